@@ -1,0 +1,1 @@
+"""The minds: a package an actor, and the runtime that runs them."""

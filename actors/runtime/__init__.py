@@ -1,0 +1,1 @@
+"""The shell that runs actors: reading, deciding, fenced appending, leases, timers, snapshots."""

@@ -1,0 +1,1 @@
+"""Running it: the command line, the supervisor, the embedded broker."""

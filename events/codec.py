@@ -1,0 +1,53 @@
+"""Between stored messages and messages in a view."""
+
+import msgspec
+
+from events.log import Stored
+from schemas.actor import Message
+from schemas.catalogue import CATALOGUE, decode_event
+from schemas.envelope import Envelope, decode_headers
+from schemas.errors import UndecodableEvent, VocabularyError
+from schemas.subjects import split_stored
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """A stored message that could not be decoded, and why (an error code of ``schemas.errors``)."""
+
+    stored: Stored
+    code: str
+    detail: str
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """A stored message, decoded."""
+
+    stored: Stored
+    envelope: Envelope
+    message: Message
+
+
+def decode(stored: Stored) -> Recorded | Unreadable:
+    """Decode a stored message; never raises on its content."""
+    try:
+        envelope = decode_headers(stored.headers)
+        topic = split_stored(stored.subject)[0]
+        if envelope.topic != topic:
+            raise UndecodableEvent(f"ce-type {envelope.topic!r} on the subject of {topic!r}")
+        event = decode_event(topic, stored.data, envelope.version)
+    except VocabularyError as wrong:
+        return Unreadable(stored, wrong.code, str(wrong))
+    message = Message(
+        event=event,
+        seq=stored.seq,
+        id=envelope.id,
+        time_ns=stored.time_ns,
+        agent=envelope.agent,
+        session=envelope.session,
+        exchange=envelope.exchange,
+    )
+    return Recorded(stored, envelope, message)
+
+
+def is_spontaneous(topic: str) -> bool:
+    """Whether events of this topic are appended by a shell rather than decided from a message."""
+    return CATALOGUE[topic].spontaneous

@@ -1,0 +1,144 @@
+"""The log as a port.
+
+Two adapters speak it, ``events.jetstream`` and ``events.simulated``; one test suite runs against both.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from schemas.subjects import Partitions
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A message to be stored.
+
+    ``headers`` hold its ``Nats-Msg-Id``: an id known to the stream's dedupe window is not stored again.
+    """
+
+    subject: str
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """A message of the log. ``time_ns`` is the server's timestamp, Unix nanoseconds."""
+
+    seq: int
+    time_ns: int
+    subject: str
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class Fence(msgspec.Struct, frozen=True):
+    """An expectation: ``last`` is the sequence of the last message on subjects matching ``filter`` (0: none)."""
+
+    filter: str
+    last: int
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Records that are stored all or none, in this order and without others between them, if the fence holds."""
+
+    records: Sequence[Record]
+    fence: Fence | None = None
+
+
+class LogInfo(msgspec.Struct, frozen=True):
+    """What a log says of itself. Sequences are 0 when it is empty."""
+
+    partitions: Partitions
+    first_seq: int
+    last_seq: int
+    messages: int
+    bytes: int
+
+
+class Tail(Protocol):
+    """An endless ordered reading: no gap, no repeat, whatever happens to the connection."""
+
+    async def next(self) -> Sequence[Stored]:
+        """Wait for the next messages, in stream order; never empty."""
+        ...
+
+    async def close(self) -> None:
+        """Stop reading and free the consumer."""
+        ...
+
+
+class Log(Protocol):
+    """An append-only, totally ordered log of messages on subjects."""
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts fixed when the stream was made."""
+        ...
+
+    async def append(self, appends: Sequence[Append]) -> int:
+        """Store the records of all ``appends``, all or none, contiguously; return the sequence of the last.
+
+        Fences are checked against the log before the whole call. One record in all is a plain publish;
+        more are one atomic batch (at most ``MAX_BATCH`` records). A lone record without fence whose message id is
+        known is not stored again: the sequence of the stored one is returned.
+
+        Raises:
+            Conflict: a fence does not hold, or a batch holds a message id that is already stored.
+            UnknownOutcome, Unavailable, Refused: see ``events.errors``.
+        """
+        ...
+
+    async def last(self, filter: str) -> int:
+        """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
+        ...
+
+    async def info(self) -> LogInfo:
+        """Return the log's extent."""
+        ...
+
+    def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read the messages with ``after < seq <= upto`` that match any filter, in order, then end.
+
+        Filters may not overlap. Raises Unavailable when the log cannot be read within its deadline.
+        """
+        ...
+
+    async def tail(self, filters: Sequence[str], after: int) -> Tail:
+        """Start an endless reading of the messages after a sequence that match any filter; filters may not overlap."""
+        ...
+
+
+MAX_BATCH = 1000
+"""Records an atomic batch may hold: the server's own limit."""
+
+MAX_RECORD_BYTES = 1024 * 1024
+"""Largest record, headers and data together."""
+
+
+class Snapshots(Protocol):
+    """A store of the newest snapshot of each actor partition. Losing one costs time, never correctness."""
+
+    async def save(self, key: str, data: bytes) -> None:
+        """Replace the snapshot under ``key``."""
+        ...
+
+    async def load(self, key: str) -> bytes | None:
+        """Return the snapshot under ``key``, or None when there is none or it is unreadable."""
+        ...
+
+
+class Membership(Protocol):
+    """Who is alive: a worker is a member while its heartbeats are younger than the expiry."""
+
+    async def beat(self, worker: str, value: bytes) -> None:
+        """Renew ``worker``'s membership, with what it has to say of itself."""
+        ...
+
+    async def leave(self, worker: str) -> None:
+        """End ``worker``'s membership at once."""
+        ...
+
+    async def members(self) -> Mapping[str, bytes]:
+        """Return the living members and what they last said."""
+        ...

@@ -1,0 +1,102 @@
+"""The actor contract: what a decider is, and what it sees.
+
+An actor is a record of plain functions over an immutable state. ``decide`` says which events a
+message leads to, ``evolve`` folds a message (consumed or own) into the state. Both are pure: no
+clock, no random source, no I/O, no environment. ``evolve`` is total: it never raises on any event of the actor's view.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from schemas.event import Configured, Event, Failed
+
+
+class Scope(StrEnum):
+    """Which key an actor's state is sharded by."""
+
+    SESSION = "session"
+    AGENT = "agent"
+    GLOBAL = "global"
+
+
+class Message(msgspec.Struct, frozen=True):
+    """An event at its place in an actor's view.
+
+    For a consumed event ``seq`` is its stream sequence and ``time_ns`` the server's timestamp (Unix
+    nanoseconds): the only "now" a decision knows. An own event is folded at the place of its cause, and
+    carries that sequence and timestamp, so that live folding (before the append is acknowledged)
+    and replay see the same.
+    """
+
+    event: Event
+    seq: int
+    id: str
+    time_ns: int
+    agent: str = ""
+    session: str = ""
+    exchange: str = ""
+
+
+class Emission(msgspec.Struct, frozen=True):
+    """An event with another address than the message that led to it; ``None`` inherits."""
+
+    event: Event
+    agent: str | None = None
+    session: str | None = None
+    exchange: str | None = None
+
+
+class Timer(msgspec.Struct, frozen=True):
+    """The earliest event that an actor owes to the passing of time.
+
+    Due at ``due_ns`` (Unix nanoseconds); ``cause`` is the id of the message that set it.
+    """
+
+    due_ns: int
+    cause: str
+    emission: Emission
+
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor(Generic[S]):
+    """A decider and what the runtime must know to run it.
+
+    Attributes:
+        name: Owner name in the catalogue; its events' subjects start with one of the owner's prefixes.
+        scope: The key its state is sharded by, hence which partition token it follows.
+        consumes: The event types it reads, besides its own.
+        state_type: Type of its state, for snapshots.
+        settings_type: A frozen msgspec struct whose defaults are the default settings.
+        initial: Makes the state of a partition nothing has happened in.
+        decide: (state before the message, message) -> the events it leads to.
+        evolve: (state, message) -> next state, over consumed and own messages alike.
+        configured: Its own ``Configured`` event type.
+        failed: Its own ``Failed`` event type.
+        behaviour: Version of its decisions; raised when a change alters decisions.
+        timer: For actors that act by time: state -> the earliest due event, or None.
+    """
+
+    name: str
+    scope: Scope
+    consumes: tuple[type[Event], ...]
+    state_type: type[S]
+    settings_type: type[msgspec.Struct]
+    initial: Callable[[], S]
+    decide: Callable[[S, Message], Iterable[Event | Emission]]
+    evolve: Callable[[S, Message], S]
+    configured: type[Configured]
+    failed: type[Failed]
+    behaviour: int = 1
+    timer: Callable[[S], Timer | None] | None = None
+
+
+def settings_of(configured: Configured, settings_type: type[Any]) -> Any:
+    """Rebuild a settings struct from a recorded ``Configured`` event; unknown fields are ignored."""
+    return msgspec.convert(configured.settings, settings_type)

@@ -1,0 +1,68 @@
+"""The catalogue: every subject there is, as data.
+
+Documentation, JSON Schemas, AsyncAPI, broker permissions and contract tests are all derived from here.
+A module below ``schemas.vocabulary`` adds its ``ENTRIES``; nothing else needs to change.
+"""
+
+import pkgutil
+from importlib import import_module
+
+import msgspec
+
+from schemas import vocabulary
+from schemas.entry import Entry
+from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
+from schemas.event import Event, topic_of
+from schemas.versions import upcast
+
+
+def _load() -> dict[str, Entry]:
+    entries: dict[str, Entry] = {}
+    for module in pkgutil.iter_modules(vocabulary.__path__):
+        for entry in import_module(f"{vocabulary.__name__}.{module.name}").ENTRIES:
+            if entry.topic in entries:
+                raise ValueError(f"{entry.topic} is listed twice, by {entry.owner} and {entries[entry.topic].owner}")
+            entries[entry.topic] = entry
+    return dict(sorted(entries.items()))
+
+
+CATALOGUE: dict[str, Entry] = _load()
+"""Public subject -> entry, sorted by subject."""
+
+_DECODERS = {topic: msgspec.json.Decoder(entry.event) for topic, entry in CATALOGUE.items()}
+
+
+def entry_of(event: Event | type[Event]) -> Entry:
+    """Return the catalogue's entry of an event or event type."""
+    return CATALOGUE[topic_of(event)]
+
+
+def owned_by(owner: str) -> tuple[Entry, ...]:
+    """Return the entries that ``owner`` alone may publish, sorted by subject."""
+    return tuple(entry for entry in CATALOGUE.values() if entry.owner == owner)
+
+
+def prefixes_of(owner: str) -> tuple[str, ...]:
+    """Return the first subject tokens (after the root) that belong to ``owner``."""
+    return tuple(dict.fromkeys(entry.prefix for entry in owned_by(owner)))
+
+
+def decode_event(topic: str, body: bytes, version: int = 1) -> Event:
+    """Decode a body as the event its topic and version promise, lifted to the current version.
+
+    Raises:
+        UnknownTopic: the catalogue does not hold the topic.
+        UnknownVersion: the version is newer than this release, or below 1.
+        UndecodableEvent: the body is not that event.
+    """
+    entry = CATALOGUE.get(topic)
+    if entry is None:
+        raise UnknownTopic(f"{topic!r} is not in the catalogue: see `neuraxis schema subjects`")
+    if version != entry.version:
+        if not 1 <= version < entry.version:
+            raise UnknownVersion(f"{topic} has version {version}; this release knows 1 to {entry.version}: upgrade it")
+        body = upcast(topic, body, version, entry.version)
+    try:
+        return _DECODERS[topic].decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise UndecodableEvent(f"{topic}: {wrong}") from wrong

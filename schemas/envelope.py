@@ -1,0 +1,114 @@
+"""The envelope of an event, as headers of the CloudEvents NATS binding in binary mode.
+
+Attributes of the CloudEvents standard and our extensions (``agent``, ``session``, ``exchange``,
+``cause``, ``causeseq``, ``index``, ``count``, ``dataversion``, ``build``) are written as ``ce-`` headers with
+percent-encoded values. Measurements travel in ``nx-`` headers, since bodies must replay to the same bytes.
+"""
+
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from schemas.errors import UndecodableEvent
+
+SPEC_VERSION = "1.0"
+CONTENT_TYPE = "application/json"
+MESSAGE_ID = "Nats-Msg-Id"
+LATENCY = "nx-latency-us"
+
+# The binding asks for percent-encoding of space, double quote, percent sign and everything outside
+# printable ASCII; quote() encodes all but its safe set, so the safe set is the rest of printable ASCII.
+_SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """Who emitted an event, about what, because of what.
+
+    ``cause`` is the id of the message that led to it and ``cause_seq`` that message's stream sequence;
+    for an event no message led to, the sequence of the last message its actor had folded.
+    ``index`` and ``count`` are its place in one decision's events. ``time`` is RFC 3339.
+    """
+
+    id: str
+    topic: str
+    source: str
+    time: str
+    agent: str = ""
+    session: str = ""
+    exchange: str = ""
+    cause: str = ""
+    cause_seq: int = 0
+    index: int = 0
+    count: int = 1
+    version: int = 1
+    build: str = ""
+    traceparent: str = ""
+
+
+def _encode_value(value: str) -> str:
+    return value if value.isalnum() and value.isascii() else quote(value, safe=_SAFE)
+
+
+def encode_headers(envelope: Envelope) -> dict[str, str]:
+    """Return the message headers of an envelope; empty attributes are left out."""
+    headers = {
+        "ce-specversion": SPEC_VERSION,
+        "ce-id": _encode_value(envelope.id),
+        "ce-type": envelope.topic,
+        "ce-source": _encode_value(envelope.source),
+        "ce-time": envelope.time,
+        "ce-causeseq": str(envelope.cause_seq),
+        "ce-index": str(envelope.index),
+        "ce-count": str(envelope.count),
+        "ce-dataversion": str(envelope.version),
+        "Content-Type": CONTENT_TYPE,
+        MESSAGE_ID: envelope.id,
+    }
+    if envelope.agent:
+        headers["ce-agent"] = _encode_value(envelope.agent)
+    if envelope.session:
+        headers["ce-session"] = _encode_value(envelope.session)
+    if envelope.exchange:
+        headers["ce-exchange"] = _encode_value(envelope.exchange)
+    if envelope.cause:
+        headers["ce-cause"] = _encode_value(envelope.cause)
+    if envelope.build:
+        headers["ce-build"] = _encode_value(envelope.build)
+    if envelope.traceparent:
+        headers["traceparent"] = envelope.traceparent
+    return headers
+
+
+def _decode(headers: Mapping[str, str], name: str) -> str:
+    value = headers.get(name, "")
+    return unquote(value) if "%" in value else value
+
+
+def decode_headers(headers: Mapping[str, str]) -> Envelope:
+    """Read an envelope back from message headers.
+
+    Raises:
+        UndecodableEvent: a required attribute is missing or a number is not one.
+    """
+    try:
+        return Envelope(
+            id=_decode(headers, "ce-id") if "%" in headers["ce-id"] else headers["ce-id"],
+            topic=headers["ce-type"],
+            source=_decode(headers, "ce-source"),
+            time=headers.get("ce-time", ""),
+            agent=_decode(headers, "ce-agent"),
+            session=_decode(headers, "ce-session"),
+            exchange=_decode(headers, "ce-exchange"),
+            cause=_decode(headers, "ce-cause"),
+            cause_seq=int(headers.get("ce-causeseq", 0)),
+            index=int(headers.get("ce-index", 0)),
+            count=int(headers.get("ce-count", 1)),
+            version=int(headers.get("ce-dataversion", 1)),
+            build=_decode(headers, "ce-build"),
+            traceparent=headers.get("traceparent", ""),
+        )
+    except KeyError as missing:
+        raise UndecodableEvent(f"header {missing} is missing: not a CloudEvents message in binary mode") from missing
+    except ValueError as wrong:
+        raise UndecodableEvent(f"a numeric ce- header is not a number: {wrong}") from wrong

@@ -1,0 +1,84 @@
+"""Persistent containers for deciders' states, and how states become bytes.
+
+``immutables.Map`` (a hash-array-mapped trie) gives immutable states with cheap updates: any state
+that was ever current can be kept, hashed or written out later without copying.
+"""
+
+from typing import Any, Generic, TypeVar, get_args, get_origin
+
+import msgspec
+from immutables import Map
+
+from schemas.identity import canonical_json, content_hash
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Generations(msgspec.Struct, Generic[V], frozen=True):
+    """A map whose entries are forgotten once unused for between one and two lifetimes.
+
+    Two generations: entries are written to the younger; when the younger is a lifetime old it becomes
+    the older, and what was left in the older is dropped. Every step costs O(1), and time comes from the
+    messages, so that forgetting replays exactly.
+    """
+
+    young: Map[str, V] = Map()
+    old: Map[str, V] = Map()
+    since_ns: int = 0
+
+    def get(self, key: str) -> V | None:
+        """Return the entry of ``key``, or None."""
+        found = self.young.get(key)
+        return found if found is not None else self.old.get(key)
+
+    def set(self, key: str, value: V, now_ns: int, lifetime_ns: int) -> "Generations[V]":
+        """Return the map with ``key`` set at ``now_ns``, after dropping what has outlived its lifetime."""
+        age = now_ns - self.since_ns
+        if age < lifetime_ns:
+            return Generations(self.young.set(key, value), self.old, self.since_ns)
+        survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
+        young: Map[str, V] = Map()
+        return Generations(young.set(key, value), survivors, now_ns)
+
+    def __len__(self) -> int:
+        return len(self.young) + sum(key not in self.young for key in self.old)
+
+
+def _to_builtin(value: Any) -> Any:
+    if isinstance(value, Map):
+        return dict(value)
+    raise NotImplementedError(f"a state may not hold a {type(value).__name__}")
+
+
+def _from_builtin(kind: type, value: Any) -> Any:
+    if (get_origin(kind) or kind) is Map:
+        key_type, value_type = get_args(kind) or (str, Any)
+        return Map(msgspec.convert(value, dict[key_type, value_type], dec_hook=_from_builtin))  # type: ignore[valid-type]
+    raise NotImplementedError(f"a state may not hold a {kind}")
+
+
+_state_encoder = msgspec.msgpack.Encoder(enc_hook=_to_builtin)
+
+
+def encode_state(state: object) -> bytes:
+    """Encode a state for a snapshot (MessagePack, insertion order kept)."""
+    return _state_encoder.encode(state)
+
+
+def decode_state(data: bytes, kind: type[V]) -> V:
+    """Decode a snapshot's state; raises msgspec.DecodeError or ValidationError when it does not fit ``kind``."""
+    return msgspec.msgpack.decode(data, type=kind, dec_hook=_from_builtin)
+
+
+def state_hash(state: object) -> str:
+    """Return the SHA-256 of a state's canonical JSON: equal states, equal hashes, whatever their history."""
+    return content_hash(state_builtins(state))
+
+
+def state_builtins(state: object) -> Any:
+    """Return a state as plain dicts, lists and numbers, for display and hashing."""
+    return msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True)
+
+
+__all__ = ["Generations", "Map", "canonical_json", "decode_state", "encode_state", "state_builtins", "state_hash"]

@@ -1,0 +1,51 @@
+"""Time as events. Owner: ``clock``."""
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed
+
+
+class ClockFired(Event, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
+    """A deadline passed and nothing had settled it.
+
+    ``set_by`` is the public subject of the event that set it, ``due_ns`` when it was due (Unix nanoseconds).
+    """
+
+    set_by: str
+    due_ns: int
+
+
+class ClockConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.clock.configured"):
+    """The settings of the clock."""
+
+
+class ClockFailed(Failed, frozen=True, kw_only=True, tag="forged_id.clock.failed"):
+    """A message that the clock could not fold."""
+
+
+ENTRIES = (
+    Entry(
+        event=ClockFired,
+        owner="clock",
+        scope=Scope.SESSION,
+        meaning="A deadline passed and nothing had settled it.",
+        sample=ClockFired(set_by="forged_id.input.received", due_ns=1_700_000_060_000_000_000),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ClockConfigured,
+        owner="clock",
+        scope=Scope.GLOBAL,
+        meaning="The clock runs with these settings from here on.",
+        sample=ClockConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ClockFailed,
+        owner="clock",
+        scope=Scope.SESSION,
+        meaning="The clock could not fold a message.",
+        sample=ClockFailed(reason="undecodable", error="", failed_seq=7, failed_topic="forged_id.input.received"),
+        severity=Severity.CRITICAL,
+    ),
+)

@@ -1,0 +1,88 @@
+"""Known-threat matching. Owner: ``reflex``."""
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """A signature found in a text.
+
+    ``view`` names the reading of the text it was found in (``plain``; decoded views have their own names),
+    ``span`` its start and end character offsets in that view.
+    """
+
+    pattern: str
+    signature: str
+    action: str
+    confidence: Unit
+    view: str
+    span: tuple[int, int]
+
+
+class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.blocked"):
+    """A known threat was found; the exchange ends here. The first match in library order decides, all are listed."""
+
+    pattern: str
+    signature: str
+    confidence: Unit
+    view: str
+    span: tuple[int, int]
+    matches: tuple[Match, ...]
+
+
+class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passed"):
+    """No blocking signature was found. ``flags`` are the matches that only mark an input for later stages."""
+
+    flags: tuple[Match, ...] = ()
+
+
+class ReflexConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflex.configured"):
+    """The settings of a reflex partition."""
+
+
+class ReflexFailed(Failed, frozen=True, kw_only=True, tag="forged_id.reflex.failed"):
+    """A message that reflex could not decide."""
+
+
+_MATCH = Match(pattern="jailbreak", signature="dan mode", action="BLOCK", confidence=0.98, view="plain", span=(7, 15))
+
+ENTRIES = (
+    Entry(
+        event=ReflexBlocked,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="A known threat was found in the input; the exchange ends as BLOCKED.",
+        sample=ReflexBlocked(
+            pattern="jailbreak", signature="dan mode", confidence=0.98, view="plain", span=(7, 15), matches=(_MATCH,)
+        ),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=ReflexPassed,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="No blocking signature was found in the input.",
+        sample=ReflexPassed(),
+    ),
+    Entry(
+        event=ReflexConfigured,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="A reflex partition decides with these settings from here on.",
+        sample=ReflexConfigured(settings={"profile": "seed"}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ReflexFailed,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="Reflex could not decide a message; its exchange ends as FAILED.",
+        sample=ReflexFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.input.received"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

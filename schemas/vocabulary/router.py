@@ -1,0 +1,128 @@
+"""Mode selection. Owner: ``router``."""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit
+
+Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """What the router looked at: the session's context, and the text's own features."""
+
+    context_warmth: Unit
+    working_memory_turns: int
+    gist_count: int
+    fact_count: int
+    fact_keys: tuple[str, ...]
+    world_state_present: bool
+    topic_confidence: Unit
+    is_new_topic: bool
+    session_exchange_count: int
+    prompt_token_count: int
+    has_question_mark: bool
+    interrogative_words: bool
+    greeting_pattern: bool
+    explicit_feedback: Literal["positive", "negative"] | None
+    information_density: Unit
+    implicit_reference: bool
+
+
+class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_selected"):
+    """The mode of an exchange, with every number it rested on.
+
+    ``selected_mode`` is the first choice and ``terminal_mode`` the mode to answer in: None while an ACT loop must run
+    first. ``conversation_topic`` is the subject the talk is about (``unclassified`` when nothing classified it).
+    ``scores`` hold every mode that was offered; ``weights`` the weights they were computed with;
+    ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001).
+    """
+
+    conversation_topic: str
+    selected_mode: Mode
+    terminal_mode: Mode | None
+    router_confidence: float
+    scores: dict[str, float]
+    tiebreaker_used: bool
+    tiebreaker_candidates: tuple[Mode, ...]
+    tiebreaker_outcome: str
+    margin: float
+    effective_margin: float
+    signals: Signals
+    weights: dict[str, float]
+    previous_mode: Mode | None
+    reason: str
+
+
+class RouterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.router.configured"):
+    """The settings of a router partition."""
+
+
+class RouterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.router.failed"):
+    """A message that the router could not decide."""
+
+
+SAMPLE_SIGNALS = Signals(
+    context_warmth=0.3,
+    working_memory_turns=4,
+    gist_count=0,
+    fact_count=0,
+    fact_keys=(),
+    world_state_present=False,
+    topic_confidence=0.0,
+    is_new_topic=False,
+    session_exchange_count=4,
+    prompt_token_count=6,
+    has_question_mark=True,
+    interrogative_words=True,
+    greeting_pattern=False,
+    explicit_feedback=None,
+    information_density=1.0,
+    implicit_reference=False,
+)
+
+ENTRIES = (
+    Entry(
+        event=ModeSelected,
+        owner="router",
+        scope=Scope.SESSION,
+        meaning="The mode that an exchange is answered in, with signals, weights, scores and margins.",
+        sample=ModeSelected(
+            conversation_topic="unclassified",
+            selected_mode="RESPOND",
+            terminal_mode="RESPOND",
+            router_confidence=0.3,
+            scores={"RESPOND": 0.5, "CLARIFY": 0.35, "ACT": 0.2, "ACKNOWLEDGE": -0.2, "IGNORE": -0.5},
+            tiebreaker_used=False,
+            tiebreaker_candidates=(),
+            tiebreaker_outcome="",
+            margin=0.3,
+            effective_margin=0.164,
+            signals=SAMPLE_SIGNALS,
+            weights={"respond.base": 0.4},
+            previous_mode=None,
+            reason="highest_score",
+        ),
+    ),
+    Entry(
+        event=RouterConfigured,
+        owner="router",
+        scope=Scope.SESSION,
+        meaning="A router partition decides with these settings from here on.",
+        sample=RouterConfigured(settings={"profile": "calibrated"}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=RouterFailed,
+        owner="router",
+        scope=Scope.SESSION,
+        meaning="The router could not decide a message; its exchange ends as FAILED.",
+        sample=RouterFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.reflex.passed"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)
