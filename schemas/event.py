@@ -44,9 +44,10 @@ class Configured(Event, frozen=True, kw_only=True):
 class Failed(Event, frozen=True, kw_only=True):
     """A consumed message that an actor could not decide; it went on with the next.
 
-    ``reason`` is one of ``decider_raised``, ``undecodable``, ``unknown_version``; ``error`` the
-    exception's type name (never its message: libraries change those). ``failed_seq`` is the stream
-    sequence of the message, ``failed_topic`` its public subject.
+    ``reason`` is ``decider_raised``, ``fold_raised`` (the events were decided but not folded, so none was recorded),
+    ``append_refused`` (the broker takes no such event for good) or a code of ``schemas.errors`` such as
+    ``undecodable`` or ``unknown_version``; ``error`` the exception's type name (never its message: libraries change
+    those). ``failed_seq`` is the stream sequence of the message, ``failed_topic`` its public subject.
     """
 
     reason: str

@@ -41,6 +41,18 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         young: Map[str, V] = Map()
         return Generations(young.set(key, value), survivors, now_ns)
 
+    def aged(self, now_ns: int, lifetime_ns: int) -> "Generations[V]":
+        """Return the map without what has outlived its lifetime at ``now_ns``, on a fixed grid of lifetimes.
+
+        Called on every message, it drops each entry at the first message more than two lifetimes after its
+        last use, never later, and not before one lifetime.
+        """
+        age = now_ns - self.since_ns
+        if age < lifetime_ns:
+            return self
+        survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
+        return Generations(Map(), survivors, now_ns - age % lifetime_ns)
+
     def __len__(self) -> int:
         return len(self.young) + sum(key not in self.young for key in self.old)
 

@@ -1,0 +1,87 @@
+"""A persistent ordered set of due times.
+
+A heap would have to keep settled deadlines until they surface, and settling is what nearly always
+happens; a balanced tree copies a path of seventeen nodes at 100,000 entries. Here the places lie in
+sorted spans of at most ``SPAN`` (more only where due times are equal), each under the least due time
+it was made for, so that adding and removing copy one short tuple, whatever the number of places.
+"""
+
+from bisect import bisect_left, bisect_right
+
+import msgspec
+
+from schemas.persistent import Map
+
+SPAN = 32
+"""Places a span may hold before it is split: bounds what adding and removing copy."""
+
+Place = tuple[int, str, str]
+"""(due time in Unix nanoseconds, id of the message that set it, exchange): ordered by due time, then id."""
+
+
+class Schedule(msgspec.Struct, frozen=True, gc=False):
+    """Places in order.
+
+    ``starts`` are ascending; the span of ``starts[i]`` holds the places due from there up to ``starts[i + 1]``,
+    the first span also those due before it. No span is empty.
+    """
+
+    starts: tuple[int, ...] = ()
+    spans: Map[int, tuple[Place, ...]] = Map()
+
+    def first(self) -> Place | None:
+        """Return the earliest place, or None when there is none."""
+        return self.spans[self.starts[0]][0] if self.starts else None
+
+    def add(self, place: Place) -> "Schedule":
+        """Return the schedule with ``place``, which it must not hold yet."""
+        due = place[0]
+        if not self.starts:
+            return Schedule((due,), self.spans.set(due, (place,)))
+        at = self._span_of(due)
+        start = self.starts[at]
+        span = self.spans[start]
+        index = bisect_left(span, place)
+        if len(span) < SPAN:
+            return Schedule(self.starts, self.spans.set(start, (*span[:index], place, *span[index:])))
+        if at == len(self.starts) - 1 and due > span[-1][0]:
+            # Deadlines mostly come in order: a new span at the end leaves the others full.
+            return Schedule((*self.starts, due), self.spans.set(due, (place,)))
+        return self._split(at, (*span[:index], place, *span[index:]))
+
+    def remove(self, place: Place) -> "Schedule":
+        """Return the schedule without ``place``; the same when it does not hold it."""
+        if not self.starts:
+            return self
+        at = self._span_of(place[0])
+        start = self.starts[at]
+        span = self.spans[start]
+        index = bisect_left(span, place)
+        if index == len(span) or span[index] != place:
+            return self
+        if len(span) > 1:
+            return Schedule(self.starts, self.spans.set(start, span[:index] + span[index + 1 :]))
+        return Schedule(self.starts[:at] + self.starts[at + 1 :], self.spans.delete(start))
+
+    def __len__(self) -> int:
+        return sum(len(span) for span in self.spans.values())
+
+    def _span_of(self, due: int) -> int:
+        return max(bisect_right(self.starts, due) - 1, 0)
+
+    def _split(self, at: int, span: tuple[Place, ...]) -> "Schedule":
+        start = self.starts[at]
+        middle = span[len(span) // 2][0]
+        # Places of one due time stay together, since the due time alone leads to the span.
+        index = bisect_left(span, middle, key=_due)
+        if index == 0:
+            index = bisect_right(span, middle, key=_due)
+        if index == len(span):
+            return Schedule(self.starts, self.spans.set(start, span))
+        boundary = span[index][0]
+        starts = (*self.starts[: at + 1], boundary, *self.starts[at + 1 :])
+        return Schedule(starts, self.spans.set(start, span[:index]).set(boundary, span[index:]))
+
+
+def _due(place: Place) -> int:
+    return place[0]

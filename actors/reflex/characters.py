@@ -1,0 +1,151 @@
+"""What each Unicode character counts as when a text is matched: the fold table.
+
+A character is read as NFKD and case folding have it, look-alikes as the ASCII letter they pass for, and
+combining marks as nothing. The fold is a function of the single character, so that it is one table look-up.
+``confusables.json`` holds the look-alikes (script -> ASCII letters -> the characters taken for them) that NFKD and
+case folding leave apart. Of a pair whose capital and small letter pass for different ASCII letters
+(Greek eta: H and n) both are listed.
+
+The table rests on the interpreter's Unicode data. Foldings of assigned characters never change between Unicode
+versions; characters a version does not know yet stay as they are.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import chain
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+SPACE, INVISIBLE, MARK = -1, -2, -3
+"""Values of characters that are not matched: white space, those that leave no ink, and combining marks."""
+
+EXPANDED = -4
+"""Values at or below stand for several characters: ``EXPANDED - n`` is entry ``n`` of the expansions."""
+
+Codes = npt.NDArray[np.int32]
+
+_BRAILLE_BLANK = "\u2800"  # a symbol by category, white space to the eye
+_HANGUL = range(0xAC00, 0xD7A4)
+_TAGS = range(0xE0000, 0xE1000)
+_SURROGATES = range(0xD800, 0xE000)
+# Default-ignorable characters outside category Cf (Unicode, DerivedCoreProperties): joiners, fillers, selectors.
+_IGNORABLE = frozenset(
+    chr(code)
+    for block in (
+        (0x34F, 0x350),
+        (0x115F, 0x1161),
+        (0x17B4, 0x17B6),
+        (0x180B, 0x1810),
+        (0x2065, 0x2066),
+        (0xFE00, 0xFE10),
+        (0xFFF0, 0xFFF9),
+    )
+    for code in range(*block)
+)
+# Categories without case, whose characters are neither white space, nor invisible, nor marks.
+_PLAIN_CATEGORIES = frozenset({"Lo", "Cn", "Nd", "No", "Po", "Sm", "So", "Sk", "Sc", "Lm", "Mc"})
+# Elsewhere every character but tags and surrogates folds to itself: ideographs, private use, unassigned planes.
+_FOLDED = (
+    range(0x3400),
+    range(0xA000, 0xAC00),
+    range(0xD7A4, 0xD800),
+    range(0xF900, 0x17000),
+    range(0x1B000, 0x20000),
+    range(0x2F800, 0x2FA20),
+)
+
+
+class FoldTable(msgspec.Struct, frozen=True):
+    """``single[c]`` is the value of code point ``c``; entry n of the expansions is ``pool[start[n]:start[n + 1]]``."""
+
+    single: Codes
+    pool: Codes
+    start: npt.NDArray[np.int64]
+
+
+def load_confusables() -> dict[str, str]:
+    """Return look-alike -> ASCII letters, from the data file.
+
+    Raises:
+        ValueError: a target is not lower-case ASCII, or a look-alike is ASCII or listed twice.
+    """
+    data = files("actors.reflex").joinpath("confusables.json").read_bytes()
+    found: dict[str, str] = {}
+    for script, rows in msgspec.json.decode(data, type=dict[str, dict[str, str]]).items():
+        for target, lookalikes in rows.items():
+            if not target.isascii() or target != target.lower():
+                raise ValueError(f"confusables.json: {script}: target {target!r} is not lower-case ASCII")
+            for char in lookalikes:
+                if char.isascii() or char in found:
+                    raise ValueError(f"confusables.json: {script}: {char!r} is ASCII or listed twice")
+                found[char] = target
+    return found
+
+
+CONFUSABLES = load_confusables()
+_SPECIAL = frozenset({_BRAILLE_BLANK, *_IGNORABLE, *CONFUSABLES})
+
+
+@lru_cache(maxsize=4096)
+def fold_character(char: str) -> str:
+    """Return what a character is read as, marks included; its own fold is itself."""
+    listed = CONFUSABLES.get(char)
+    if listed is not None:
+        return listed
+    step = unicodedata.normalize("NFKD", char)
+    # Case folding comes after the look-up of each part, since look-alikes depend on the case.
+    step = "".join(CONFUSABLES.get(part) or part.casefold() for part in step)
+    return char if step == char else "".join(map(fold_character, step))
+
+
+def _value(char: str) -> int:
+    if char.isspace() or char == _BRAILLE_BLANK:
+        return SPACE
+    category = unicodedata.category(char)
+    if category in ("Cf", "Cc", "Cs") or char in _IGNORABLE:
+        return INVISIBLE
+    return MARK if category in ("Mn", "Me") else ord(char)
+
+
+def values_of(char: str) -> tuple[int, ...]:
+    """Return the table's values for a character: one, or several (without marks) where it stands for more."""
+    values = tuple(map(_value, fold_character(char)))
+    if len(values) == 1:
+        return values
+    return tuple(value for value in values if value != MARK) or (MARK,)
+
+
+def _folding_characters() -> Iterator[str]:
+    """Yield the characters that may fold to something else: one in five, found without folding all."""
+    chars = list(map(chr, chain.from_iterable(_FOLDED)))
+    for char, category, parts in zip(
+        chars, map(unicodedata.category, chars), map(unicodedata.decomposition, chars), strict=True
+    ):
+        if category not in _PLAIN_CATEGORIES or parts or char in _SPECIAL:
+            yield char
+
+
+@cache
+def fold_table() -> FoldTable:
+    """Return the fold table of all code points: 5 MB, made once, on first use."""
+    single = np.arange(0x110000, dtype=np.int32)
+    expansions: list[tuple[int, ...]] = []
+    for char in _folding_characters():
+        values = values_of(char)
+        if len(values) == 1:
+            single[ord(char)] = values[0]
+        else:
+            single[ord(char)] = EXPANDED - len(expansions)
+            expansions.append(values)
+    for syllable in _HANGUL:  # decomposed by rule, into letters that all fold to themselves
+        single[syllable] = EXPANDED - len(expansions)
+        expansions.append(tuple(map(ord, unicodedata.normalize("NFD", chr(syllable)))))
+    for block in (_SURROGATES, _TAGS):
+        single[block.start : block.stop] = INVISIBLE
+    pool = np.array([value for values in expansions for value in values], dtype=np.int32)
+    start = np.concatenate(([0], np.cumsum([len(values) for values in expansions])))
+    return FoldTable(single, pool, start)

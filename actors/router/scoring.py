@@ -1,0 +1,182 @@
+"""How signals become a mode: scores as sums of named terms, margins, and the choice between the best two.
+
+Pure arithmetic on recorded numbers. Terms carry the names of their weights, so that a table of them explains a
+decision. Scores, margins and warmth are rounded to 6 decimals before anything is compared: the bytes of a decision
+do not depend on the last bit of a sum.
+"""
+
+from collections.abc import Mapping
+from math import fsum
+
+import msgspec
+
+from actors.router.settings import Saturation, Thresholds
+from schemas.vocabulary.router import Mode, Signals
+
+Contributions = dict[Mode, dict[str, float]]
+"""Mode -> weight name -> what that term adds to the mode's score (penalties are negative)."""
+
+MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
+"""Every mode, in the order that decides between equal scores."""
+
+_DECIMALS = 6
+_THRESHOLDS = Thresholds()
+_SATURATION = Saturation()
+
+
+def context_warmth(
+    gists: int, facts: int, turns: int, weights: Mapping[str, float], saturation: Saturation = _SATURATION
+) -> float:
+    """Return how much context there is for the current talk, in [0, 1]."""
+    warmth = fsum(
+        (
+            weights["warmth.gists"] * min(gists / saturation.gists, 1.0),
+            weights["warmth.facts"] * min(facts / saturation.facts, 1.0),
+            weights["warmth.turns"] * min(turns / saturation.turns, 1.0),
+        )
+    )
+    return round(min(max(warmth, 0.0), 1.0), _DECIMALS)
+
+
+def contributions(
+    signals: Signals,
+    weights: Mapping[str, float],
+    thresholds: Thresholds = _THRESHOLDS,
+    saturation: Saturation = _SATURATION,
+) -> Contributions:
+    """Return the terms that apply to ``signals``, for each mode; a mode's score is the sum of its terms."""
+    warmth = signals.context_warmth
+    question = signals.has_question_mark or signals.interrogative_words
+    cold = warmth < thresholds.cold
+    warm = warmth > thresholds.warm
+    fact_density = min(signals.fact_count / saturation.fact_density, 1.0)
+    gist_density = min(signals.gist_count / saturation.gist_density, 1.0)
+    greeting = signals.greeting_pattern
+    positive = signals.explicit_feedback == "positive"
+
+    respond = {
+        "RESPOND.base": weights["RESPOND.base"],
+        "respond.warmth_boost": weights["respond.warmth_boost"] * warmth,
+        "respond.fact_density": weights["respond.fact_density"] * fact_density,
+        "respond.gist_density": weights["respond.gist_density"] * gist_density,
+    }
+    if question and warmth > thresholds.question_context:
+        respond["respond.question_with_context"] = weights["respond.question_with_context"]
+    if cold:
+        respond["respond.cold_penalty"] = -weights["respond.cold_penalty"]
+    if greeting:
+        respond["respond.greeting_penalty"] = -weights["respond.greeting_penalty"]
+    if positive:
+        respond["respond.positive_feedback_penalty"] = -weights["respond.positive_feedback_penalty"]
+
+    clarify = {"CLARIFY.base": weights["CLARIFY.base"]}
+    if cold:
+        clarify["clarify.cold_boost"] = weights["clarify.cold_boost"] * (1.0 - warmth)
+    if question and cold:
+        clarify["clarify.cold_question"] = weights["clarify.cold_question"]
+    if question and signals.fact_count == 0:
+        clarify["clarify.question_no_facts"] = weights["clarify.question_no_facts"]
+    if question and signals.is_new_topic:
+        clarify["clarify.new_topic_question"] = weights["clarify.new_topic_question"]
+    if warm:
+        clarify["clarify.warm_penalty"] = -weights["clarify.warm_penalty"]
+
+    act = {"ACT.base": weights["ACT.base"]}
+    if question and thresholds.moderate_low <= warmth <= thresholds.moderate_high:
+        act["act.question_moderate_context"] = weights["act.question_moderate_context"]
+    if signals.interrogative_words and signals.fact_count < thresholds.fact_gap:
+        act["act.interrogative_fact_gap"] = weights["act.interrogative_fact_gap"]
+    if signals.implicit_reference:
+        act["act.implicit_reference"] = weights["act.implicit_reference"]
+    if warmth < thresholds.very_cold:
+        act["act.very_cold_penalty"] = -weights["act.very_cold_penalty"]
+    if warm and fact_density > thresholds.rich_facts:
+        act["act.warm_facts_penalty"] = -weights["act.warm_facts_penalty"]
+
+    acknowledge = {"ACKNOWLEDGE.base": weights["ACKNOWLEDGE.base"]}
+    if greeting:
+        acknowledge["acknowledge.greeting"] = weights["acknowledge.greeting"]
+    if positive:
+        acknowledge["acknowledge.positive_feedback"] = weights["acknowledge.positive_feedback"]
+    if question:
+        acknowledge["acknowledge.question_penalty"] = -weights["acknowledge.question_penalty"]
+
+    ignore = {"IGNORE.base": weights["IGNORE.base"]}
+    if signals.prompt_token_count == 0:
+        ignore["ignore.empty_input"] = weights["ignore.empty_input"]
+
+    return {"RESPOND": respond, "CLARIFY": clarify, "ACT": act, "ACKNOWLEDGE": acknowledge, "IGNORE": ignore}
+
+
+def guarded(
+    terms: Contributions, weights: Mapping[str, float], previous_mode: Mode | None, act_unproductive: bool
+) -> Contributions:
+    """Return ``terms`` with the guards against oscillation, which hold for this one decision.
+
+    An ACT loop that found nothing makes ACT less likely; an answer to a question of ours makes RESPOND more likely.
+    """
+    result = dict(terms)
+    if act_unproductive:
+        result["ACT"] = {**terms["ACT"], "guard.unproductive_act": -weights["guard.unproductive_act"]}
+    if previous_mode == "CLARIFY":
+        result["RESPOND"] = {**terms["RESPOND"], "guard.after_clarify": weights["guard.after_clarify"]}
+    return result
+
+
+def scores_of(terms: Contributions) -> dict[Mode, float]:
+    """Return each mode's score: the exactly rounded sum of its terms, to 6 decimals."""
+    return {mode: round(fsum(terms[mode].values()), _DECIMALS) for mode in terms}
+
+
+def ranked(scores: Mapping[Mode, float]) -> list[Mode]:
+    """Return the scored modes, best first; equal scores in the order of ``MODES``."""
+    return sorted((mode for mode in MODES if mode in scores), key=lambda mode: -scores[mode])
+
+
+def confidence_of(top: float, second: float) -> float:
+    """Return (top - second) / max(\\|top\\|, 0.001), to 6 decimals: the router's confidence, and its margin."""
+    return round((top - second) / max(abs(top), 0.001), _DECIMALS)
+
+
+def effective_margin(
+    signals: Signals,
+    weights: Mapping[str, float],
+    recent_confidences: tuple[float, ...] = (),
+    thresholds: Thresholds = _THRESHOLDS,
+) -> float:
+    """Return the margin below which the best two modes are ambiguous.
+
+    It narrows with warmth, and widens with each sign that the text's meaning is uncertain and with a streak of low
+    confidences on the topic (``recent_confidences``, oldest first).
+    """
+    base = weights["tiebreaker_base_margin"]
+    margin = [base, -(base - weights["tiebreaker_min_margin"]) * signals.context_warmth]
+    if signals.implicit_reference:
+        margin.append(weights["tiebreaker.implicit_reference"])
+    if signals.information_density < thresholds.low_density:
+        margin.append(weights["tiebreaker.low_density"])
+    if signals.interrogative_words and not signals.has_question_mark:
+        margin.append(weights["tiebreaker.interrogative_without_mark"])
+    latest = recent_confidences[-thresholds.streak :]
+    if len(latest) == thresholds.streak and all(each < thresholds.low_confidence for each in latest):
+        margin.append(weights["tiebreaker.low_confidence_streak"])
+    return round(fsum(margin), _DECIMALS)
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The first choice, its confidence, and the two candidates when the scores alone leave it ambiguous."""
+
+    mode: Mode
+    confidence: float
+    candidates: tuple[Mode, ...]
+
+
+def choose(scores: Mapping[Mode, float], margin: float) -> Choice:
+    """Choose the highest score; it is ambiguous when its confidence is strictly below ``margin``.
+
+    IGNORE is never a candidate: saying nothing is not a shade of saying something. ``scores`` hold two modes or more.
+    """
+    top, second = ranked(scores)[:2]
+    confidence = confidence_of(scores[top], scores[second])
+    ambiguous = confidence < margin and "IGNORE" not in (top, second)
+    return Choice(mode=top, confidence=confidence, candidates=(top, second) if ambiguous else ())

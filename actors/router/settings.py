@@ -1,0 +1,150 @@
+"""The router's settings: weight profiles, thresholds and what is remembered of a session.
+
+Weights are one flat mapping from name to number, so that the regulator can name one, an event can record all and
+`what-if` can replace any. Upper-case names are a mode's base; the others say whose score they move and when.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from math import isfinite
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+from schemas.vocabulary.router import Mode
+
+Profile = Literal["calibrated", "seed"]
+"""Name of a set of weights."""
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""A number of things at which a share is full, or a length."""
+
+SEED: Mapping[str, float] = MappingProxyType(
+    {
+        "RESPOND.base": 0.50,
+        "respond.warmth_boost": 0.20,
+        "respond.fact_density": 0.15,
+        "respond.gist_density": 0.10,
+        "respond.question_with_context": 0.15,
+        "respond.cold_penalty": 0.15,
+        "respond.greeting_penalty": 0.20,
+        "respond.positive_feedback_penalty": 0.15,
+        "CLARIFY.base": 0.30,
+        "clarify.cold_boost": 0.25,
+        "clarify.cold_question": 0.05,
+        "clarify.question_no_facts": 0.20,
+        "clarify.new_topic_question": 0.10,
+        "clarify.warm_penalty": 0.20,
+        "ACT.base": 0.20,
+        "act.question_moderate_context": 0.20,
+        "act.interrogative_fact_gap": 0.15,
+        "act.implicit_reference": 0.15,
+        "act.very_cold_penalty": 0.10,
+        "act.warm_facts_penalty": 0.10,
+        "ACKNOWLEDGE.base": 0.10,
+        "acknowledge.greeting": 0.60,
+        "acknowledge.positive_feedback": 0.40,
+        "acknowledge.question_penalty": 0.30,
+        "IGNORE.base": -0.50,
+        "ignore.empty_input": 1.00,
+        "guard.unproductive_act": 0.15,
+        "guard.after_clarify": 0.05,
+        "tiebreaker_base_margin": 0.20,
+        "tiebreaker_min_margin": 0.08,
+        "tiebreaker.implicit_reference": 0.05,
+        "tiebreaker.low_density": 0.03,
+        "tiebreaker.interrogative_without_mark": 0.03,
+        "tiebreaker.low_confidence_streak": 0.05,
+        "warmth.gists": 0.40,
+        "warmth.facts": 0.30,
+        "warmth.turns": 0.30,
+    }
+)
+"""The weights of the source's tables. A penalty is positive here and subtracted when it applies."""
+
+CALIBRATED: Mapping[str, float] = MappingProxyType(
+    {**SEED, "RESPOND.base": 0.40, "acknowledge.greeting": 0.80, "acknowledge.positive_feedback": 0.55}
+)
+"""The default: with the seed's numbers a warm "Thanks!" is answered at length."""
+
+PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType({"calibrated": CALIBRATED, "seed": SEED})
+"""Profile name -> its weights."""
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a signal begins to count. Comparisons are strict except the closed range of moderate warmth.
+
+    Warmth below ``very_cold`` or ``cold``, or above ``warm``, moves scores; ``question_context`` is the warmth above
+    which a question can be answered, ``moderate_low`` to ``moderate_high`` the range in which looking things up pays.
+    Fewer facts than ``fact_gap`` leave a gap; a fact density above ``rich_facts`` leaves none. ``low_density`` bounds
+    information density; ``low_confidence`` is what each of ``streak`` successive confidences must be below.
+    """
+
+    very_cold: Unit = 0.15
+    cold: Unit = 0.30
+    moderate_low: Unit = 0.30
+    question_context: Unit = 0.40
+    moderate_high: Unit = 0.70
+    warm: Unit = 0.60
+    fact_gap: Count = 3
+    rich_facts: Unit = 0.50
+    low_density: Unit = 0.30
+    low_confidence: Unit = 0.15
+    streak: Count = 3
+
+
+class Saturation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Counts at which shares reach 1: gists, facts and turns for warmth, the last two for densities.
+
+    ``turns`` is also how many finished exchanges working memory holds.
+    """
+
+    gists: Count = 5
+    facts: Count = 5
+    turns: Count = 4
+    fact_density: Count = 10
+    gist_density: Count = 5
+
+
+class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a router decides with.
+
+    ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``.
+    ``act_available`` says whether an ACT loop runs in this deployment; without one an exchange that calls for it is
+    answered in its best other mode. A session unused for ``session_lifetime_ms`` is forgotten; of its topics the
+    ``topics_remembered`` latest with low confidence are kept.
+
+    Raises:
+        ValueError: an unknown weight name (the message names the nearest), a weight outside [-2, 2], a base
+            tie-breaker margin below the minimum one. ``msgspec.convert`` reports it as a ``ValidationError``.
+    """
+
+    profile: Profile = "calibrated"
+    base_scores: dict[Mode, float] = {}
+    weights: dict[str, float] = {}
+    thresholds: Thresholds = Thresholds()
+    saturation: Saturation = Saturation()
+    act_available: bool = False
+    session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
+    topics_remembered: Count = 32
+
+    def __post_init__(self) -> None:
+        """Validate the overrides, alone and in effect."""
+        for name in self.weights:
+            if name not in SEED:
+                nearest = get_close_matches(name, SEED, n=1, cutoff=0.0)[0]
+                raise ValueError(f"unknown router weight {name!r}: did you mean {nearest!r}?")
+        weights = effective_weights(self)
+        for name, value in weights.items():
+            if not (isfinite(value) and -2.0 <= value <= 2.0):
+                raise ValueError(f"router weight {name!r} is {value}: it must lie in [-2, 2]")
+        if weights["tiebreaker_base_margin"] < weights["tiebreaker_min_margin"]:
+            raise ValueError("router weight 'tiebreaker_base_margin' is below 'tiebreaker_min_margin'")
+
+
+def effective_weights(settings: RouterSettings) -> dict[str, float]:
+    """Return every weight by name, the overrides applied to the profile."""
+    bases = {f"{mode}.base": value for mode, value in settings.base_scores.items()}
+    return {**PROFILES[settings.profile], **bases, **settings.weights}

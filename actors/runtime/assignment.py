@@ -1,0 +1,40 @@
+"""Which living worker leads and which stands by for each partition: a pure function of who is alive.
+
+Every worker computes it for itself from the same list of members, so nobody has to hand out leases. While lists
+differ for a moment, two may lead at once: the fence makes that harmless.
+"""
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+
+class Duty(msgspec.Struct, frozen=True):
+    """The members that lead and stand by for a partition; ``standby`` is None with a single member."""
+
+    leader: str
+    standby: str | None
+
+
+def _rank(member: str, actor: str, partition: str) -> bytes:
+    return blake2b(f"{member}\n{actor}\n{partition}".encode(), digest_size=8).digest()
+
+
+def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Mapping[str, Duty]:
+    """Spread an actor's partitions over the members that host it, in fair shares.
+
+    Rendezvous hashing with a cap of ceil(partitions / members): when a member comes or goes, few others move.
+    Returns nothing when there are no members.
+    """
+    if not members:
+        return {}
+    cap = -(-len(partitions) // len(members))
+    load = dict.fromkeys(members, 0)
+    duties = {}
+    for partition in partitions:
+        ranked = sorted(members, key=lambda member: _rank(member, actor, partition), reverse=True)
+        leader = next(member for member in ranked if load[member] < cap)
+        load[leader] += 1
+        duties[partition] = Duty(leader, next((member for member in ranked if member != leader), None))
+    return duties

@@ -1,0 +1,47 @@
+"""From decided events to records: the envelope that goes round a body."""
+
+from datetime import UTC, datetime
+from hashlib import blake2b
+
+from events.decision import Decided
+from events.log import Record
+from schemas.catalogue import CATALOGUE
+from schemas.envelope import LATENCY, Envelope, encode_headers
+
+_HEX = frozenset("0123456789abcdef")
+
+
+def rfc3339(time_ns: int) -> str:
+    """Spell Unix nanoseconds as an RFC 3339 timestamp in UTC, to the microsecond."""
+    return datetime.fromtimestamp(time_ns // 1000 / 1e6, UTC).isoformat().replace("+00:00", "Z")
+
+
+def traceparent(exchange: str, event_id: str) -> str:
+    """Return the W3C trace context of an event: the trace is its exchange, the span the event itself."""
+    if len(exchange) != 32 or not _HEX.issuperset(exchange):
+        exchange = blake2b(exchange.encode(), digest_size=16).hexdigest()
+    return f"00-{exchange}-{event_id[:16]}-01"
+
+
+def to_record(decided: Decided, source: str, build: str, now_ns: int, latency_us: int) -> Record:
+    """Wrap a decided event; ``latency_us`` is how long its decision took, in microseconds."""
+    message = decided.message
+    envelope = Envelope(
+        id=message.id,
+        topic=decided.topic,
+        source=source,
+        time=rfc3339(now_ns),
+        agent=message.agent,
+        session=message.session,
+        exchange=message.exchange,
+        cause=decided.cause,
+        cause_seq=decided.cause_seq,
+        index=decided.index,
+        count=decided.count,
+        version=CATALOGUE[decided.topic].version,
+        build=build,
+        traceparent=traceparent(message.exchange, message.id) if message.exchange else "",
+    )
+    headers = encode_headers(envelope)
+    headers[LATENCY] = str(latency_us)
+    return Record(decided.subject, headers, decided.data)

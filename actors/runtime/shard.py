@@ -1,0 +1,423 @@
+"""One partition of an actor in this process: recovering, standing by, or leading.
+
+Passive and synchronous: messages are handed to it, decisions are put into its outbox. Only recovery
+waits for anything, in a task of its own.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import structlog
+
+from actors.runtime.clock import Clock
+from actors.runtime.committer import Committer, Group
+from actors.runtime.records import to_record
+from events.codec import Unreadable, decode
+from events.decision import Cause, Decided
+from events.errors import LogError, Misconfigured
+from events.log import Fence, Log, Snapshots
+from events.routes import fence_filter, partition_filters
+from events.snapshot import pack, snapshot_key, unpack
+from events.view import Offered, View
+from schemas.actor import Actor, Emission, Scope
+from schemas.catalogue import prefixes_of
+from schemas.identity import content_hash
+from schemas.subjects import NO_PARTITION
+
+_RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
+_OWN_DEADLINE = 5.0
+_OUTBOX = 1_000
+_logger = structlog.get_logger("neuraxis.shard")
+
+
+class Role(StrEnum):
+    """What a shard does with the messages of its partition."""
+
+    RECOVERING = "recovering"
+    STANDBY = "standby"
+    LEADING = "leading"
+
+
+class Counters(msgspec.Struct):
+    """What happened in a process, over all its shards."""
+
+    decided: int = 0
+    emitted: int = 0
+    failed: int = 0
+    conflicts: int = 0
+    recoveries: int = 0
+    takeovers: int = 0
+    snapshots: int = 0
+    snapshots_used: int = 0
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What a shard needs of the process it lives in.
+
+    ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
+    an inbox; ``snapshot_every`` is in messages.
+    """
+
+    log: Log
+    snapshots: Snapshots
+    committer: Committer
+    clock: Clock
+    tasks: asyncio.TaskGroup
+    position: Callable[[], int]
+    reply: Callable[[str, Group], Awaitable[None]]
+    source: str
+    build: str
+    snapshot_every: int
+    counters: Counters
+
+
+class Shard:
+    """One partition of an actor in this process; a ``Writer`` to the committer.
+
+    Attributes:
+        role: What it does now.
+        leads: What it is to do once recovered: lead, or stand by.
+        view: Its fold.
+        outbox: Decisions not yet acknowledged, oldest first.
+        epoch: Changes whenever the state was thrown away.
+    """
+
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
+        self.actor = actor
+        self.partition = partition
+        self.role = Role.RECOVERING
+        self.leads = False
+        self.outbox: deque[Group] = deque()
+        self.epoch = 0
+        self.view = View(actor, partition, around.log.partitions)
+        self._settings: dict[str, Any] = msgspec.to_builtins(settings)
+        self._settings_hash = content_hash(self._settings)
+        self._around = around
+        self._fence_filter = fence_filter(actor, partition)
+        self._own_prefixes = frozenset(prefixes_of(actor.name))
+        self._source = f"{around.source}/{actor.name}/{partition}"
+        self._build = f"{around.build}+{self._settings_hash[:8]}"
+        self._inbox: list[tuple[Offered, bool]] = []
+        self._unheard: set[str] = set()
+        self._refused: set[int] = set()
+        self._own_arrived = asyncio.Event()
+        self._recovery: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._since_snapshot = 0
+        self._draining = False
+        self._stopping = False
+        self._hold = 0.0
+        self._saving: asyncio.Task[None] | None = None
+
+    def __repr__(self) -> str:
+        return f"Shard({self.actor.name}/{self.partition} {self.role})"
+
+    # --- life in the process
+
+    def start(self, lead: bool) -> None:
+        """Recover, then lead or stand by."""
+        self.leads = lead
+        self._recover()
+
+    def set_leading(self, lead: bool) -> None:
+        """Take over, or step back; recovery under way ends in the new role."""
+        if lead == self.leads:
+            return
+        self.leads = lead
+        if self.role is Role.RECOVERING:
+            return
+        if lead:
+            self._around.counters.takeovers += 1
+            self._recovery = self._spawn(self._promote())
+        elif self.outbox:
+            self._forget()
+            self._recover()
+        else:
+            self._step_back()
+
+    async def retire(self) -> None:
+        """Decide no more, let the outbox drain, snapshot, and stop."""
+        self._stopping = True
+        self._cancel_alarm()
+        if self._recovery is not None:
+            self._recovery.cancel()
+            await asyncio.gather(self._recovery, return_exceptions=True)
+        while self.role is Role.LEADING and self.outbox:
+            self._own_arrived.clear()
+            await self._own_arrived.wait()
+        if self._saving is not None:
+            await asyncio.gather(self._saving, return_exceptions=True)
+        if self.role is Role.LEADING and self._since_snapshot:
+            await self._save(pack(self.actor, self.partition, self.view.standing()))
+        self._forget()
+
+    # --- messages
+
+    def take(self, offered: Offered, own: bool) -> None:
+        """Take the partition's next message; ``own`` says whether this actor wrote it."""
+        if self.role is Role.RECOVERING:
+            self._inbox.append((offered, own))
+        elif not own:
+            self.view.offer(offered)
+            if self.role is Role.LEADING:
+                self.work()
+        elif self.role is Role.STANDBY:
+            self.view.record(offered)
+            self._own_arrived.set()
+        elif offered.stored.seq > self.view.own_last and not self._is_ours(offered):
+            self.lost("foreign_event")
+
+    def _is_ours(self, offered: Offered) -> bool:
+        return not isinstance(offered, Unreadable) and offered.envelope.id in self._unheard
+
+    def work(self) -> None:
+        """Decide what waits, as far as there is room and no snapshot is due."""
+        view, counters, clock = self.view, self._around.counters, self._around.clock
+        submitted = False
+        while view.waiting and not self._draining and not self._stopping and len(self.outbox) < _OUTBOX:
+            started = clock.elapsed_ns()
+            sequence = view.waiting[0].stored.seq
+            decided = view.decide_next(refused=sequence in self._refused)
+            counters.decided += 1
+            self._since_snapshot += 1
+            if decided:
+                submitted = True
+                self._put(decided, (clock.elapsed_ns() - started) // 1000)
+            if self._since_snapshot >= self._around.snapshot_every:
+                self._draining = True
+        if submitted:
+            self._around.committer.submit(self)
+        self._settle_down()
+
+    def _settle_down(self) -> None:
+        """When nothing is under way: take a due snapshot, and set the alarm of the next timer."""
+        if self._draining and not self.outbox:
+            self._draining = False
+            self._since_snapshot = 0
+            if self._saving is None:
+                packed = pack(self.actor, self.partition, self.view.standing())
+                self._saving = self._around.tasks.create_task(self._save_in_background(packed))
+            if self.view.waiting:
+                self.work()
+                return
+        self._set_alarm()
+
+    def _put(self, decided: tuple[Decided, ...], latency_us: int) -> None:
+        now = self._around.clock.now_ns()
+        records = tuple(to_record(one, self._source, self._build, now, latency_us) for one in decided)
+        self.outbox.append(Group(decided, records))
+        self._unheard.update(one.message.id for one in decided)
+        self._around.counters.emitted += len(decided)
+        if isinstance(decided[0].message.event, self.actor.failed):
+            self._around.counters.failed += 1
+            failure = decided[0].message.event
+            _logger.error(
+                "decision_failed",
+                actor=self.actor.name,
+                partition=self.partition,
+                reason=failure.reason,
+                error=failure.error,
+                seq=failure.failed_seq,
+                exchange=decided[0].message.exchange,
+            )
+
+    # --- the committer's side
+
+    def fence(self) -> Fence:
+        """Return the fence that the next append must hold."""
+        return Fence(self._fence_filter, self.view.own_last)
+
+    def committed(self, groups: Sequence[Group], last_seq: int) -> None:
+        """Take note that these groups are stored, the last record at ``last_seq``."""
+        self.view.acknowledge(last_seq)
+        self._hold = 0.0
+        for group in groups:
+            self.outbox.popleft()
+            for one in group.decided:
+                self._unheard.discard(one.message.id)
+                inbox = getattr(one.message.event, "reply_to", "")
+                if inbox:
+                    self._spawn(self._around.reply(inbox, group))
+        self._own_arrived.set()
+        if self.role is Role.LEADING:
+            self.work()
+
+    def lost(self, reason: str) -> None:
+        """Drop the state and recover: another writer was here, or the outcome is unknown."""
+        self._around.counters.conflicts += 1
+        _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
+        self._forget()
+        self._recover()
+
+    def refused(self, group: Group, why: str) -> None:
+        """Take note that the broker will never store this group: a failure is recorded for its cause instead."""
+        self._refused.add(group.decided[0].cause_seq)
+        self.lost("append_refused")
+
+    # --- recovery
+
+    def _forget(self) -> None:
+        self.epoch += 1
+        self.role = Role.RECOVERING
+        self.outbox.clear()
+        self._unheard.clear()
+        self._inbox.clear()
+        self._draining = False
+        self._cancel_alarm()
+        self._own_arrived.set()
+
+    def _recover(self) -> None:
+        if self._stopping:
+            return
+        if self._recovery is not None and self._recovery is not asyncio.current_task():
+            self._recovery.cancel()
+        self._recovery = self._spawn(self._run_recovery())
+
+    async def _run_recovery(self) -> None:
+        """Fold the recorded view up to what the process has handed out, then lead or stand by."""
+        while True:
+            if self._hold:
+                await asyncio.sleep(self._hold)
+            self._hold = min(_RETRY_MOST, 2 * self._hold) or _RETRY_FIRST
+            try:
+                await self._read_history()
+                break
+            except Misconfigured:
+                raise
+            except LogError as error:
+                _logger.warning(
+                    "recovery_waits",
+                    actor=self.actor.name,
+                    partition=self.partition,
+                    error=error.code,
+                    detail=str(error),
+                )
+        self._around.counters.recoveries += 1
+        if self.leads:
+            await self._promote()
+
+    async def _read_history(self) -> None:
+        around = self._around
+        self._inbox.clear()
+        upto = around.position()  # what comes later is handed to the inbox
+        data = await around.snapshots.load(snapshot_key(self.actor, self.partition))
+        standing = unpack(self.actor, self.partition, data) if data is not None else None
+        if standing is not None:
+            around.counters.snapshots_used += 1
+        view = View(self.actor, self.partition, around.log.partitions, standing)
+        filters = partition_filters(self.actor, self.partition)
+        async for batch in around.log.history(filters, view.place, upto):
+            for stored in batch:
+                if self._owns(stored.subject):
+                    view.record(decode(stored))
+                else:
+                    view.offer(decode(stored))
+        self.view = view
+        self._since_snapshot = 0
+        self._step_back()
+        for offered, own in self._inbox:
+            self.take(offered, own)
+        self._inbox.clear()
+
+    def _owns(self, subject: str) -> bool:
+        return subject.split(".", 3)[3].split(".", 1)[0] in self._own_prefixes
+
+    def _step_back(self) -> None:
+        self.role = Role.STANDBY
+        self._cancel_alarm()
+
+    async def _promote(self) -> None:
+        """Lead, once every event that this partition's owners have written is folded."""
+        epoch = self.epoch
+        try:
+            last = await self._around.log.last(self._fence_filter)
+            async with asyncio.timeout(_OWN_DEADLINE):
+                while self.view.own_last < last and self.epoch == epoch:
+                    self._own_arrived.clear()
+                    await self._own_arrived.wait()
+        except (LogError, TimeoutError) as error:
+            if self.epoch == epoch and self.leads and not self._stopping:
+                _logger.info("promotion_waits", actor=self.actor.name, partition=self.partition, error=str(error))
+                self._forget()
+                self._recover()
+            return
+        if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
+            return
+        self.role = Role.LEADING
+        self._record_settings()
+        self.work()
+
+    def _record_settings(self) -> None:
+        known = self.view.configured
+        if known is not None and (known.settings_hash, known.behaviour) == (self._settings_hash, self.actor.behaviour):
+            return
+        event = self.actor.configured(
+            settings=self._settings, settings_hash=self._settings_hash, behaviour=self.actor.behaviour
+        )
+        cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/{self._settings_hash}/{self.actor.behaviour}"
+        self._put(self.view.spontaneous(self._own_cause(cause), Emission(event)), 0)
+        self._around.committer.submit(self)
+
+    def _own_cause(self, identity: str) -> Cause:
+        tokens = {Scope.SESSION: (NO_PARTITION, self.partition), Scope.AGENT: (self.partition, NO_PARTITION)}
+        agent_token, session_token = tokens.get(self.actor.scope, (NO_PARTITION, NO_PARTITION))
+        return Cause(identity, self.view.place, self.view.time_ns, "", "", "", agent_token, session_token)
+
+    # --- timers
+
+    def _set_alarm(self) -> None:
+        if self.actor.timer is None or self.role is not Role.LEADING or self._stopping:
+            return
+        self._cancel_alarm()
+        timer = self.actor.timer(self.view.state)
+        if timer is None:
+            return
+        wait = max(0.0, (timer.due_ns - self._around.clock.now_ns()) / 1e9)
+        self._alarm = asyncio.get_running_loop().call_later(min(wait, 3600.0), self._ring)
+
+    def _cancel_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _ring(self) -> None:
+        """Append what time has made due; only once all that waits is decided, since it may settle the matter."""
+        self._alarm = None
+        timer_of = self.actor.timer
+        if timer_of is None or self.role is not Role.LEADING or self._stopping or self.view.waiting:
+            return
+        now = self._around.clock.now_ns()
+        rung = False
+        while len(self.outbox) < _OUTBOX and not self._draining:
+            timer = timer_of(self.view.state)
+            if timer is None or timer.due_ns > now:
+                break
+            self._put(self.view.spontaneous(self._own_cause(timer.cause), timer.emission), 0)
+            self._since_snapshot += 1
+            rung = True
+        if rung:
+            self._around.committer.submit(self)
+        self._settle_down()
+
+    # --- snapshots
+
+    async def _save_in_background(self, packed: bytes) -> None:
+        try:
+            await self._save(packed)
+        finally:
+            self._saving = None
+
+    async def _save(self, packed: bytes) -> None:
+        try:
+            await self._around.snapshots.save(snapshot_key(self.actor, self.partition), packed)
+            self._around.counters.snapshots += 1
+        except LogError as error:
+            _logger.warning("snapshot_not_saved", actor=self.actor.name, partition=self.partition, error=error.code)
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._around.tasks.create_task(work)
+        return task

@@ -1,0 +1,177 @@
+"""A worker: one process's share of the actors, from start to stop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from actors.runtime.assignment import assign
+from actors.runtime.clock import Clock, SystemClock
+from actors.runtime.committer import Committer, Group
+from actors.runtime.feed import Feed, Key
+from actors.runtime.shard import Counters, Role, Shard, Surroundings
+from events.errors import LogError
+from events.log import Log, Membership, Snapshots
+from events.routes import partition_names
+from schemas.actor import Actor
+
+BEAT = 1.0
+"""Seconds between heartbeats."""
+
+LOOK = 0.5
+"""Seconds between looks at who is alive."""
+
+_STOP_DEADLINE = 10.0
+_logger = structlog.get_logger("neuraxis.worker")
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """What a worker says of itself in its heartbeat: the actors it hosts."""
+
+    actors: tuple[str, ...]
+
+
+async def _no_reply(inbox: str, group: Group) -> None:
+    """Send no copies of answers."""
+
+
+class Worker:
+    """Runs actors' partitions against a log until told to stop.
+
+    Args:
+        name: Unique among living workers.
+        settings: Settings by actor name; actors not named use their defaults.
+        standby: Whether to fold partitions that others lead, to take over without reading back.
+        reply: Sends a copy of a stored group to the inbox that its event names.
+        build: Version of the code, for the ``ce-build`` header.
+        snapshot_every: Messages of a partition between snapshots.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        snapshots: Snapshots,
+        membership: Membership,
+        actors: Sequence[Actor[Any]],
+        *,
+        name: str,
+        settings: Mapping[str, msgspec.Struct] | None = None,
+        clock: Clock | None = None,
+        standby: bool = True,
+        reply: Callable[[str, Group], Awaitable[None]] = _no_reply,
+        build: str = "",
+        snapshot_every: int = 1_000,
+    ) -> None:
+        self.name = name
+        self.counters = Counters()
+        self.ready = asyncio.Event()
+        self.shards: dict[Key, Shard] = {}
+        self.committer: Committer | None = None
+        self._log = log
+        self._snapshots = snapshots
+        self._membership = membership
+        self._actors = {actor.name: actor for actor in actors}
+        self._settings = {actor.name: (settings or {}).get(actor.name) or actor.settings_type() for actor in actors}
+        self._clock = clock or SystemClock()
+        self._standby = standby
+        self._reply = reply
+        self._build = build
+        self._snapshot_every = snapshot_every
+        self._presence = msgspec.json.encode(Presence(tuple(sorted(self._actors))))
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until ``stop`` is set, then hand over: decide no more, drain, snapshot, leave.
+
+        Raises:
+            Misconfigured: something that only a person can put right.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            info = await self._log.info()
+            feed = Feed(self._log, tuple(self._actors.values()), self.shards, info.last_seq)
+            self.committer = Committer(self._log, tasks)
+            around = Surroundings(
+                log=self._log,
+                snapshots=self._snapshots,
+                committer=self.committer,
+                clock=self._clock,
+                tasks=tasks,
+                position=lambda: feed.position,
+                reply=self._reply,
+                source=f"neuraxis/{self.name}",
+                build=self._build,
+                snapshot_every=self._snapshot_every,
+                counters=self.counters,
+            )
+            started = asyncio.Event()
+            reading = tasks.create_task(feed.run(self.committer, started.set))
+            await started.wait()
+            beating = tasks.create_task(self._beat())
+            await self._follow_members(stop, tasks, around)
+            beating.cancel()
+            await self._hand_over()
+            reading.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            try:
+                await self._membership.beat(self.name, self._presence)
+            except LogError as error:
+                _logger.info("beat_missed", error=error.code)
+            await asyncio.sleep(BEAT)
+
+    async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, around: Surroundings) -> None:
+        """Keep leading and standing by as the list of members demands, until told to stop."""
+        while not stop.is_set():
+            try:
+                members = await self._membership.members()
+                if self.name in members:
+                    self._take_duties(members, tasks, around)
+            except LogError as error:
+                # Without the list the present roles stay: the fence, not the list, keeps two leaders harmless.
+                _logger.info("members_unknown", error=error.code)
+            if self.shards and all(shard.role is not Role.RECOVERING for shard in self.shards.values()):
+                self.ready.set()
+            try:
+                async with asyncio.timeout(LOOK if self.ready.is_set() else LOOK / 10):
+                    await stop.wait()
+            except TimeoutError:
+                continue
+
+    def _take_duties(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, around: Surroundings) -> None:
+        hosts: dict[str, list[str]] = {name: [] for name in self._actors}
+        for member, said in sorted(members.items()):
+            for actor_name in msgspec.json.decode(said, type=Presence).actors:
+                if actor_name in hosts:
+                    hosts[actor_name].append(member)
+        wanted: dict[Key, bool] = {}
+        for actor_name, actor in self._actors.items():
+            duties = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])
+            for partition, duty in duties.items():
+                if duty.leader == self.name or (self._standby and duty.standby == self.name):
+                    wanted[actor_name, partition] = duty.leader == self.name
+        for key in [key for key in self.shards if key not in wanted]:
+            tasks.create_task(self._retire(self.shards.pop(key)))
+        for (actor_name, partition), lead in wanted.items():
+            shard = self.shards.get((actor_name, partition))
+            if shard is not None:
+                shard.set_leading(lead)
+                continue
+            shard = Shard(self._actors[actor_name], partition, self._settings[actor_name], around)
+            self.shards[actor_name, partition] = shard
+            shard.start(lead)
+
+    async def _retire(self, shard: Shard) -> None:
+        try:
+            async with asyncio.timeout(_STOP_DEADLINE):
+                await shard.retire()
+        except TimeoutError:
+            _logger.warning("retire_timed_out", shard=repr(shard))
+
+    async def _hand_over(self) -> None:
+        await asyncio.gather(*(self._retire(shard) for shard in self.shards.values()))
+        try:
+            await self._membership.leave(self.name)
+        except LogError as error:
+            _logger.info("leave_missed", error=error.code)

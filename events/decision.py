@@ -1,0 +1,162 @@
+"""One decision: from a message and a state to events ready to be stored, the same way live and in replay."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, Unreadable
+from schemas.actor import Actor, Emission, Message, Scope
+from schemas.catalogue import entry_of
+from schemas.envelope import Envelope, decode_headers
+from schemas.errors import UndecodableEvent
+from schemas.event import Event, encode_event, topic_of
+from schemas.identity import event_id
+from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subject
+
+DECIDER_RAISED = "decider_raised"
+FOLD_RAISED = "fold_raised"
+APPEND_REFUSED = "append_refused"
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """An event that a decision yields: where it goes, its stored bytes, and how its own actor folds it."""
+
+    message: Message
+    topic: str
+    subject: str
+    data: bytes
+    cause: str
+    cause_seq: int
+    index: int
+    count: int
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What an event is emitted because of, and the address it inherits."""
+
+    id: str
+    seq: int
+    time_ns: int
+    agent: str
+    session: str
+    exchange: str
+    agent_token: str
+    session_token: str
+
+
+def cause_of(offered: Recorded | Unreadable) -> Cause:
+    """Return the cause that a consumed message is; as much of it as can be read when it is unreadable."""
+    stored = offered.stored
+    _, agent_token, session_token = split_stored(stored.subject)
+    if isinstance(offered, Recorded):
+        envelope = offered.envelope
+    else:
+        try:
+            envelope = decode_headers(stored.headers)
+        except UndecodableEvent:
+            envelope = Envelope(id=f"seq-{stored.seq}", topic="", source="", time="")
+    return Cause(
+        envelope.id,
+        stored.seq,
+        stored.time_ns,
+        envelope.agent,
+        envelope.session,
+        envelope.exchange,
+        agent_token,
+        session_token,
+    )
+
+
+def address(
+    actor: Actor[Any], cause: Cause, emissions: Sequence[Event | Emission], partitions: Partitions
+) -> tuple[Decided, ...]:
+    """Give the events of one decision their subjects, ids, places and bytes."""
+    decided = []
+    for index, item in enumerate(emissions):
+        emission = item if isinstance(item, Emission) else Emission(item)
+        event = emission.event
+        scope = entry_of(event).scope
+        agent = cause.agent if emission.agent is None else emission.agent
+        session = cause.session if emission.session is None else emission.session
+        exchange = cause.exchange if emission.exchange is None else emission.exchange
+        agent_token = partitions.agent_token(agent) if agent else cause.agent_token
+        session_token = partitions.session_token(session) if session else cause.session_token
+        if scope is not Scope.SESSION:
+            session, session_token = "", NO_PARTITION
+        if scope is Scope.GLOBAL:
+            agent, agent_token = "", NO_PARTITION
+        topic = topic_of(event)
+        decided.append(
+            Decided(
+                Message(
+                    event,
+                    cause.seq,
+                    event_id(cause.id, actor.name, index),
+                    cause.time_ns,
+                    agent,
+                    session,
+                    exchange,
+                ),
+                topic,
+                stored_subject(topic, agent_token, session_token),
+                encode_event(event),
+                cause.id,
+                cause.seq,
+                index,
+                len(emissions),
+            )
+        )
+    return tuple(decided)
+
+
+def _failure(actor: Actor[Any], offered: Recorded | Unreadable, reason: str, error: str) -> Event:
+    topic = split_stored(offered.stored.subject)[0]
+    return actor.failed(reason=reason, error=error, failed_seq=offered.stored.seq, failed_topic=topic)
+
+
+def fold(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, own: Iterable[Message]) -> Any:
+    """Fold a consumed message and the events it led to, in this order.
+
+    What could not be read, folded or stored when it was decided is passed over: only the recorded failure is folded.
+    """
+    own = tuple(own)
+    skipped = any(isinstance(m.event, actor.failed) and m.event.reason != DECIDER_RAISED for m in own)
+    if isinstance(offered, Recorded) and not skipped:
+        state = actor.evolve(state, offered.message)
+    for message in own:
+        state = actor.evolve(state, message)
+    return state
+
+
+def refuse(
+    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions
+) -> tuple[tuple[Decided, ...], Any]:
+    """Record that what a message leads to cannot be stored; return the failure and the next state."""
+    failure = (_failure(actor, offered, APPEND_REFUSED, ""),)
+    decided = address(actor, cause_of(offered), failure, partitions)
+    return decided, fold(actor, state, offered, [d.message for d in decided])
+
+
+def decide(
+    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions
+) -> tuple[tuple[Decided, ...], Any]:
+    """Decide one message and fold what came of it; return the events and the next state.
+
+    Never raises on the message: what cannot be read, decided or folded yields the actor's own ``failed`` event.
+    """
+    cause = cause_of(offered)
+    emissions: Sequence[Event | Emission]
+    if isinstance(offered, Unreadable):
+        emissions = (_failure(actor, offered, offered.code, ""),)
+    else:
+        try:
+            emissions = tuple(actor.decide(state, offered.message))
+        except Exception as raised:
+            emissions = (_failure(actor, offered, DECIDER_RAISED, type(raised).__name__),)
+    try:
+        decided = address(actor, cause, emissions, partitions)
+        return decided, fold(actor, state, offered, [d.message for d in decided])
+    except Exception as raised:
+        decided = address(actor, cause, (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),), partitions)
+        return decided, fold(actor, state, offered, [d.message for d in decided])

@@ -1,0 +1,295 @@
+"""A connection to the broker that never waits without a deadline and says loudly what goes wrong.
+
+nats-py's own request path makes a subscription or a future a call and leaves callers waiting when the
+connection drops. Here one inbox takes all answers, and a lost connection ends every call under way at once with
+``UnknownOutcome``: what was asked may have happened.
+"""
+
+import asyncio
+import json
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
+
+OLDEST_SERVER = (2, 12, 0)
+REPLY_DEADLINE = 5.0
+"""Seconds that any one request to the broker may take."""
+
+_RECONNECT_WAIT = 0.1
+_logger = structlog.get_logger("neuraxis.broker")
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach a broker: server URLs, and what it asks for. Secrets are never shown in a repr or a log.
+
+    ``inbox_prefix`` must be one the user may subscribe to (each broker user has its own).
+    """
+
+    servers: str
+    user: str = ""
+    password: str = ""
+    credentials: str = ""
+    tls_ca: str = ""
+    inbox_prefix: str = "_INBOX"
+    name: str = "neuraxis"
+
+    def __repr__(self) -> str:
+        return f"Access(servers={self.servers!r}, user={self.user!r}, name={self.name!r})"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer of the broker: its headers (empty when none) and its body."""
+
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class Connection:
+    """A connected client; made by :meth:`open`.
+
+    Attributes:
+        nc: The nats-py client, for subscriptions.
+        token: Random part of names that must be this connection's own (inboxes, consumers).
+    """
+
+    def __init__(self, nc: Client, access: Access) -> None:
+        self.nc = nc
+        self.access = access
+        self.token = secrets.token_hex(6)
+        self._inbox = f"{access.inbox_prefix}.{self.token}"
+        self._calls: dict[str, asyncio.Future[Answer]] = {}
+        self._number = 0
+        self._on_reconnect: list[Callable[[], None]] = []
+
+    @classmethod
+    async def open(cls, access: Access, deadline: float = 5.0) -> "Connection":
+        """Connect within ``deadline`` seconds.
+
+        Raises:
+            Unavailable: no server answers there, or it rejects the credentials.
+            Misconfigured: the server is too old or has no JetStream.
+        """
+        nc = Client()
+        connection = cls(nc, access)
+        options: dict[str, Any] = {
+            "servers": access.servers.split(","),
+            "name": access.name,
+            "allow_reconnect": True,
+            "max_reconnect_attempts": -1,
+            "reconnect_time_wait": _RECONNECT_WAIT,
+            "connect_timeout": 2,
+            "ping_interval": 5,
+            "max_outstanding_pings": 2,
+            "inbox_prefix": access.inbox_prefix,
+            "error_cb": connection._failed,
+            "disconnected_cb": connection._disconnected,
+            "reconnected_cb": connection._reconnected,
+        }
+        if access.user:
+            options |= {"user": access.user, "password": access.password}
+        if access.credentials:
+            options["user_credentials"] = access.credentials
+        if access.tls_ca:
+            options["tls"] = ssl.create_default_context(cafile=access.tls_ca)
+        connection._opening = True
+        try:
+            async with asyncio.timeout(deadline):
+                await nc.connect(**options)
+        except (TimeoutError, OSError, NatsError) as wrong:
+            await _abandon(nc)
+            reason = connection._last_error or str(wrong) or type(wrong).__name__
+            raise Unavailable(
+                f"no broker answers at {access.servers}: {reason}; start one with `neuraxis up`, or name it with --nats"
+            ) from wrong
+        connection._opening = False
+        try:
+            await nc.subscribe(f"{connection._inbox}.*", cb=connection._answered)
+            connection._check_server()
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    _opening = False
+    _last_error = ""
+
+    def _check_server(self) -> None:
+        version = self.nc.connected_server_version
+        found = (version.major, version.minor, version.patch)
+        if found < OLDEST_SERVER:
+            raise Misconfigured(
+                f"the broker at {self.access.servers} is nats-server {'.'.join(map(str, found))}; atomic batches and "
+                f"message schedules need {'.'.join(map(str, OLDEST_SERVER))} or later: upgrade nats-server"
+            )
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection is up at this moment."""
+        return self.nc.is_connected
+
+    @property
+    def max_payload(self) -> int:
+        """The server's limit on a message, headers and data together, in bytes."""
+        return self.nc.max_payload
+
+    def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call ``callback`` after each reconnection; returns the function that ends this."""
+        self._on_reconnect.append(callback)
+        return lambda: self._on_reconnect.remove(callback)
+
+    def new_inbox(self) -> str:
+        """Return a fresh inbox subject under this connection's prefix."""
+        self._number += 1
+        return f"{self.access.inbox_prefix}.{self.token}r{self._number}"
+
+    async def publish(self, subject: str, data: bytes, reply: str = "", headers: dict[str, str] | None = None) -> None:
+        """Send a message; raises Unavailable while disconnected, so that nothing is sent late from a buffer."""
+        if not self.nc.is_connected:
+            raise Unavailable(f"the broker at {self.access.servers} is not connected")
+        try:
+            await self.nc.publish(subject, data, reply=reply, headers=headers)
+        except NatsError as wrong:
+            raise Unavailable(f"the broker took no message on {subject}: {wrong}") from wrong
+
+    async def request(
+        self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None, deadline: float = REPLY_DEADLINE
+    ) -> Answer:
+        """Send a message and wait for its one answer.
+
+        Raises:
+            Unavailable: not connected, or nobody serves the subject: nothing happened.
+            UnknownOutcome: no answer in time, or the connection dropped meanwhile.
+        """
+        number, call = self.expect()
+        try:
+            await self.publish(subject, data, reply=f"{self._inbox}.{number}", headers=headers)
+            return await self.answer(number, call, subject, deadline)
+        finally:
+            self._calls.pop(number, None)
+
+    def expect(self) -> tuple[str, asyncio.Future[Answer]]:
+        """Make room for an answer; returns its number and future, for :meth:`answer`."""
+        self._number += 1
+        number = str(self._number)
+        call: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._calls[number] = call
+        return number, call
+
+    def reply_subject(self, number: str) -> str:
+        """Return the subject on which the answer of ``number`` is expected."""
+        return f"{self._inbox}.{number}"
+
+    async def answer(self, number: str, call: asyncio.Future[Answer], subject: str, deadline: float) -> Answer:
+        """Wait for an expected answer within ``deadline`` seconds; raises like :meth:`request`."""
+        try:
+            async with asyncio.timeout(deadline):
+                answer = await call
+        except TimeoutError:
+            hint = f" ({self._last_error})" if "ermission" in self._last_error else ""
+            raise UnknownOutcome(f"no answer on {subject} within {deadline:g} s{hint}") from None
+        finally:
+            self._calls.pop(number, None)
+        if answer.headers.get("Status") == "503":
+            raise Unavailable(f"nobody serves {subject} at the broker now")
+        return answer
+
+    async def api(self, subject: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Call a JetStream API subject (without its prefix) and return the decoded answer.
+
+        Raises:
+            ApiError: the answer carries an error.
+            Unavailable, UnknownOutcome: as for :meth:`request`.
+        """
+        answer = await self.request(f"$JS.API.{subject}", json.dumps(body).encode() if body else b"")
+        document: dict[str, Any] = msgspec.json.decode(answer.data)
+        if "error" in document:
+            raise ApiError(subject, document["error"])
+        return document
+
+    async def gather(self, subject: str, data: bytes, deadline: float = REPLY_DEADLINE) -> AsyncIterator[Answer]:
+        """Send a message and yield its answers, up to the empty one that ends them; raises like :meth:`request`."""
+        answers: asyncio.Queue[Answer] = asyncio.Queue()
+
+        async def take(msg: Msg) -> None:
+            answers.put_nowait(Answer(msg.headers or {}, msg.data))
+
+        inbox = self.new_inbox()
+        subscription = await self.nc.subscribe(inbox, cb=take)
+        try:
+            await self.publish(subject, data, reply=inbox)
+            while True:
+                try:
+                    async with asyncio.timeout(deadline):
+                        answer = await answers.get()
+                except TimeoutError:
+                    raise UnknownOutcome(f"no answer on {subject} within {deadline:g} s") from None
+                status = answer.headers.get("Status", "")
+                if status == "503":
+                    raise Unavailable(f"nobody serves {subject} at the broker now")
+                if status in ("204", "404"):
+                    return
+                yield answer
+        finally:
+            if not self.nc.is_closed:
+                await subscription.unsubscribe()
+
+    async def close(self) -> None:
+        """Close the connection; calls under way end with UnknownOutcome."""
+        self._end_calls("the connection was closed")
+        await _abandon(self.nc)
+
+    async def _answered(self, msg: Msg) -> None:
+        call = self._calls.pop(msg.subject.rpartition(".")[2], None)
+        if call is not None and not call.done():
+            call.set_result(Answer(msg.headers or {}, msg.data))
+
+    def _end_calls(self, why: str) -> None:
+        calls, self._calls = self._calls, {}
+        for call in calls.values():
+            if not call.done():
+                call.set_exception(UnknownOutcome(f"{why} before the answer came"))
+                call.exception()  # a caller may have gone; it is no error then that nobody looks
+
+    async def _failed(self, error: Exception) -> None:
+        self._last_error = str(error) or type(error).__name__
+        if not self._opening:
+            _logger.warning("broker_error", error=type(error).__name__, detail=self._last_error)
+
+    async def _disconnected(self) -> None:
+        self._end_calls("the connection to the broker dropped")
+        if not self._opening and not self.nc.is_closed:
+            _logger.warning("broker_disconnected", servers=self.access.servers)
+
+    async def _reconnected(self) -> None:
+        _logger.info("broker_reconnected", servers=self.access.servers)
+        for callback in tuple(self._on_reconnect):
+            callback()
+
+
+class ApiError(Refused):
+    """A JetStream API call that the server refused; ``number`` is its err_code."""
+
+    code = "api"
+
+    def __init__(self, subject: str, error: Mapping[str, Any]) -> None:
+        self.number = int(error.get("err_code", 0))
+        self.status = int(error.get("code", 0))
+        super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
+
+
+async def _abandon(nc: Client) -> None:
+    closing: Awaitable[None] = nc.close()
+    try:
+        async with asyncio.timeout(2):
+            await closing
+    except (TimeoutError, NatsError, OSError) as wrong:
+        _logger.debug("broker_close", error=type(wrong).__name__)

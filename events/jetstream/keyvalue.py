@@ -1,0 +1,144 @@
+"""Snapshots and membership in JetStream key-value buckets.
+
+Both speak the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one request a call, where the client's
+listing would make a consumer each time.
+"""
+
+import zlib
+from collections.abc import Mapping
+from hashlib import sha256
+
+import structlog
+
+from events.errors import LogError, Unavailable
+from events.jetstream.connection import Answer, ApiError, Connection
+from events.jetstream.stream import NOT_FOUND
+
+MEMBERS_BUCKET = "NEURAXIS_members"
+SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
+MEMBER_EXPIRY = 3.0
+"""Seconds after its last heartbeat that a member counts as dead."""
+
+_CHUNK = 512 * 1024
+_SECOND = 1_000_000_000
+_logger = structlog.get_logger("neuraxis.buckets")
+
+
+async def _ensure_bucket(connection: Connection, bucket: str, *, storage: str, max_age: float, replicas: int) -> None:
+    config = {
+        "name": f"KV_{bucket}",
+        "subjects": [f"$KV.{bucket}.>"],
+        "storage": storage,
+        "max_msgs_per_subject": 1,
+        "max_age": int(max_age * _SECOND),
+        "discard": "new",
+        "allow_direct": True,
+        "allow_rollup_hdrs": True,
+        "deny_delete": True,
+        "duplicate_window": int(min(max_age or 120, 120) * _SECOND),
+        "num_replicas": replicas,
+    }
+    try:
+        await connection.api(f"STREAM.INFO.KV_{bucket}")
+    except ApiError as error:
+        if error.number != NOT_FOUND:
+            raise
+        await connection.api(f"STREAM.CREATE.KV_{bucket}", config)
+
+
+async def _put(connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> None:
+    answer = await connection.request(f"$KV.{bucket}.{key}", data, headers=headers)
+    if b'"error"' in answer.data:
+        raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
+
+
+class KeyValueMembership:
+    """Members as keys of a bucket in memory that forgets them after :data:`MEMBER_EXPIRY` seconds.
+
+    In memory, because a heartbeat is worth nothing after a restart and should cost no disk flush.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueMembership":
+        """Make the bucket if need be."""
+        await _ensure_bucket(connection, MEMBERS_BUCKET, storage="memory", max_age=MEMBER_EXPIRY, replicas=replicas)
+        return cls(connection)
+
+    async def beat(self, worker: str, value: bytes) -> None:
+        """Renew a membership; a bucket lost in a restart of the broker is made again."""
+        try:
+            await _put(self._connection, MEMBERS_BUCKET, worker, value, None)
+        except Unavailable:
+            if self._connection.connected:
+                await self.over(self._connection)
+            raise
+
+    async def leave(self, worker: str) -> None:
+        """End a membership at once."""
+        await _put(self._connection, MEMBERS_BUCKET, worker, b"", {"KV-Operation": "DEL"})
+
+    async def members(self) -> Mapping[str, bytes]:
+        """Return the living members and what they last said; one request whatever their number."""
+        found: dict[str, bytes] = {}
+        prefix = f"$KV.{MEMBERS_BUCKET}."
+        async for answer in self._connection.gather(
+            f"$JS.API.DIRECT.GET.KV_{MEMBERS_BUCKET}", b'{"multi_last":["' + prefix.encode() + b'>"]}'
+        ):
+            if "KV-Operation" not in answer.headers:
+                found[answer.headers["Nats-Subject"].removeprefix(prefix)] = answer.data
+        return found
+
+
+class KeyValueSnapshots:
+    """The newest snapshot of each partition, compressed, in chunks that fit a message.
+
+    The chunks are written first and the head last, so that a reader sees a whole snapshot or the one before.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
+        """Make the bucket if need be."""
+        await _ensure_bucket(connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas)
+        return cls(connection)
+
+    async def save(self, key: str, data: bytes) -> None:
+        """Replace the snapshot under ``key``."""
+        packed = zlib.compress(data, 1)
+        digest = sha256(packed).hexdigest()
+        chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
+        for number, chunk in enumerate(chunks, 1):
+            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest})
+        head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest}
+        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
+
+    async def load(self, key: str) -> bytes | None:
+        """Return the snapshot under ``key``, or None when there is none or it is unreadable."""
+        try:
+            head = await self._get(key)
+            if head is None:
+                return None
+            parts = [head.data]
+            for number in range(1, int(head.headers.get("nx-chunks", "0")) + 1):
+                chunk = await self._get(f"{key}.{number}")
+                if chunk is None:
+                    return None
+                parts.append(chunk.data)
+            packed = b"".join(parts)
+            if sha256(packed).hexdigest() != head.headers.get("nx-sha256"):
+                _logger.warning("snapshot_unusable", key=key, reason="its digest does not match")
+                return None
+            return zlib.decompress(packed)
+        except (LogError, ValueError, zlib.error) as wrong:
+            _logger.warning("snapshot_unusable", key=key, reason=type(wrong).__name__)
+            return None
+
+    async def _get(self, key: str) -> Answer | None:
+        subject = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}.{key}"
+        answer = await self._connection.request(subject)
+        return None if answer.headers.get("Status") == "404" else answer

@@ -1,0 +1,213 @@
+"""The log's JetStream adapter: appends behind fences, and reading."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
+from events.jetstream.connection import Access, Answer, ApiError, Connection
+from events.jetstream.reading import Reading
+from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
+from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored
+from schemas.subjects import Partitions
+
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+EXPECTED_FILTER = "Nats-Expected-Last-Subject-Sequence-Subject"
+BATCH_ID = "Nats-Batch-Id"
+BATCH_SEQUENCE = "Nats-Batch-Sequence"
+BATCH_COMMIT = "Nats-Batch-Commit"
+
+HEADER_ROOM = 256
+"""Bytes for the fence and batch headers that an append adds to a record's own."""
+
+_WRONG_LAST_SEQUENCE = (10071, 10164)
+_BATCH_DUPLICATE = 10201
+_BATCH_INCOMPLETE = 10176
+_NOT_FOUND = 10037
+_APPEND_DEADLINE = 5.0
+
+
+class _Ack(msgspec.Struct):
+    seq: int = 0
+    error: dict[str, int | str] | None = None
+
+
+_ack_decoder = msgspec.json.Decoder(_Ack)
+
+
+class JetStreamLog:
+    """A log on a JetStream stream; made by :meth:`connect` or :meth:`over`."""
+
+    def __init__(self, connection: Connection, stream: str, partitions: Partitions) -> None:
+        self.connection = connection
+        self.stream = stream
+        self._partitions = partitions
+        self._consumers = 0
+        self._batches = 0
+
+    @classmethod
+    async def connect(
+        cls,
+        access: Access | str,
+        *,
+        stream: str = DEFAULT_STREAM,
+        partitions: Partitions | None = None,
+        replicas: int = 1,
+        create: bool = True,
+    ) -> "JetStreamLog":
+        """Connect, and make or check the stream; raises as ``Connection.open`` and ``ensure_stream`` do."""
+        connection = await Connection.open(Access(servers=access) if isinstance(access, str) else access)
+        try:
+            return await cls.over(connection, stream=stream, partitions=partitions, replicas=replicas, create=create)
+        except BaseException:
+            await connection.close()
+            raise
+
+    @classmethod
+    async def over(
+        cls,
+        connection: Connection,
+        *,
+        stream: str = DEFAULT_STREAM,
+        partitions: Partitions | None = None,
+        replicas: int = 1,
+        create: bool = True,
+    ) -> "JetStreamLog":
+        """Make or check the stream over an open connection."""
+        counts = await ensure_stream(connection, stream, partitions, replicas, create)
+        return cls(connection, stream, counts)
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts fixed when the stream was made."""
+        return self._partitions
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self.connection.close()
+
+    async def append(self, appends: Sequence[Append]) -> int:
+        """Store records behind fences; see ``events.log.Log.append``."""
+        messages = [
+            (record, append.fence if place == 0 else None)
+            for append in appends
+            for place, record in enumerate(append.records)
+        ]
+        if not messages:
+            raise Refused("an append needs at least one record")
+        for record, _ in messages:
+            _check_size(record, self.connection.max_payload)
+        if len(messages) == 1:
+            return await self._publish(*messages[0])
+        if len(messages) > MAX_BATCH:
+            raise Refused(f"{len(messages)} records in one batch: the server takes {MAX_BATCH} at most")
+        return await self._publish_batch(messages)
+
+    async def _publish(self, record: Record, fence: Fence | None) -> int:
+        headers = dict(record.headers)
+        if fence is not None:
+            headers[EXPECTED] = str(fence.last)
+            headers[EXPECTED_FILTER] = fence.filter
+        return _sequence(
+            await self.connection.request(record.subject, record.data, headers=headers, deadline=_APPEND_DEADLINE)
+        )
+
+    async def _publish_batch(self, messages: Sequence[tuple[Record, Fence | None]]) -> int:
+        self._batches += 1
+        batch = f"{self.connection.token}{self._batches}"
+        number, call = self.connection.expect()
+        last = len(messages)
+        try:
+            for place, (record, fence) in enumerate(messages, 1):
+                headers = dict(record.headers)
+                headers[BATCH_ID] = batch
+                headers[BATCH_SEQUENCE] = str(place)
+                if fence is not None:
+                    headers[EXPECTED] = str(fence.last)
+                    headers[EXPECTED_FILTER] = fence.filter
+                if place == last:
+                    headers[BATCH_COMMIT] = "1"
+                reply = self.connection.reply_subject(number) if place == last else ""
+                await self.connection.publish(record.subject, record.data, reply=reply, headers=headers)
+        except BaseException:
+            call.cancel()
+            raise
+        return _sequence(await self.connection.answer(number, call, "an atomic batch", _APPEND_DEADLINE))
+
+    async def last(self, filter: str) -> int:
+        """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
+        try:
+            found = await self.connection.api(f"STREAM.MSG.GET.{self.stream}", {"last_by_subj": filter})
+        except ApiError as error:
+            if error.number == _NOT_FOUND:
+                return 0
+            raise
+        return int(found["message"]["seq"])
+
+    async def info(self) -> LogInfo:
+        """Return the log's extent."""
+        state = (await self.connection.api(f"STREAM.INFO.{self.stream}"))["state"]
+        return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
+
+    def _reading(self, filters: Sequence[str], after: int) -> Reading:
+        self._consumers += 1
+        return Reading(self.connection, self.stream, filters, after, f"{self.connection.token}-{self._consumers}")
+
+    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a closed range; see ``events.log.Log.history``."""
+        if upto <= after:
+            return
+        reading = self._reading(filters, after)
+        try:
+            left = await reading.start()
+            while left > 0:
+                batch = await reading.next_within(30.0)
+                left -= len(batch)
+                wanted = [stored for stored in batch if stored.seq <= upto]
+                if wanted:
+                    yield wanted
+                if len(wanted) < len(batch) or batch[-1].seq == upto:
+                    return
+        finally:
+            await reading.close()
+
+    async def tail(self, filters: Sequence[str], after: int) -> Reading:
+        """Start an endless reading; see ``events.log.Log.tail``."""
+        reading = self._reading(filters, after)
+        try:
+            await reading.start()
+        except BaseException:
+            await reading.close()
+            raise
+        return reading
+
+
+def _check_size(record: Record, max_payload: int) -> None:
+    # nats-py checks the data alone; over the limit with headers the server drops the connection for good.
+    headers = sum(len(name) + len(value) + 4 for name, value in record.headers.items()) + HEADER_ROOM
+    size = headers + len(record.data)
+    limit = min(max_payload, MAX_RECORD_BYTES + 64 * 1024)
+    if size > limit:
+        raise Refused(f"a record of {size} bytes on {record.subject}: at most {limit} with headers; send less text")
+
+
+def _sequence(answer: Answer) -> int:
+    try:
+        ack = _ack_decoder.decode(answer.data)
+    except msgspec.DecodeError as wrong:
+        raise UnknownOutcome(f"the broker's answer cannot be read: {wrong}") from wrong
+    if ack.error is None:
+        return ack.seq
+    raise _failure(ack.error)
+
+
+def _failure(error: dict[str, int | str]) -> LogError:
+    number, status = int(error.get("err_code", 0)), int(error.get("code", 0))
+    text = f"{error.get('description', 'refused')} (code {number})"
+    if number in _WRONG_LAST_SEQUENCE or number == _BATCH_DUPLICATE:
+        return Conflict(f"another writer was here: {text}")
+    if number == _BATCH_INCOMPLETE:
+        return UnknownOutcome(f"the batch was not whole: {text}")
+    if status >= 500 or number in (10122, 10167, 10194):
+        return Unavailable(f"the broker cannot store now: {text}")
+    return Refused(f"the broker refuses: {text}")

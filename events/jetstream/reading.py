@@ -1,0 +1,230 @@
+"""Reading the stream in order, through whatever happens to the connection and the broker.
+
+An ephemeral consumer without acknowledgements, raw pull requests, and a callback that only files messages away:
+the fast path through nats-py. The reading watches its own consumer sequence for gaps and the idle heartbeats for
+silence; on either, and on every reconnection, it makes a new consumer after the last sequence it has. (nats-py's own
+ordered consumer stays silent for ever after a broker's kill -9 and restart.)
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from events.errors import LogError, Unavailable
+from events.jetstream.connection import Connection
+from events.log import Stored
+
+PULL = 2_000
+"""Messages asked for at a time; two requests are kept in flight."""
+
+BACKLOG = 20_000
+"""Messages held unread before no more are asked for."""
+
+HEARTBEAT = 1.0
+SILENCE = 3.0
+"""Seconds without message or heartbeat after which the consumer counts as lost."""
+
+_EXPIRES = 10.0
+_SECOND = 1_000_000_000
+_RETRY_WAIT = 0.1
+_logger = structlog.get_logger("neuraxis.reading")
+
+
+class Reading:
+    """An ordered reading after a sequence; implements ``events.log.Tail``."""
+
+    def __init__(self, connection: Connection, stream: str, filters: Sequence[str], after: int, name: str) -> None:
+        self._connection = connection
+        self._stream = stream
+        self._filters = tuple(filters)
+        self._after = after
+        self._name = name
+        self._generation = 0
+        self._buffer: list[Stored] = []
+        self._filled = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._credit = 0
+        self._expected = 1
+        self._heard = 0.0
+        self._inbox = ""
+        self._consumer = ""
+        self._subscription: Subscription | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._off: Any = None
+        self._clock = asyncio.get_running_loop().time
+        self._pulls: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> int:
+        """Make the consumer; return how many messages matched after the start at this moment."""
+        pending = await self._create()
+        self._off = self._connection.on_reconnect(self._lost.set)
+        self._keeper = asyncio.create_task(self._keep(), name=f"reading {self._name}")
+        return pending
+
+    async def next(self) -> Sequence[Stored]:
+        """Wait for the next messages, in stream order; never empty."""
+        while not self._buffer:
+            self._filled.clear()
+            await self._filled.wait()
+        batch, self._buffer = self._buffer, []
+        self._pull_more()
+        return batch
+
+    async def next_within(self, deadline: float) -> Sequence[Stored]:
+        """Like :meth:`next`, but raise Unavailable after ``deadline`` seconds without a message."""
+        try:
+            async with asyncio.timeout(deadline):
+                return await self.next()
+        except TimeoutError:
+            raise Unavailable(f"no message of stream {self._stream} within {deadline:g} s") from None
+
+    async def close(self) -> None:
+        """Stop reading and free the consumer."""
+        if self._off is not None:
+            self._off()
+            self._off = None
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+            self._keeper = None
+        for pull in tuple(self._pulls):
+            pull.cancel()
+        await asyncio.gather(*self._pulls, return_exceptions=True)
+        await self._drop()
+
+    async def _create(self) -> int:
+        """Make a consumer after the last sequence held; the messages of earlier ones are not listened to any more."""
+        await self._drop()
+        self._generation += 1
+        self._consumer = f"nx-{self._connection.access.user or 'any'}-{self._name}-{self._generation}"
+        self._inbox = self._connection.new_inbox()
+        generation = self._generation
+
+        async def take(msg: Msg) -> None:
+            if generation == self._generation:
+                self._take(msg)
+
+        self._subscription = await self._connection.nc.subscribe(
+            self._inbox, cb=take, pending_msgs_limit=4 * BACKLOG, pending_bytes_limit=512 * 1024 * 1024
+        )
+        config: dict[str, Any] = {
+            "name": self._consumer,
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": self._after + 1,
+            "ack_policy": "none",
+            "replay_policy": "instant",
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": 15 * _SECOND,
+            "filter_subjects": list(self._filters),
+        }
+        made = await self._connection.api(
+            f"CONSUMER.CREATE.{self._stream}.{self._consumer}",
+            {"stream_name": self._stream, "config": config, "action": "create"},
+        )
+        self._credit = 0
+        self._expected = 1
+        self._heard = self._clock()
+        await self._pull()
+        await self._pull()
+        return int(made["num_pending"])
+
+    async def _drop(self) -> None:
+        subscription, self._subscription = self._subscription, None
+        consumer, self._consumer = self._consumer, ""
+        self._generation += 1
+        if subscription is not None and not self._connection.nc.is_closed:
+            try:
+                await subscription.unsubscribe()
+            except NatsError as wrong:
+                _logger.debug("unsubscribe", error=type(wrong).__name__)
+        if consumer and self._connection.connected:
+            try:
+                # Nobody waits for the answer: an idle consumer expires by itself.
+                await self._connection.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{consumer}", b"")
+            except LogError as wrong:
+                _logger.debug("consumer_delete", error=wrong.code)
+
+    async def _pull(self) -> None:
+        self._credit += PULL
+        request = {
+            "batch": PULL,
+            "expires": int(_EXPIRES * _SECOND),
+            "idle_heartbeat": int(HEARTBEAT * _SECOND),
+        }
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
+        await self._connection.publish(subject, json.dumps(request).encode(), reply=self._inbox)
+
+    def _pull_more(self) -> None:
+        if self._credit > PULL or len(self._buffer) > BACKLOG or self._subscription is None:
+            return
+        self._credit += PULL  # counted at once, so that messages meanwhile do not ask again
+        task = asyncio.create_task(self._pull_counted(self._generation))
+        self._pulls.add(task)
+        task.add_done_callback(self._pulls.discard)
+
+    async def _pull_counted(self, generation: int) -> None:
+        if generation != self._generation:
+            return
+        self._credit -= PULL
+        try:
+            await self._pull()
+        except LogError:
+            self._lost.set()
+
+    def _take(self, msg: Msg) -> None:
+        self._heard = self._clock()
+        reply = msg.reply
+        if not reply.startswith("$JS.ACK."):
+            self._status(msg.headers or {})
+            return
+        tokens = reply.split(".")
+        if len(tokens) > 9:  # the form with domain and account hash
+            tokens = tokens[2:]
+        sequence, place, time_ns = int(tokens[5]), int(tokens[6]), int(tokens[7])
+        if place != self._expected:
+            self._lost.set()
+            return
+        self._expected += 1
+        self._credit -= 1
+        self._after = sequence
+        self._buffer.append(Stored(sequence, time_ns, msg.subject, msg.headers or {}, msg.data))
+        self._filled.set()
+        if self._credit <= PULL:
+            self._pull_more()
+
+    def _status(self, headers: dict[str, str]) -> None:
+        status = headers.get("Status", "")
+        if status == "100":
+            return
+        if status in ("404", "408"):
+            self._credit -= int(headers.get("Nats-Pending-Messages", PULL))
+            self._pull_more()
+            return
+        self._lost.set()
+
+    async def _keep(self) -> None:
+        """Make a new consumer whenever the present one is lost; runs until cancelled."""
+        while True:
+            try:
+                async with asyncio.timeout(HEARTBEAT):
+                    await self._lost.wait()
+            except TimeoutError:
+                if self._clock() - self._heard < SILENCE or not self._connection.connected:
+                    continue
+                _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
+            self._lost.clear()
+            if not self._connection.connected:
+                continue
+            try:
+                await self._create()
+            except LogError as wrong:
+                _logger.info("reading_retries", stream=self._stream, error=wrong.code, detail=str(wrong))
+                await asyncio.sleep(_RETRY_WAIT)
+                self._lost.set()

@@ -1,0 +1,97 @@
+"""The stream behind the log: made once, checked at every start."""
+
+from typing import Any
+
+from events.errors import Misconfigured
+from events.jetstream.connection import ApiError, Connection
+from schemas.event import ROOT
+from schemas.subjects import STORED_ROOT, Partitions
+
+DEFAULT_STREAM = "NEURAXIS"
+DEDUPE_WINDOW = 120
+"""Seconds in which the stream knows a message id again."""
+
+NOT_FOUND = 10059
+JETSTREAM_OFF = (10039, 10076)
+_SECOND = 1_000_000_000
+
+
+def stream_config(name: str, partitions: Partitions, replicas: int) -> dict[str, Any]:
+    """Return the configuration that a log's stream is made with."""
+    return {
+        "name": name,
+        "subjects": [f"{STORED_ROOT}.*.*.>"],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "new",
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_age": 0,
+        "num_replicas": replicas,
+        "duplicate_window": DEDUPE_WINDOW * _SECOND,
+        "deny_delete": True,
+        "deny_purge": True,
+        "allow_direct": True,
+        "allow_atomic": True,
+        "republish": {"src": f"{STORED_ROOT}.*.*.>", "dest": f"{ROOT}.>"},
+        "metadata": {"neuraxis.agents": str(partitions.agents), "neuraxis.sessions": str(partitions.sessions)},
+    }
+
+
+async def ensure_stream(
+    connection: Connection, name: str, partitions: Partitions | None, replicas: int = 1, create: bool = True
+) -> Partitions:
+    """Make the stream, or check the one that is there; return the partition counts in force.
+
+    ``partitions`` None takes those of an existing stream, or the defaults for a new one.
+
+    Raises:
+        Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, or a stream that could
+            lose events.
+    """
+    try:
+        found = await connection.api(f"STREAM.INFO.{name}")
+    except ApiError as error:
+        if error.number in JETSTREAM_OFF:
+            raise Misconfigured(
+                f"the broker at {connection.access.servers} has JetStream switched off: start nats-server with "
+                "`jetstream { store_dir: ... }` in its configuration"
+            ) from error
+        if error.number != NOT_FOUND:
+            raise
+        if not create:
+            raise Misconfigured(
+                f"the broker holds no stream {name}: start the workers first, or name another"
+            ) from error
+        made = partitions or Partitions()
+        await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas))
+        found = await connection.api(f"STREAM.INFO.{name}")
+    return _check(name, found["config"], partitions)
+
+
+def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> Partitions:
+    metadata = config.get("metadata", {})
+    try:
+        there = Partitions(int(metadata["neuraxis.agents"]), int(metadata["neuraxis.sessions"]))
+    except (KeyError, ValueError) as missing:
+        raise Misconfigured(
+            f"stream {name} was not made by neuraxis (its metadata has no partition counts): use another stream name"
+        ) from missing
+    if partitions is not None and there != partitions:
+        raise Misconfigured(
+            f"stream {name} was made with {there.agents} agent and {there.sessions} session partitions, but "
+            f"{partitions.agents} and {partitions.sessions} are configured: the counts are fixed for a stream's life, "
+            "so configure those it has, or start a new stream"
+        )
+    wanted = stream_config(name, there, 1)
+    for field in ("deny_delete", "deny_purge", "allow_atomic", "allow_direct"):
+        if not config.get(field):
+            raise Misconfigured(f"stream {name} has {field} switched off: events could be lost; restore it")
+    for field in ("subjects", "republish", "retention"):
+        ours = wanted[field]
+        theirs = config.get(field)
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            theirs = {key: theirs.get(key) for key in ours}
+        if theirs != ours:
+            raise Misconfigured(f"stream {name} has {field} {theirs!r} instead of {ours!r}: restore it")
+    return there

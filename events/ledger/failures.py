@@ -1,0 +1,42 @@
+"""What SQLite reports, in the families of ``events.errors``: what a caller does about it."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from events.errors import LedgerDamaged, LogError, Misconfigured, Unavailable
+
+RECOVERY = "move the file aside and let the projector write a new one from the stream, or restore a copy"
+
+_WAIT = {
+    sqlite3.SQLITE_FULL: "the disk (or the file's size limit) is full: free some space",
+    sqlite3.SQLITE_BUSY: "another process holds the file's lock",
+    sqlite3.SQLITE_LOCKED: "another connection holds a table's lock",
+    sqlite3.SQLITE_IOERR: "the disk reports an input/output error",
+    sqlite3.SQLITE_NOMEM: "out of memory",
+    sqlite3.SQLITE_PROTOCOL: "another process holds the file's lock",
+    sqlite3.SQLITE_INTERRUPT: "interrupted",
+    sqlite3.SQLITE_CANTOPEN: "the file, or one beside it, cannot be opened: look at the folder's permissions",
+}
+_PERSON = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+
+
+def failure(path: Path, doing: str, error: sqlite3.Error) -> LogError:
+    """Return what an SQLite error means: LedgerDamaged, Unavailable (nothing stored, try later) or Misconfigured."""
+    code = getattr(error, "sqlite_errorcode", None)
+    primary = code & 0xFF if code is not None else None
+    if primary in _WAIT:
+        return Unavailable(f"{path}: cannot {doing} now: {_WAIT[primary]} ({error})")
+    if primary in _PERSON:
+        return Misconfigured(f"{path}: cannot {doing}: {error}; give this user the right to write the file")
+    return LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}")
+
+
+@contextmanager
+def explained(path: Path, doing: str) -> Iterator[None]:
+    """Turn SQLite's errors within the block into those of ``events.errors``."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise failure(path, doing, error) from error

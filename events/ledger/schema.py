@@ -1,0 +1,167 @@
+"""The ledger file's tables, and opening it for writing and for reading."""
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.ledger import read_models
+from events.ledger.failures import RECOVERY, explained
+from schemas.subjects import Partitions
+
+FORMAT = 1
+"""Version of the tables and of the canonical record. Another one is refused."""
+
+APPLICATION_ID = 0x4E584C47
+"""SQLite's application id of a ledger: the letters NXLG."""
+
+BUSY_TIMEOUT_MS = 5_000
+
+# Large pages: rows are about 1 KB, and at 4 KB a third of each page would be lost to rows that do not fit.
+PAGE_SIZE = 8192
+
+# Ids are random, so that an index over them costs as much as the rest of a row together (measured: half the
+# write rate). Exchange ids grow with time and go to the index's end. The last index holds the anchors alone.
+_TABLES = """
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    exchange TEXT NOT NULL,
+    cause_seq INTEGER NOT NULL,
+    version INTEGER,
+    time INTEGER NOT NULL,
+    headers TEXT NOT NULL,
+    data BLOB NOT NULL,
+    hash BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS events_exchange ON events (exchange) WHERE exchange <> '';
+CREATE INDEX IF NOT EXISTS events_ledger ON events (topic)
+    WHERE topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/';
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+"""
+
+ANCHOR_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
+"""SQL condition for the ledger's own events, spelt as in their index."""
+
+
+class Meta(msgspec.Struct, frozen=True):
+    """What a ledger says of itself: format version, the stream it follows, that stream's partitions, its row count.
+
+    ``models`` is the fingerprint of its read models.
+    """
+
+    format: int
+    stream: str
+    agents: int
+    sessions: int
+    rows: int
+    models: str
+
+    @property
+    def partitions(self) -> Partitions:
+        """The stream's partition counts."""
+        return Partitions(self.agents, self.sessions)
+
+
+def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
+    """Read the meta table; raises LedgerDamaged when the file is no ledger, Misconfigured on another format."""
+    with explained(path, "read the ledger"):
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION_ID:
+            raise LedgerDamaged(f"{path}: is not a ledger, or its first page is damaged; {RECOVERY}")
+        pairs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    if pairs.get("format") != FORMAT:
+        raise Misconfigured(f"{path}: has ledger format {pairs.get('format')!r}; this release knows {FORMAT}")
+    try:
+        return msgspec.convert(pairs, Meta)
+    except msgspec.ValidationError as error:
+        raise LedgerDamaged(f"{path}: the meta table is not what was written: {error}; {RECOVERY}") from error
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Open a ledger for reading, beside a live writer or as a lone copy, wherever it lies.
+
+    Raises:
+        Misconfigured: there is no such file.
+        LedgerDamaged, Unavailable: see ``events.ledger.failures``.
+    """
+    if not path.is_file():
+        raise Misconfigured(f"{path}: no ledger is here; the ledger projector writes it while the set runs")
+    try:
+        return _connect(path, "mode=ro")
+    except Unavailable:
+        # Reading a WAL file needs a shared-memory file beside it. In a folder that may not be written, a ledger
+        # without a log beside it is at rest, and can be read as it lies.
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise
+        return _connect(path, "immutable=1")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    with explained(path, "open the ledger"):
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000
+        )
+    try:
+        read_meta(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_for_writing(path: Path) -> sqlite3.Connection:
+    """Open a ledger file for writing, durable at every commit, making it when there is none."""
+    with explained(path, "open the ledger"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+        try:
+            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def prepare(path: Path, stream: str, partitions: Partitions) -> None:
+    """Make the ledger's tables, or check that those in the file are this release's and of this stream.
+
+    Read models that another release wrote are rebuilt.
+
+    Raises:
+        Misconfigured: the file follows another stream, other partitions, or has another format.
+        LedgerDamaged, Unavailable: see ``events.ledger.failures``.
+    """
+    connection = connect_for_writing(path)
+    try:
+        with explained(path, "prepare the ledger"):
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+                _create(connection, stream, partitions)
+            meta = read_meta(connection, path)
+            if meta.models != read_models.FINGERPRINT:
+                read_models.rebuild_within(connection)
+            connection.execute("COMMIT")
+    finally:
+        connection.close()
+    if (meta.stream, meta.partitions) != (stream, partitions):
+        raise Misconfigured(
+            f"{path}: follows stream {meta.stream} with {meta.agents} agent and {meta.sessions} session partitions, "
+            f"not {stream} with {partitions.agents} and {partitions.sessions}; give each stream a ledger of its own"
+        )
+
+
+def _create(connection: sqlite3.Connection, stream: str, partitions: Partitions) -> None:
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for statement in _TABLES.strip().rstrip(";").split(";"):
+        connection.execute(statement)
+    meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "")
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", msgspec.structs.asdict(meta).items())

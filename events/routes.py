@@ -1,0 +1,84 @@
+"""Which subjects an actor reads, which partition of it a stored message belongs to, and what fences it."""
+
+from collections.abc import Iterable
+
+from schemas.actor import Actor, Scope
+from schemas.catalogue import entry_of, owned_by
+from schemas.event import topic_of
+from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, topic_filter
+
+WHOLE = "all"
+"""The one partition of a GLOBAL actor."""
+
+
+def main_prefix(actor: Actor[object]) -> str:
+    """Return the subject prefix that carries an actor's fence."""
+    return entry_of(actor.configured).prefix
+
+
+def partition_names(actor: Actor[object], partitions: Partitions) -> tuple[str, ...]:
+    """Return the names of an actor's partitions: two-digit tokens, or ``all`` for a GLOBAL actor."""
+    if actor.scope is Scope.GLOBAL:
+        return (WHOLE,)
+    count = partitions.sessions if actor.scope is Scope.SESSION else partitions.agents
+    return tuple(f"{number:02d}" for number in range(count))
+
+
+def fence_filter(actor: Actor[object], partition: str) -> str:
+    """Return the filter over everything that the owner of one partition may have appended there."""
+    agent, session = "*", "*"
+    if actor.scope is Scope.SESSION:
+        session = partition
+    elif actor.scope is Scope.AGENT:
+        agent = partition
+    return f"{STORED_ROOT}.{agent}.{session}.{main_prefix(actor)}.>"
+
+
+def partition_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
+    """Return the filters over one partition's whole view: what it consumes and what it published."""
+    filters = (*consumed_filters(actor), *own_filters(actor))
+    if actor.scope is Scope.GLOBAL:
+        return without_overlap(filters)
+    narrowed = []
+    for candidate in filters:
+        rest = candidate.split(".", 3)[3]
+        for token in (partition, NO_PARTITION):
+            tokens = f"*.{token}" if actor.scope is Scope.SESSION else f"{token}.*"
+            narrowed.append(f"{STORED_ROOT}.{tokens}.{rest}")
+    return without_overlap(narrowed)
+
+
+def own_filters(actor: Actor[object]) -> tuple[str, ...]:
+    """Return the filters over all that an actor publishes, in every partition."""
+    prefixes = dict.fromkeys(entry.prefix for entry in owned_by(actor.name))
+    whole = [f"{STORED_ROOT}.*.*.{prefix}.>" for prefix in prefixes]
+    bare = [topic_filter(entry.topic) for entry in owned_by(actor.name) if entry.topic.count(".") == 1]
+    return (*whole, *bare)
+
+
+def consumed_filters(actor: Actor[object]) -> tuple[str, ...]:
+    """Return the filters over all that an actor consumes, in every partition."""
+    return tuple(topic_filter(topic_of(event)) for event in actor.consumes)
+
+
+def without_overlap(filters: Iterable[str]) -> tuple[str, ...]:
+    """Drop duplicates and filters that a ``>`` filter among them covers: a consumer's filters may not overlap."""
+    unique = sorted(set(filters))
+    covers = [candidate[:-1] for candidate in unique if candidate.endswith(".>")]
+    return tuple(
+        candidate
+        for candidate in unique
+        if not any(candidate.startswith(cover) and candidate != f"{cover}>" for cover in covers)
+    )
+
+
+def partitions_of(actor: Actor[object], subject: str, partitions: Partitions) -> tuple[str, ...]:
+    """Return the partitions of ``actor`` whose view a stored message belongs to.
+
+    A message without the actor's key (an agent-wide event to a session-scoped actor) belongs to all of them.
+    """
+    if actor.scope is Scope.GLOBAL:
+        return (WHOLE,)
+    _, agent, session, _ = subject.split(".", 3)
+    token = session if actor.scope is Scope.SESSION else agent
+    return partition_names(actor, partitions) if token == NO_PARTITION else (token,)

@@ -1,0 +1,65 @@
+"""Snapshots: where a view stood, as bytes. An unusable one is no error: the log is folded from its start instead."""
+
+from typing import Any
+
+import msgspec
+
+from events.view import Standing
+from schemas.actor import Actor
+from schemas.catalogue import decode_event
+from schemas.event import Configured, encode_event, topic_of
+from schemas.persistent import decode_state, encode_state, state_hash
+
+
+class _Snapshot(msgspec.Struct, frozen=True):
+    actor: str
+    partition: str
+    behaviour: int
+    place: int
+    own_last: int
+    time_ns: int
+    configured: bytes
+    state_hash: str
+    state: bytes
+
+
+def snapshot_key(actor: Actor[Any], partition: str) -> str:
+    """Return the key under which a partition's snapshot is kept."""
+    return f"{actor.name}.{partition}"
+
+
+def pack(actor: Actor[Any], partition: str, standing: Standing) -> bytes:
+    """Encode where a view stands."""
+    return msgspec.msgpack.encode(
+        _Snapshot(
+            actor.name,
+            partition,
+            actor.behaviour,
+            standing.place,
+            standing.own_last,
+            standing.time_ns,
+            encode_event(standing.configured) if standing.configured is not None else b"",
+            state_hash(standing.state),
+            encode_state(standing.state),
+        )
+    )
+
+
+def unpack(actor: Actor[Any], partition: str, data: bytes) -> Standing | None:
+    """Decode a snapshot; None when it is of another partition, behaviour or state schema, or damaged.
+
+    The state's hash is taken anew: a field that was renamed, dropped or added since changes it.
+    """
+    try:
+        found = msgspec.msgpack.decode(data, type=_Snapshot)
+        if (found.actor, found.partition, found.behaviour) != (actor.name, partition, actor.behaviour):
+            return None
+        state = decode_state(found.state, actor.state_type)
+        if state_hash(state) != found.state_hash:
+            return None
+        configured = decode_event(topic_of(actor.configured), found.configured) if found.configured else None
+    except ValueError:  # msgspec's decoding errors and the vocabulary's are ValueErrors
+        return None
+    if configured is not None and not isinstance(configured, Configured):
+        return None
+    return Standing(state, found.place, found.own_last, found.time_ns, configured)

@@ -1,0 +1,167 @@
+"""An actor partition's view: what it consumed, in stream order, each followed by what it emitted because of it.
+
+Recovery, standby, life, replay and verification all fold through here, so they cannot disagree on the order.
+The order is well defined after the fact because every own event carries the sequence of its cause.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, Unreadable, is_spontaneous
+from events.decision import Cause, Decided, address, decide, fold, refuse
+from events.errors import Misconfigured
+from schemas.actor import Actor, Message
+from schemas.event import Configured
+from schemas.subjects import Partitions
+
+Offered = Recorded | Unreadable
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """Where a view stands: ``state`` after the message of sequence ``place`` and own events up to ``own_last``.
+
+    ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings.
+    """
+
+    state: Any
+    place: int = 0
+    own_last: int = 0
+    time_ns: int = 0
+    configured: Configured | None = None
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """A message that recorded events show to be decided: the state before it, and what was recorded for it."""
+
+    offered: Offered
+    before: Any
+    recorded: tuple[Recorded, ...]
+
+
+class View:
+    """Folds one partition of an actor, from recorded events and from decisions of its own.
+
+    Feed it consumed messages (``offer``) and own events (``record``) in stream order. A message is settled once an own
+    event with its cause sequence or a later one is seen; the rest wait, for ``decide_next`` when this process leads.
+
+    Attributes:
+        waiting: Consumed messages not yet settled, in stream order.
+        on_settled: Called for each message that recorded events settle, before it is folded.
+        fold_errors: Recorded messages whose fold raised, so that the state passed them over.
+    """
+
+    def __init__(
+        self, actor: Actor[Any], partition: str, partitions: Partitions, standing: Standing | None = None
+    ) -> None:
+        self.actor = actor
+        self.partition = partition
+        self._partitions = partitions
+        start = standing or Standing(actor.initial())
+        self.state: Any = start.state
+        self.place = start.place
+        self.own_last = start.own_last
+        self.time_ns = start.time_ns
+        self.configured = start.configured
+        self.waiting: deque[Offered] = deque()
+        self.on_settled: Callable[[Settled], None] | None = None
+        self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
+        self.fold_errors = 0
+        self._group: list[Recorded] = []
+
+    def standing(self) -> Standing:
+        """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
+        return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured)
+
+    def offer(self, offered: Offered) -> None:
+        """Take a consumed message; those at or before the view's place were folded already and are ignored."""
+        if offered.stored.seq > self.place:
+            self.waiting.append(offered)
+
+    def record(self, own: Offered) -> None:
+        """Take an own event from the log; a decision's events are folded together, once the last one is here.
+
+        Raises:
+            Misconfigured: this release cannot read an event that its own actor wrote.
+        """
+        if own.stored.seq <= self.own_last:
+            return
+        if isinstance(own, Unreadable):
+            raise Misconfigured(
+                f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} "
+                f"cannot be read ({own.detail}): it was written by a newer release; run that release or a later one"
+            )
+        self._group.append(own)
+        if own.envelope.index + 1 < own.envelope.count:
+            return
+        group, self._group = tuple(self._group), []
+        self._settle(group)
+        self.own_last = own.stored.seq
+
+    def _settle(self, group: tuple[Recorded, ...]) -> None:
+        place = group[0].envelope.cause_seq
+        while self.waiting and self.waiting[0].stored.seq < place:
+            self._fold(self.waiting.popleft(), ())
+        if is_spontaneous(group[0].envelope.topic):
+            if self.waiting and self.waiting[0].stored.seq == place:
+                self._fold(self.waiting.popleft(), ())
+            for own in group:
+                self._fold_spontaneous(own)
+        elif self.waiting and self.waiting[0].stored.seq == place:
+            self._fold(self.waiting.popleft(), group)
+        else:
+            # The message lies before this reading began (a history read from the middle): only its events are known.
+            for own in group:
+                self._evolve_own(self._placed(own.message))
+
+    def _fold(self, offered: Offered, group: tuple[Recorded, ...]) -> None:
+        if self.on_settled is not None:
+            self.on_settled(Settled(offered, self.state, group))
+        stored = offered.stored
+        own = [msgspec.structs.replace(r.message, seq=stored.seq, time_ns=stored.time_ns) for r in group]
+        try:
+            self.state = fold(self.actor, self.state, offered, own)
+        except Exception:
+            # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
+            # behaviour of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
+            self.fold_errors += 1
+        self.place, self.time_ns = stored.seq, stored.time_ns
+
+    def _placed(self, message: Message) -> Message:
+        return msgspec.structs.replace(message, seq=self.place, time_ns=self.time_ns)
+
+    def _fold_spontaneous(self, own: Recorded) -> None:
+        if self.on_spontaneous is not None:
+            self.on_spontaneous(own, self.state)
+        self._evolve_own(self._placed(own.message))
+
+    def _evolve_own(self, message: Message) -> None:
+        if isinstance(message.event, Configured):
+            self.configured = message.event
+        try:
+            self.state = self.actor.evolve(self.state, message)
+        except Exception:
+            self.fold_errors += 1
+
+    def decide_next(self, refused: bool = False) -> tuple[Decided, ...]:
+        """Decide the next waiting message and fold it with its events; the caller appends them behind the fence.
+
+        ``refused`` says that the broker will not take what this message leads to: a failure is recorded instead.
+        """
+        offered = self.waiting.popleft()
+        how = refuse if refused else decide
+        decided, self.state = how(self.actor, self.state, offered, self._partitions)
+        self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
+        return decided
+
+    def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
+        """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
+        decided = address(self.actor, cause, (emission,), self._partitions)
+        self._evolve_own(decided[0].message)
+        return decided
+
+    def acknowledge(self, seq: int) -> None:
+        """Note that own events up to ``seq`` are stored."""
+        self.own_last = seq

@@ -1,0 +1,59 @@
+"""The table of subjects: what each says, who alone may publish it, and where it is stored."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.catalogue import CATALOGUE
+from schemas.entry import Entry, Severity
+from schemas.subjects import topic_filter
+
+
+class SubjectRow(msgspec.Struct, frozen=True):
+    """A subject of the catalogue, flat.
+
+    ``subject`` is the public one, ``stored`` the filter over the log's partitions. ``spontaneous`` events have no
+    message behind them: they are appended by their owner's shell.
+    """
+
+    subject: str
+    stored: str
+    owner: str
+    scope: Scope
+    version: int
+    severity: Severity | None
+    spontaneous: bool
+    event: str
+    meaning: str
+
+
+def subjects_rows() -> tuple[SubjectRow, ...]:
+    """Return a row for every subject of the catalogue, sorted by subject."""
+    return tuple(_row(entry) for entry in CATALOGUE.values())
+
+
+def subjects_table(rows: Sequence[SubjectRow] | None = None) -> str:
+    """Return rows (default: the whole catalogue) as a Markdown table, ending in a newline."""
+    header = ("Subject", "Owner", "Scope", "Version", "Alert", "Meaning")
+    lines = [header, ("---",) * len(header), *(_cells(row) for row in (subjects_rows() if rows is None else rows))]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _row(entry: Entry) -> SubjectRow:
+    return SubjectRow(
+        subject=entry.topic,
+        stored=topic_filter(entry.topic),
+        owner=entry.owner,
+        scope=entry.scope,
+        version=entry.version,
+        severity=entry.severity,
+        spontaneous=entry.spontaneous,
+        event=entry.event.__name__,
+        meaning=entry.meaning,
+    )
+
+
+def _cells(row: SubjectRow) -> tuple[str, ...]:
+    severity = row.severity.value if row.severity else ""
+    return (f"`{row.subject}`", row.owner, row.scope.value, str(row.version), severity, row.meaning.replace("|", "\\|"))

@@ -1,0 +1,220 @@
+"""What each user of the broker may do, derived from the catalogue. Data only: deployment renders it.
+
+A worker's user may append under its owners' stored subjects and nothing else, read the stream through consumers,
+renew its membership, keep its own snapshots and serve its own queries. Nobody may publish under the public root:
+what appears there is what the stream republishes.
+
+Three things the broker's permissions cannot say, and what holds instead:
+
+- A wildcard matches whole tokens, so "consumers whose names start with mine" cannot be written. Names carry a random
+  part, and no user may list names or hear advisories: another's consumer cannot be named. Durable consumers have fixed
+  names (:func:`durable_name`), which all other users are denied.
+- Reply subjects are not checked. A hostile worker can make the broker copy a stored message to the log again through
+  a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
+  id: it repeats a fact, and can neither alter nor invent one.
+- A user with the right to a stream's consumers reads the whole stream: encrypt personal text that workers may not see.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from schemas.catalogue import CATALOGUE, owned_by, prefixes_of
+from schemas.event import ROOT
+from schemas.subjects import STORED_ROOT, topic_filter
+
+STREAM = "NEURAXIS"
+MEMBERS_BUCKET = "NEURAXIS_members"
+SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
+QUERY_ROOT = f"{ROOT}.query"
+"""Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
+
+REPLYING = frozenset({"responder"})
+"""Owners whose shell sends a copy of an answer to the inbox that an input names."""
+
+ASKING = frozenset({"gateway"})
+"""Owners whose shell asks other owners' queries."""
+
+_SERVICE_ROOT = "$SRV"
+_ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and account
+
+
+class Permissions(msgspec.Struct, frozen=True, kw_only=True):
+    """Subjects a user may publish to and subscribe to; anything not allowed is denied, and a denial beats an allowance.
+
+    ``allow_responses``: the user may answer the requests it receives, on the inbox that each names.
+    """
+
+    publish_allow: tuple[str, ...] = ()
+    publish_deny: tuple[str, ...] = ()
+    subscribe_allow: tuple[str, ...] = ()
+    subscribe_deny: tuple[str, ...] = ()
+    allow_responses: bool = False
+
+
+class BrokerUser(msgspec.Struct, frozen=True, kw_only=True):
+    """A user of the broker: whose events it may append (none for a reader), and what that comes to in subjects."""
+
+    name: str
+    owners: tuple[str, ...]
+    permissions: Permissions
+
+    @property
+    def inbox_prefix(self) -> str:
+        """The only prefix under which the user may listen for answers: to be given to its client."""
+        return inbox_prefix(self.name)
+
+
+def inbox_prefix(user: str) -> str:
+    """Return the inbox prefix of a user, of two tokens so that ``_INBOX.>`` means everybody's."""
+    return f"_INBOX.{user}"
+
+
+def durable_name(owner: str) -> str:
+    """Return the name of the durable consumer that an effector's workers share."""
+    return f"nx-{owner}"
+
+
+def owners() -> tuple[str, ...]:
+    """Return every owner of the catalogue, sorted."""
+    return tuple(sorted({entry.owner for entry in CATALOGUE.values()}))
+
+
+def stored_filters(owner: str) -> tuple[str, ...]:
+    """Return the filters over the stored subjects that ``owner`` alone may append to."""
+    deep = [topic_filter(f"{ROOT}.{prefix}.>") for prefix in prefixes_of(owner) if _has_deeper(owner, prefix)]
+    bare = [topic_filter(entry.topic) for entry in owned_by(owner) if entry.topic == f"{ROOT}.{entry.prefix}"]
+    return (*deep, *bare)
+
+
+def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> BrokerUser:
+    """Return the user of the processes that run ``owner_names``; raises ValueError for an owner the catalogue lacks."""
+    if unknown := [owner for owner in owner_names if not owned_by(owner)]:
+        raise ValueError(f"{', '.join(unknown)}: no such owner; the catalogue has {', '.join(owners())}")
+    others = [owner for owner in owners() if owner not in owner_names]
+    asking = any(owner in ASKING for owner in owner_names)
+    publish = [filter for owner in owner_names for filter in stored_filters(owner)]
+    publish += _reading(stream)
+    publish += _buckets(owner_names)
+    publish += [f"{root}.{stream}.{durable_name(owner)}.>" for owner in owner_names for root in _ACK_ROOTS]
+    if asking:
+        publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]
+    if any(owner in REPLYING for owner in owner_names):
+        publish.append("_INBOX.>")
+    return BrokerUser(
+        name=name,
+        owners=tuple(owner_names),
+        permissions=Permissions(
+            publish_allow=tuple(publish),
+            publish_deny=(*_public_subjects(asking), *_foreign_durables(others, stream)),
+            subscribe_allow=(
+                f"{inbox_prefix(name)}.>",
+                f"{_SERVICE_ROOT}.>",
+                *(f"{QUERY_ROOT}.{owner}.>" for owner in owner_names),
+                *((f"{ROOT}.>",) if asking else ()),
+            ),
+            allow_responses=True,
+        ),
+    )
+
+
+def observer_user(name: str = "observer") -> BrokerUser:
+    """Return a user that may only listen: to public events and alerts, and ask queries."""
+    return BrokerUser(
+        name=name,
+        owners=(),
+        permissions=Permissions(
+            publish_allow=(f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
+            publish_deny=_public_subjects(asking=True),
+            subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
+        ),
+    )
+
+
+def reader_user(name: str = "reader", stream: str = STREAM) -> BrokerUser:
+    """Return a user that may also read the log, for replays, exports and the ledger's checks; it appends nothing."""
+    observer = observer_user(name).permissions
+    return BrokerUser(
+        name=name,
+        owners=(),
+        permissions=Permissions(
+            publish_allow=(*observer.publish_allow, *_reading(stream), *_bucket_reading()),
+            publish_deny=(*observer.publish_deny, *_foreign_durables(owners(), stream)),
+            subscribe_allow=observer.subscribe_allow,
+        ),
+    )
+
+
+def admin_user(name: str = "admin") -> BrokerUser:
+    """Return the user that makes and checks streams and buckets at deployment; it too appends no event."""
+    return BrokerUser(
+        name=name,
+        owners=(),
+        permissions=Permissions(
+            publish_allow=("$JS.API.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
+            publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(asking=True)),
+            subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>"),
+        ),
+    )
+
+
+def deployment_users() -> tuple[BrokerUser, ...]:
+    """Return the users of a whole deployment: one an owner, and observer, reader and admin."""
+    return (*(worker_user(owner, (owner,)) for owner in owners()), observer_user(), reader_user(), admin_user())
+
+
+def _has_deeper(owner: str, prefix: str) -> bool:
+    return any(entry.prefix == prefix and entry.topic != f"{ROOT}.{prefix}" for entry in owned_by(owner))
+
+
+def _public_subjects(asking: bool) -> tuple[str, ...]:
+    if not asking:
+        return (f"{ROOT}.>",)
+    # Queries live under the same root, so the events' prefixes are denied one by one.
+    prefixes = dict.fromkeys(entry.prefix for entry in CATALOGUE.values())
+    return tuple(subject for prefix in prefixes for subject in (f"{ROOT}.{prefix}", f"{ROOT}.{prefix}.>"))
+
+
+def _reading(stream: str) -> tuple[str, ...]:
+    return (
+        "$JS.API.INFO",
+        f"$JS.API.STREAM.INFO.{stream}",
+        f"$JS.API.STREAM.MSG.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}",
+        f"$JS.API.DIRECT.GET.{stream}.>",
+        f"$JS.API.CONSUMER.CREATE.{stream}.>",
+        f"$JS.API.CONSUMER.INFO.{stream}.*",
+        f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
+        f"$JS.API.CONSUMER.DELETE.{stream}.*",
+    )
+
+
+def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
+    return tuple(
+        subject
+        for other in others
+        for subject in (
+            f"$JS.API.CONSUMER.*.{stream}.{durable_name(other)}",
+            f"$JS.API.CONSUMER.*.{stream}.{durable_name(other)}.>",
+            f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{durable_name(other)}",
+        )
+    )
+
+
+def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
+    # A false heartbeat costs work, never correctness; a false snapshot would be believed, so each owner keeps its own.
+    snapshots = (f"$KV.{SNAPSHOTS_BUCKET}.{owner}.>" for owner in owner_names)
+    return (*_bucket_reading(), f"$KV.{MEMBERS_BUCKET}.>", *snapshots)
+
+
+def _bucket_reading() -> tuple[str, ...]:
+    buckets = (MEMBERS_BUCKET, SNAPSHOTS_BUCKET)
+    return tuple(
+        subject
+        for bucket in buckets
+        for subject in (
+            f"$JS.API.STREAM.INFO.KV_{bucket}",
+            f"$JS.API.DIRECT.GET.KV_{bucket}",
+            f"$JS.API.DIRECT.GET.KV_{bucket}.>",
+        )
+    )

