@@ -39,7 +39,8 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
             return Generations(self.young.set(key, value), self.old, self.since_ns)
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         young: Map[str, V] = Map()
-        return Generations(young.set(key, value), survivors, now_ns)
+        # Generations begin at whole lifetimes: begun at ``now_ns``, they would let an entry live for three.
+        return Generations(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
     def aged(self, now_ns: int, lifetime_ns: int) -> "Generations[V]":
         """Return the map without what has outlived its lifetime at ``now_ns``, on a fixed grid of lifetimes.

@@ -98,7 +98,7 @@ class Broker:
             )
         self._process = process
         ports_file = ports / f"nats-server_{process.pid}.ports"
-        _until(lambda: process.poll() is not None or _port_in(ports_file) is not None, "start", self.output)
+        wait_until(lambda: process.poll() is not None or _port_in(ports_file) is not None, "nats-server to start")
         port = _port_in(ports_file)
         if port is None:
             self._process = None
@@ -154,11 +154,12 @@ def _port_in(ports_file: Path) -> int | None:
     return None
 
 
-def _until(condition: Callable[[], bool], what: str, output: Path) -> None:
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Wait for a condition; raises TimeoutError, naming ``what`` was waited for, after ``DEADLINE_S``."""
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"nats-server did not {what} within {DEADLINE_S:g} s:\n{output.read_text()}")
+            raise TimeoutError(f"waited {DEADLINE_S:g} s in vain for {what}")
         time.sleep(0.005)
 
 

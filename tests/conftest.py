@@ -1,17 +1,22 @@
-"""Fixtures that every test may use."""
+"""Fixtures that every test may use, and how hypothesis searches."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.broker import Broker
+
+# The same examples every time, so that a red run stays red; HYPOTHESIS_PROFILE=searching looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("searching", deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:
     """A fresh nats-server, running, that flushes every append; one for each test (it starts in some 20 ms)."""
-    folder = tmp_path / "broker"
-    folder.mkdir()
-    with Broker(folder) as running:
+    with Broker(tmp_path / "broker") as running:
         yield running

@@ -50,12 +50,11 @@ def decide(state: ClockState, message: Message) -> Iterable[Event]:
 def evolve(state: ClockState, message: Message) -> ClockState:
     """Fold a message: one with a deadline sets it, an end of an exchange settles all of its deadlines."""
     event = message.event
-    # Exact types, since structs have an abstract metaclass: an isinstance() that fails costs as much as the fold.
-    if type(event) is ResponseEmitted:
+    if isinstance(event, ResponseEmitted):
         return _settle(state, message.exchange)
-    if type(event) is ClockFired:
+    if isinstance(event, ClockFired):
         return _settle(state, message.exchange, event.set_by)
-    if type(event) is ClockConfigured:
+    if isinstance(event, ClockConfigured):
         return ClockState(settings_of(event, ClockSettings), state.pending, state.schedule)
     after_ms = getattr(event, FIELD, None)
     # Without an exchange there is nothing that a deadline could end, nor anything that could settle it.

@@ -26,6 +26,9 @@ SPACE, INVISIBLE, MARK = -1, -2, -3
 EXPANDED = -4
 """Values at or below stand for several characters: ``EXPANDED - n`` is entry ``n`` of the expansions."""
 
+MAX_EXPANSION = 4
+"""Ligatures of whole words (up to 18 letters) stay as they are: no text grows by more than this in folding."""
+
 Codes = npt.NDArray[np.int32]
 
 _BRAILLE_BLANK = "\u2800"  # a symbol by category, white space to the eye
@@ -43,6 +46,7 @@ _IGNORABLE = frozenset(
         (0x2065, 0x2066),
         (0xFE00, 0xFE10),
         (0xFFF0, 0xFFF9),
+        (_TAGS.start, _TAGS.stop),
     )
     for code in range(*block)
 )
@@ -116,7 +120,8 @@ def values_of(char: str) -> tuple[int, ...]:
     values = tuple(map(_value, fold_character(char)))
     if len(values) == 1:
         return values
-    return tuple(value for value in values if value != MARK) or (MARK,)
+    visible = tuple(value for value in values if value != MARK) or (MARK,)
+    return visible if len(visible) <= MAX_EXPANSION else (ord(char),)
 
 
 def _folding_characters() -> Iterator[str]:

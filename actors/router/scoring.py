@@ -19,9 +19,12 @@ Contributions = dict[Mode, dict[str, float]]
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 """Every mode, in the order that decides between equal scores."""
 
-_DECIMALS = 6
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()
+
+
+def _rounded(value: float) -> float:
+    return round(value, 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0
 
 
 def context_warmth(
@@ -35,7 +38,7 @@ def context_warmth(
             weights["warmth.turns"] * min(turns / saturation.turns, 1.0),
         )
     )
-    return round(min(max(warmth, 0.0), 1.0), _DECIMALS)
+    return _rounded(min(max(warmth, 0.0), 1.0))
 
 
 def contributions(
@@ -125,7 +128,7 @@ def guarded(
 
 def scores_of(terms: Contributions) -> dict[Mode, float]:
     """Return each mode's score: the exactly rounded sum of its terms, to 6 decimals."""
-    return {mode: round(fsum(terms[mode].values()), _DECIMALS) for mode in terms}
+    return {mode: _rounded(fsum(terms[mode].values())) for mode in terms}
 
 
 def ranked(scores: Mapping[Mode, float]) -> list[Mode]:
@@ -135,7 +138,7 @@ def ranked(scores: Mapping[Mode, float]) -> list[Mode]:
 
 def confidence_of(top: float, second: float) -> float:
     """Return (top - second) / max(\\|top\\|, 0.001), to 6 decimals: the router's confidence, and its margin."""
-    return round((top - second) / max(abs(top), 0.001), _DECIMALS)
+    return _rounded((top - second) / max(abs(top), 0.001))
 
 
 def effective_margin(
@@ -160,7 +163,7 @@ def effective_margin(
     latest = recent_confidences[-thresholds.streak :]
     if len(latest) == thresholds.streak and all(each < thresholds.low_confidence for each in latest):
         margin.append(weights["tiebreaker.low_confidence_streak"])
-    return round(fsum(margin), _DECIMALS)
+    return _rounded(fsum(margin))
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):

@@ -94,6 +94,13 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     low_confidence: Unit = 0.15
     streak: Count = 3
 
+    def __post_init__(self) -> None:
+        """Refuse thresholds that cross."""
+        if not self.very_cold <= self.cold <= self.warm:
+            raise ValueError("router thresholds must satisfy very_cold <= cold <= warm")
+        if self.moderate_low > self.moderate_high:
+            raise ValueError("router threshold 'moderate_low' is above 'moderate_high'")
+
 
 class Saturation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Counts at which shares reach 1: gists, facts and turns for warmth, the last two for densities.

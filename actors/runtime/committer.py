@@ -79,7 +79,7 @@ class Committer:
         self._busy: set[Writer] = set()
         self._singles = 0
         self._batch = False
-        self._pumping = False
+        self._wanted = asyncio.Event()
         self._progress = asyncio.Event()
         self.appended = 0
         self.batches = 0
@@ -88,7 +88,7 @@ class Committer:
         """Note that ``writer``'s outbox holds something; appends start when the loop comes round."""
         if writer not in self._busy:
             self._ready[writer] = None
-            self._pump_soon()
+            self._wanted.set()
 
     @property
     def waiting(self) -> int:
@@ -112,14 +112,14 @@ class Committer:
             self._progress.clear()
             await self._progress.wait()
 
-    def _pump_soon(self) -> None:
-        # Once a turn of the loop, so that all decisions of one read batch are seen together.
-        if not self._pumping:
-            self._pumping = True
-            asyncio.get_running_loop().call_soon(self._pump)
+    async def run(self) -> None:
+        """Start appends until cancelled; once a turn of the loop, so that a read batch is seen as one."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            self._pump()
 
     def _pump(self) -> None:
-        self._pumping = False
         for writer in [writer for writer in self._ready if not writer.outbox]:
             del self._ready[writer]
         if not self._ready:
@@ -173,7 +173,7 @@ class Committer:
                 if writer.outbox:
                     self._ready[writer] = None
             self._progress.set()
-            self._pump_soon()
+            self._wanted.set()
 
     async def _commit(
         self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], epochs: tuple[int, ...]

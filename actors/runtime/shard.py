@@ -23,7 +23,7 @@ from events.log import Fence, Log, Snapshots
 from events.routes import fence_filter, partition_filters
 from events.snapshot import pack, snapshot_key, unpack
 from events.view import Offered, View
-from schemas.actor import Actor, Emission, Scope
+from schemas.actor import Actor, Emission, Scope, Timer
 from schemas.catalogue import prefixes_of
 from schemas.identity import content_hash
 from schemas.subjects import NO_PARTITION
@@ -106,7 +106,8 @@ class Shard:
         self._refused: set[int] = set()
         self._own_arrived = asyncio.Event()
         self._recovery: asyncio.Task[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
+        self._timekeeper: asyncio.Task[None] | None = None
+        self._state_changed = asyncio.Event()
         self._since_snapshot = 0
         self._draining = False
         self._stopping = False
@@ -142,7 +143,7 @@ class Shard:
     async def retire(self) -> None:
         """Decide no more, let the outbox drain, snapshot, and stop."""
         self._stopping = True
-        self._cancel_alarm()
+        self._stop_timekeeper()
         if self._recovery is not None:
             self._recovery.cancel()
             await asyncio.gather(self._recovery, return_exceptions=True)
@@ -204,7 +205,7 @@ class Shard:
             if self.view.waiting:
                 self.work()
                 return
-        self._set_alarm()
+        self._state_changed.set()
 
     def _put(self, decided: tuple[Decided, ...], latency_us: int) -> None:
         now = self._around.clock.now_ns()
@@ -267,7 +268,7 @@ class Shard:
         self._unheard.clear()
         self._inbox.clear()
         self._draining = False
-        self._cancel_alarm()
+        self._stop_timekeeper()
         self._own_arrived.set()
 
     def _recover(self) -> None:
@@ -328,7 +329,7 @@ class Shard:
 
     def _step_back(self) -> None:
         self.role = Role.STANDBY
-        self._cancel_alarm()
+        self._stop_timekeeper()
 
     async def _promote(self) -> None:
         """Lead, once every event that this partition's owners have written is folded."""
@@ -349,6 +350,8 @@ class Shard:
             return
         self.role = Role.LEADING
         self._record_settings()
+        if self.actor.timer is not None:
+            self._timekeeper = self._spawn(self._keep_time(self.actor.timer))
         self.work()
 
     def _record_settings(self) -> None:
@@ -369,39 +372,37 @@ class Shard:
 
     # --- timers
 
-    def _set_alarm(self) -> None:
-        if self.actor.timer is None or self.role is not Role.LEADING or self._stopping:
-            return
-        self._cancel_alarm()
-        timer = self.actor.timer(self.view.state)
-        if timer is None:
-            return
-        wait = max(0.0, (timer.due_ns - self._around.clock.now_ns()) / 1e9)
-        self._alarm = asyncio.get_running_loop().call_later(min(wait, 3600.0), self._ring)
-
-    def _cancel_alarm(self) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-
-    def _ring(self) -> None:
-        """Append what time has made due; only once all that waits is decided, since it may settle the matter."""
-        self._alarm = None
-        timer_of = self.actor.timer
-        if timer_of is None or self.role is not Role.LEADING or self._stopping or self.view.waiting:
-            return
-        now = self._around.clock.now_ns()
-        rung = False
-        while len(self.outbox) < _OUTBOX and not self._draining:
+    async def _keep_time(self, timer_of: Callable[[Any], Timer | None]) -> None:
+        """Append what time makes due, while this shard leads."""
+        while True:
+            self._state_changed.clear()
             timer = timer_of(self.view.state)
-            if timer is None or timer.due_ns > now:
+            now = self._around.clock.now_ns()
+            # What waits to be decided may settle the matter, and an unacknowledged backlog comes first.
+            if timer is not None and timer.due_ns <= now and not self.view.waiting and not self._draining:
+                self._fire(timer_of, now)
+                timer = None
+            wait = None if timer is None else max(0.001, (timer.due_ns - now) / 1e9)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._state_changed.wait()
+            except TimeoutError:
+                continue
+
+    def _fire(self, timer_of: Callable[[Any], Timer | None], now_ns: int) -> None:
+        while len(self.outbox) < _OUTBOX:
+            timer = timer_of(self.view.state)
+            if timer is None or timer.due_ns > now_ns:
                 break
             self._put(self.view.spontaneous(self._own_cause(timer.cause), timer.emission), 0)
             self._since_snapshot += 1
-            rung = True
-        if rung:
-            self._around.committer.submit(self)
-        self._settle_down()
+        self._around.committer.submit(self)
+        self._state_changed.set()
+
+    def _stop_timekeeper(self) -> None:
+        if self._timekeeper is not None:
+            self._timekeeper.cancel()
+            self._timekeeper = None
 
     # --- snapshots
 

@@ -107,11 +107,13 @@ class Worker:
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))
             await started.wait()
+            committing = tasks.create_task(self.committer.run())
             beating = tasks.create_task(self._beat())
             await self._follow_members(stop, tasks, around)
             beating.cancel()
             await self._hand_over()
-            reading.cancel()
+            for task in (reading, committing):
+                task.cancel()
 
     async def _beat(self) -> None:
         while True:

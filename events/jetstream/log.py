@@ -93,8 +93,8 @@ class JetStreamLog:
             for append in appends
             for place, record in enumerate(append.records)
         ]
-        if not messages:
-            raise Refused("an append needs at least one record")
+        if not messages or not all(append.records for append in appends):
+            raise Refused("an append needs at least one record; a fence without one would go unchecked")
         for record, _ in messages:
             _check_size(record, self.connection.max_payload)
         if len(messages) == 1:

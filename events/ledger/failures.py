@@ -33,10 +33,16 @@ def failure(path: Path, doing: str, error: sqlite3.Error) -> LogError:
     return LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}")
 
 
+class DamagedRow(ValueError):
+    """A row whose columns do not hold what was written there."""
+
+
 @contextmanager
 def explained(path: Path, doing: str) -> Iterator[None]:
-    """Turn SQLite's errors within the block into those of ``events.errors``."""
+    """Turn SQLite's errors and damaged rows within the block into errors of ``events.errors`` that name the file."""
     try:
         yield
     except sqlite3.Error as error:
         raise failure(path, doing, error) from error
+    except DamagedRow as error:
+        raise LedgerDamaged(f"{path}: cannot {doing}: {error}; {RECOVERY}") from error

@@ -5,17 +5,21 @@ queries, the envelope's columns. What cannot be read is stored all the same: its
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import msgspec
 import orjson
 
-from events.errors import LedgerDamaged
 from events.ledger.chain import link
+from events.ledger.failures import DamagedRow
 from events.log import Stored
+from schemas.actor import Message
+from schemas.catalogue import decode_event
 from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent
+from schemas.event import Event
 from schemas.subjects import split_stored
 
 Text: TypeAlias = str | bytes
@@ -40,7 +44,41 @@ COLUMNS = (
     "hash",
 )
 
+MESSAGE_COLUMNS = "seq, time, subject, headers, data"
+"""The columns that make up a message, in the order of ``Stored``."""
+
+BATCH_ROWS = 1_024
+BATCH_BYTES = 4 * 1024 * 1024
+
 _INT64 = range(-(2**63), 2**63)
+
+
+class LedgerRow(msgspec.Struct, frozen=True, gc=False):
+    """An event of a ledger with the columns a replay needs, its body not decoded yet.
+
+    ``version`` is None when the message's headers could not be read; the columns from them are then empty.
+    """
+
+    seq: int
+    time_ns: int
+    id: str
+    topic: str
+    version: int | None
+    agent: str
+    session: str
+    exchange: str
+    cause_seq: int
+    data: bytes
+
+    def event(self) -> Event:
+        """Decode the body; raises a ``schemas.errors.VocabularyError`` when it is not what the topic promises."""
+        if self.version is None:
+            raise UndecodableEvent(f"row {self.seq}: the headers are not readable, or name another topic")
+        return decode_event(self.topic, self.data, self.version)
+
+    def message(self) -> Message:
+        """Decode the row as a message of a view; raises as ``event`` does."""
+        return Message(self.event(), self.seq, self.id, self.time_ns, self.agent, self.session, self.exchange)
 
 
 def to_text(value: str) -> Text:
@@ -55,8 +93,13 @@ def to_text(value: str) -> Text:
 
 
 def from_text(value: Text) -> str:
-    """Return the string that ``to_text`` was given."""
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+    """Return the string that ``to_text`` was given; raises DamagedRow when the column does not hold text."""
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode("utf-8", "surrogatepass")
+    except (UnicodeDecodeError, AttributeError) as error:
+        raise DamagedRow(f"a text column does not hold text: {error}") from error
 
 
 def _bytes_of(value: Text) -> bytes:
@@ -65,18 +108,19 @@ def _bytes_of(value: Text) -> bytes:
 
 def encode_header_text(headers: Mapping[str, str]) -> Text:
     """Spell headers as JSON with sorted keys and no spaces: one mapping, one spelling."""
+    plain = headers if type(headers) is dict else dict(headers)
     try:
-        return orjson.dumps(headers if type(headers) is dict else dict(headers), option=orjson.OPT_SORT_KEYS).decode()
+        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError:
-        return to_text(json.dumps(dict(headers), sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+        return to_text(json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 
 def decode_header_text(text: Text, seq: int) -> dict[str, str]:
-    """Read headers back; raises LedgerDamaged, naming the row, when the text is not what was written."""
+    """Read headers back; raises DamagedRow, naming the row, when the text is not what was written."""
     try:
         headers: dict[str, str] = orjson.loads(text) if isinstance(text, str) else json.loads(from_text(text))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise LedgerDamaged(f"the headers of row {seq} are not readable: {error}") from error
+        raise DamagedRow(f"the headers of row {seq} are not readable: {error}") from error
     return headers
 
 
@@ -105,19 +149,37 @@ def to_row(stored: Stored) -> Row:
     headers = encode_header_text(stored.headers)
     if envelope is None:
         return stored.seq, "", to_text(topic), subject, "", "", "", 0, None, stored.time_ns, headers, stored.data
+    id, agent, session, exchange = envelope.id, envelope.agent, envelope.session, envelope.exchange
     return (
         stored.seq,
-        to_text(envelope.id),
-        to_text(topic),
+        to_text(id),
+        topic if type(subject) is str else to_text(topic),
         subject,
-        to_text(envelope.agent),
-        to_text(envelope.session),
-        to_text(envelope.exchange),
+        agent if agent.isascii() else to_text(agent),
+        session if session.isascii() else to_text(session),
+        exchange if exchange.isascii() else to_text(exchange),
         envelope.cause_seq,
         envelope.version if envelope.topic == topic else None,
         stored.time_ns,
         headers,
         stored.data,
+    )
+
+
+def to_ledger_row(row: Row) -> LedgerRow:
+    """Return a row as a reader sees it."""
+    seq, id, topic, _, agent, session, exchange, cause_seq, version, time_ns, _, data = row
+    return LedgerRow(
+        seq,
+        time_ns,
+        from_text(id),
+        from_text(topic),
+        version,
+        from_text(agent),
+        from_text(session),
+        from_text(exchange),
+        cause_seq,
+        data,
     )
 
 
@@ -127,11 +189,21 @@ def link_row(previous: bytes, row: Row) -> bytes:
 
 
 def to_stored(seq: int, time_ns: int, subject: Text, headers: Text, data: bytes) -> Stored:
-    """Rebuild the message of a row; raises LedgerDamaged when a column does not hold what was written there."""
+    """Rebuild the message of a row; raises DamagedRow when a column does not hold what was written there."""
     if type(data) is not bytes or type(time_ns) is not int:
-        raise LedgerDamaged(f"row {seq} does not hold the types that were written")
-    try:
-        name = subject if type(subject) is str else from_text(subject)
-    except (UnicodeDecodeError, AttributeError) as error:
-        raise LedgerDamaged(f"the subject of row {seq} is not readable: {error}") from error
-    return Stored(seq, time_ns, name, decode_header_text(headers, seq), data)
+        raise DamagedRow(f"row {seq} does not hold the types that were written")
+    return Stored(seq, time_ns, from_text(subject), decode_header_text(headers, seq), data)
+
+
+def batches(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[Stored]]:
+    """Read messages (``MESSAGE_COLUMNS``) in batches bounded in rows and in bytes, so that memory stays flat."""
+    batch: list[Stored] = []
+    size = 0
+    for seq, time_ns, subject, headers, data in rows:
+        batch.append(to_stored(seq, time_ns, subject, headers, data))
+        size += len(data)
+        if len(batch) == BATCH_ROWS or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -68,12 +68,20 @@ class Meta(msgspec.Struct, frozen=True):
         return Partitions(self.agents, self.sessions)
 
 
+def _is_new(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
+
+
+def _check_application(connection: sqlite3.Connection, path: Path) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
+        raise LedgerDamaged(f"{path}: is not a ledger, or its first page is damaged; {RECOVERY}")
+
+
 def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
     """Read the meta table; raises LedgerDamaged when the file is no ledger, Misconfigured on another format."""
     with explained(path, "read the ledger"):
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        if application != APPLICATION_ID:
-            raise LedgerDamaged(f"{path}: is not a ledger, or its first page is damaged; {RECOVERY}")
+        _check_application(connection, path)
         pairs = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     if pairs.get("format") != FORMAT:
         raise Misconfigured(f"{path}: has ledger format {pairs.get('format')!r}; this release knows {FORMAT}")
@@ -122,6 +130,8 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
         try:
+            if not _is_new(connection):
+                _check_application(connection, path)
             connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -144,7 +154,7 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
     try:
         with explained(path, "prepare the ledger"):
             connection.execute("BEGIN IMMEDIATE")
-            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+            if _is_new(connection):
                 _create(connection, stream, partitions)
             meta = read_meta(connection, path)
             if meta.models != read_models.FINGERPRINT:

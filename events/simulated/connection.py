@@ -36,6 +36,7 @@ class SimulatedConnection:
         self.died = asyncio.Event()
         self.points = 0
         self._dies_at = dies_at
+        self._frozen_until = 0.0
         self._waits: dict[asyncio.Future[object], None] = {}
 
     def kill(self) -> None:
@@ -46,6 +47,19 @@ class SimulatedConnection:
         self.died.set()
         for wait in tuple(self._waits):
             fail(wait, Killed(self.worker))
+
+    def spare(self) -> None:
+        """Let the worker live past its crash point after all."""
+        self._dies_at = None
+
+    def freeze(self, seconds: float) -> None:
+        """Stop the worker as SIGSTOP would, for virtual seconds: it sends and hears nothing, then goes on unaware."""
+        self._frozen_until = asyncio.get_running_loop().time() + seconds
+
+    async def thaw(self) -> None:
+        """Wait until the worker is not frozen."""
+        while (left := self._frozen_until - asyncio.get_running_loop().time()) > 0.0:
+            await self.sleep(left)
 
     def crash_point(self) -> None:
         """Pass a place where the worker may die; raises Killed if it is dead or dies here."""
@@ -67,6 +81,7 @@ class SimulatedConnection:
             LogError: of class ``in_doubt`` when no answer came in time; whatever ``operation`` raises.
             Killed: the worker is dead.
         """
+        await self.thaw()
         self.crash_point()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()

@@ -12,7 +12,8 @@ class Faults(msgspec.Struct, frozen=True, kw_only=True):
     """How often (probabilities in [0, 1]) and how badly a simulated world fails. The defaults are a perfect one.
 
     Attributes:
-        request_delay_s: Time a request takes to the broker; concurrent ones overtake each other by it.
+        request_delay_s: Time a request takes to the broker; concurrent ones overtake each other by it, those of one
+            connection too (in a real network only across a reconnection: code may rely on neither).
         reply_delay_s: Time an answer takes back.
         lost_request: A request never arrives; nothing is stored and its caller is left in doubt.
         late_request: A request arrives only after its caller has given up, by another ``late_by_s``.

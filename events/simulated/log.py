@@ -31,6 +31,7 @@ class SimulatedTail:
                 delay = stream.delivery_delay()
                 if delay > 0.0:
                     await connection.sleep(delay)
+                await connection.thaw()
                 connection.crash_point()
                 self._after = batch[-1].seq
                 return batch

@@ -19,6 +19,9 @@ DEDUPE_WINDOW_NS = 120 * 1_000_000_000
 """How long a message id is known again, by the server's clock."""
 
 STREAM_FILTER = f"{STORED_ROOT}.*.*.>"
+MAX_HEADER_BYTES = 2**16 - 1
+"""The server keeps the length of a message's headers in 16 bits."""
+
 EVERYTHING = (STREAM_FILTER,)
 
 
@@ -63,12 +66,18 @@ def checked_records(appends: Sequence[Append]) -> list[Record]:
     for record in records:
         if (size := size_of(record)) > MAX_RECORD_BYTES:
             raise Refused(f"a record of {size} bytes on {record.subject}: at most {MAX_RECORD_BYTES} with headers")
+        if (size := _headers_size(record)) > MAX_HEADER_BYTES:
+            raise Refused(f"{size} bytes of headers on {record.subject}: at most {MAX_HEADER_BYTES}")
     return records
 
 
 def size_of(record: Record | Stored) -> int:
     """Return a record's bytes on the wire, headers and data together."""
-    return len(record.data) + sum([len(name) + len(value) + 4 for name, value in record.headers.items()])
+    return len(record.data) + _headers_size(record)
+
+
+def _headers_size(record: Record | Stored) -> int:
+    return sum([len(name) + len(value) + 4 for name, value in record.headers.items()])
 
 
 class StreamStore:

@@ -66,7 +66,7 @@ class SimulatedStream:
         self.snapshots: dict[str, list[bytes]] = {}
         self.members: dict[str, tuple[bytes, int]] = {}
         self.clock = clock
-        self._random = random.Random(seed)
+        self._random = random.Random(f"faults {seed}")
         self._set_back_ns = 0
         self._run = 0
         self._calls: dict[Call, None] = {}

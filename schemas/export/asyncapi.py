@@ -11,6 +11,7 @@ import msgspec
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.envelope import CONTENT_TYPE
+from schemas.event import encode_event
 from schemas.export.headers import headers_schema, sample_headers
 from schemas.export.jsonschema import components
 from schemas.subjects import NO_PARTITION, STORED_ROOT
@@ -68,10 +69,11 @@ def to_draft_07(schema: Any) -> Any:
         return [to_draft_07(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    rewritten = {key: to_draft_07(value) for key, value in schema.items() if key != "prefixItems"}
+    rewritten = {key: to_draft_07(value) for key, value in schema.items()}
+    # A list, since among the properties of an object this may be any field's name.
     if isinstance(schema.get("prefixItems"), list):
-        rewritten["items"] = to_draft_07(schema["prefixItems"])
-        rewritten["additionalItems"] = to_draft_07(schema.get("items", True))
+        rewritten["additionalItems"] = rewritten.get("items", True)
+        rewritten["items"] = rewritten.pop("prefixItems")
     return rewritten
 
 
@@ -118,7 +120,11 @@ def _message(entry: Entry, payload: dict[str, Any]) -> dict[str, Any]:
         },
         "tags": [{"name": entry.owner}, {"name": f"scope:{entry.scope}"}, *severity],
         "examples": [
-            {"name": "sample", "headers": sample_headers(entry), "payload": msgspec.to_builtins(entry.sample)},
+            {
+                "name": "sample",
+                "headers": sample_headers(entry),
+                "payload": msgspec.json.decode(encode_event(entry.sample)),
+            },
         ],
         "x-version": entry.version,
         "x-spontaneous": entry.spontaneous,

@@ -10,8 +10,10 @@ from schemas.event import Configured, Event, Failed, Unit
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """A signature found in a text.
 
-    ``view`` names the reading of the text it was found in (``plain``; decoded views have their own names),
-    ``span`` its start and end character offsets in that view.
+    ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
+    layer at index 1, whose role is document (decoded views have names of their own in place of ``plain``). ``span``
+    is the start and end of the match as character (code point) offsets; in a plain view these are offsets into
+    the text as it was received, whatever was normalised to find it.
     """
 
     pattern: str

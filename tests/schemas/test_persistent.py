@@ -24,7 +24,7 @@ class State(msgspec.Struct, frozen=True):
 turns = st.builds(Turn, st.text(), st.integers(0, 2**62))
 states = st.builds(
     State,
-    counts=st.dictionaries(st.text(), st.integers()).map(Map),
+    counts=st.dictionaries(st.text(), st.integers(-(2**63), 2**63 - 1)).map(Map),
     nested=st.dictionaries(st.text(), st.dictionaries(st.integers(0, 9), turns, max_size=3).map(Map), max_size=3).map(
         Map
     ),

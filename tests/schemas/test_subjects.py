@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.catalogue import CATALOGUE
 from schemas.subjects import NO_PARTITION, Partitions, fnv1a_32, split_stored, stored_subject, topic_filter
-from tests.schemas.nats_server import nats_server
+from tests.broker import Broker
 
 PUBLISHED_VECTORS = {  # draft-eastlake-fnv, appendix "Test Vectors", FNV-1a 32
     "": 0x811C9DC5,
@@ -64,6 +64,6 @@ def test_partitions_are_those_of_the_server_s_own_mapping(tmp_path: Path) -> Non
         await client.close()
         return {message.data.decode(): message.subject.removeprefix("partitioned.") for message in messages}
 
-    with nats_server(tmp_path, 'mappings: { "key.*": "partitioned.{{partition(16,1)}}" }\n') as url:
-        by_server = asyncio.run(mapped(url))
+    with Broker(tmp_path, more='mappings: { "key.*": "partitioned.{{partition(16,1)}}" }') as server:
+        by_server = asyncio.run(mapped(server.url))
     assert {key: int(token) for key, token in by_server.items()} == {key: fnv1a_32(key) % 16 for key in keys}

@@ -17,8 +17,8 @@ T = TypeVar("T")
 EPOCH_NS = 1_750_000_000_000_000_000
 """Unix nanoseconds at which virtual time starts unless told otherwise."""
 
-STANDSTILL = 100_000
-"""Iterations without a step of the clock after which the loop takes itself to be spinning."""
+STANDSTILL = 1_000_000
+"""Iterations without a step of the clock after which the loop takes itself to be spinning (some seconds of work)."""
 
 
 class Deadlock(RuntimeError):
@@ -49,7 +49,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """An asyncio event loop whose clock is virtual.
 
     ``seed`` None keeps the order in which callbacks became ready. ``time()`` starts at 0.0 seconds and
-    ``time_ns()`` at ``epoch_ns``.
+    ``time_ns()`` at ``epoch_ns``. ``standstill`` is the number of iterations at one moment that counts as spinning.
+
+    Attributes:
+        unhandled: What reached the loop's exception handler, in asyncio's own form.
     """
 
     # Set by BaseEventLoop, which is made to be extended but whose stubs leave them out.
@@ -57,12 +60,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     _scheduled: list[asyncio.TimerHandle]
     _stopping: bool
 
-    def __init__(self, seed: int | None = None, *, epoch_ns: int = EPOCH_NS) -> None:
+    def __init__(self, seed: int | None = None, *, epoch_ns: int = EPOCH_NS, standstill: int = STANDSTILL) -> None:
         super().__init__()
         self._epoch_ns = epoch_ns
         self._now = 0.0
-        self._random = None if seed is None else random.Random(seed)
+        self._random = None if seed is None else random.Random(f"order {seed}")
         self._standstill = 0
+        self._standstill_limit = standstill
         self._cancelled_timers = 0
         self._tasks_made = 0
         self.unhandled: list[dict[str, Any]] = []
@@ -117,8 +121,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
             heapq.heappop(self._scheduled)
         if self._ready or self._stopping:
             self._standstill += 1
-            if self._standstill > STANDSTILL:
-                raise Livelock(f"{STANDSTILL} iterations at {self._now:.6f} s; ready: {list(self._ready)[:5]}")
+            if self._standstill > self._standstill_limit:
+                raise Livelock(
+                    f"{self._standstill_limit} iterations at {self._now:.6f} s; ready: {list(self._ready)[:5]}"
+                )
             return
         if not self._scheduled:
             raise Deadlock(f"at {self._now:.6f} s nothing can happen any more; waiting: {_waiting(self)}")
@@ -137,14 +143,16 @@ def _waiting(loop: VirtualLoop) -> str:
     )
 
 
-def run_virtual(main: Coroutine[Any, Any, T], seed: int | None = None, *, epoch_ns: int = EPOCH_NS) -> T:
+def run_virtual(
+    main: Coroutine[Any, Any, T], seed: int | None = None, *, epoch_ns: int = EPOCH_NS, standstill: int = STANDSTILL
+) -> T:
     """Run a coroutine to its end in virtual time and return its result; tasks it leaves behind are cancelled.
 
     Raises:
         Deadlock, Livelock: it can never end.
         Unhandled: it ended, but a callback or a task that nobody awaited raised.
     """
-    loop = VirtualLoop(seed, epoch_ns=epoch_ns)
+    loop = VirtualLoop(seed, epoch_ns=epoch_ns, standstill=standstill)
     try:
         result = loop.run_until_complete(main)
     finally:

@@ -1,0 +1,74 @@
+# Needs only Python 3.11 or later. PYTHON=... picks the interpreter, WORKERS=... the number of parallel test processes.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+WORKERS ?= auto
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+CODE := schemas events actors deploy bench tests
+
+.PHONY: help demo up test test-faults test-sim lint format samples bench docs lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# The stamp is older than the lock file after `make lock` or a pull, and then the environment is brought up to date.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or later is needed; choose one with: make PYTHON=python3.12" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked dependencies into $(VENV) ..."
+	@$(PIP) install --require-hashes --requirement requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## Feed a bundled conversation through all workers, explain a decision, verify the replay
+	@$(BIN)/python -m deploy.demo
+
+up: $(READY) ## Run everything on this machine until Ctrl-C
+	@$(BIN)/neuraxis up
+
+test: $(READY) ## Run the tests
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal --quiet
+
+test-faults: $(READY) ## Run the long fault and load tests
+	@$(BIN)/python -m pytest -m faults
+
+test-sim: $(READY) ## Run many simulated worlds: make test-sim WORLDS=20000 SEED=7
+	@NEURAXIS_SIM_WORLDS=$(or $(WORLDS),5000) $(if $(SEED),NEURAXIS_SIM_SEED=$(SEED)) \
+		$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --quiet tests/simulation
+
+lint: $(READY) ## Check style and types
+	@$(BIN)/ruff check $(CODE)
+	@$(BIN)/ruff format --check $(CODE)
+	@$(BIN)/mypy
+
+format: $(READY) ## Rewrite the code in the house's format
+	@$(BIN)/ruff check --fix $(CODE)
+	@$(BIN)/ruff format $(CODE)
+
+samples: $(READY) ## Write the sample files of new subjects and versions
+	@$(BIN)/python -m tests.schemas.write_samples
+
+bench: $(READY) ## Run the benchmarks beside their peers
+	@$(PIP) install --editable '.[bench]'
+	@$(BIN)/neuraxis bench
+
+docs: $(READY) ## Write what is derived from the catalogue into docs/reference
+	@mkdir -p docs/reference
+	@$(BIN)/neuraxis schema subjects > docs/reference/subjects.md
+	@$(BIN)/neuraxis schema jsonschema > docs/reference/events.schema.json
+	@$(BIN)/neuraxis schema asyncapi > docs/reference/asyncapi.json
+
+lock: ## Pin the dependencies anew, with hashes and without hosts
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install uv
+	@$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet \
+		--output-file requirements.lock
+
+clean: ## Remove the environment and everything that was built
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

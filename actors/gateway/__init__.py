@@ -1,0 +1,10 @@
+"""The edge that accepts inputs and hands back their ends.
+
+No actor: it decides nothing and keeps no state worth replaying. An input counts as accepted once the log has
+acknowledged it; from then on it gets exactly one ``response.emitted``.
+"""
+
+from actors.gateway.edge import Answered, Edge
+from actors.gateway.inputs import MAX_INPUT_BYTES, InvalidInput, new_input
+
+__all__ = ["MAX_INPUT_BYTES", "Answered", "Edge", "InvalidInput", "new_input"]

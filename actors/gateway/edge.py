@@ -1,0 +1,161 @@
+"""An edge: sends inputs into the log and waits for their ends, through restarts of the broker."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import msgspec
+import structlog
+
+from actors.gateway.inputs import Addressed
+from events.codec import Recorded, decode
+from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
+from events.log import MAX_BATCH, Append, Log
+from schemas.subjects import topic_filter
+from schemas.vocabulary.responder import ResponseEmitted
+
+BATCH_FROM = 24
+"""Waiting inputs from which one atomic batch is cheaper than single publishes."""
+
+ACCEPT_DEADLINE = 60.0
+"""Seconds in which an input is sent again while its fate is unknown; well inside the stream's dedupe window."""
+
+_RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+_logger = structlog.get_logger("neuraxis.edge")
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The end of an exchange: the event, its sequence, and the server's time of it (Unix nanoseconds)."""
+
+    exchange: str
+    event: ResponseEmitted
+    seq: int
+    time_ns: int
+
+
+class Edge:
+    """Accepts inputs and hands back their ends; made by :meth:`open`."""
+
+    def __init__(self, log: Log, tasks: asyncio.TaskGroup, after: int) -> None:
+        self._log = log
+        self._tasks = tasks
+        self._after = after
+        self._queue: list[tuple[Addressed, asyncio.Future[int]]] = []
+        self._queued = asyncio.Event()
+        self._ends: dict[str, asyncio.Future[Answered]] = {}
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, log: Log) -> AsyncIterator["Edge"]:
+        """Open an edge for the length of a ``async with`` block; what is under way at its end is cancelled."""
+        after = (await log.info()).last_seq
+        async with asyncio.TaskGroup() as tasks:
+            edge = cls(log, tasks, after)
+            running = (tasks.create_task(edge._send()), tasks.create_task(edge._listen()))
+            try:
+                yield edge
+            finally:
+                for task in running:
+                    task.cancel()
+
+    async def submit(self, addressed: Addressed) -> int:
+        """Have an input accepted; return its stream sequence.
+
+        Raises:
+            Refused: the broker will not take it (too large with its headers).
+            Unavailable: the broker could not be reached for :data:`ACCEPT_DEADLINE` seconds; it was not accepted.
+            UnknownOutcome: as long without a clear answer; it may have been accepted.
+        """
+        loop = asyncio.get_running_loop()
+        self._ends.setdefault(addressed.exchange, loop.create_future())
+        accepted: asyncio.Future[int] = loop.create_future()
+        self._queue.append((addressed, accepted))
+        self._queued.set()
+        try:
+            return await accepted
+        except LogError:
+            self._ends.pop(addressed.exchange, None)
+            raise
+
+    async def answer(self, exchange: str, deadline: float) -> Answered:
+        """Wait for the end of an exchange submitted here, ``deadline`` seconds at most.
+
+        Raises:
+            Unavailable: no end came in time (the exchange goes on; its end will be in the log).
+        """
+        try:
+            async with asyncio.timeout(deadline):
+                return await asyncio.shield(self._ends[exchange])
+        except TimeoutError:
+            raise Unavailable(
+                f"exchange {exchange} has no end after {deadline:g} s: are the workers running? `neuraxis doctor` tells"
+            ) from None
+        finally:
+            self._ends.pop(exchange, None)
+
+    async def _send(self) -> None:
+        while True:
+            await self._queued.wait()
+            waiting, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
+            if not self._queue:
+                self._queued.clear()
+            if len(waiting) >= BATCH_FROM:
+                waiting = await self._send_batch(waiting)
+            for addressed, accepted in waiting:
+                self._tasks.create_task(self._send_one(addressed, accepted))
+            if waiting:
+                # Let the singles have the wire before more are taken, so that a backlog becomes a batch.
+                await asyncio.wait([accepted for _, accepted in waiting], timeout=_RETRY_MOST)
+
+    async def _send_batch(
+        self, waiting: list[tuple[Addressed, asyncio.Future[int]]]
+    ) -> list[tuple[Addressed, asyncio.Future[int]]]:
+        """Send all as one batch; return those to be sent one by one instead, since it was refused or is in doubt."""
+        try:
+            last = await self._log.append([Append([addressed.record]) for addressed, _ in waiting])
+        except (Conflict, Refused, Unavailable, UnknownOutcome) as error:
+            _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
+            return waiting
+        for place, (_, accepted) in enumerate(reversed(waiting)):
+            if not accepted.done():
+                accepted.set_result(last - place)
+        return []
+
+    async def _send_one(self, addressed: Addressed, accepted: asyncio.Future[int]) -> None:
+        loop = asyncio.get_running_loop()
+        give_up, wait = loop.time() + ACCEPT_DEADLINE, _RETRY_FIRST
+        while True:
+            try:
+                # The same message id each time: the stream stores it once.
+                seq = await self._log.append([Append([addressed.record])])
+            except (Unavailable, UnknownOutcome) as error:
+                if loop.time() < give_up:
+                    await asyncio.sleep(wait)
+                    wait = min(2 * wait, _RETRY_MOST)
+                    continue
+                outcome: LogError = error
+            except LogError as error:
+                outcome = error
+            else:
+                if not accepted.done():
+                    accepted.set_result(seq)
+                return
+            if not accepted.done():
+                accepted.set_exception(outcome)
+            return
+
+    async def _listen(self) -> None:
+        tail = await self._log.tail([topic_filter("forged_id.response.emitted")], self._after)
+        try:
+            while True:
+                for stored in await tail.next():
+                    end = self._ends.get(stored.headers.get("ce-exchange", ""))
+                    if end is None or end.done():
+                        continue
+                    recorded = decode(stored)
+                    if isinstance(recorded, Recorded) and isinstance(recorded.message.event, ResponseEmitted):
+                        end.set_result(
+                            Answered(recorded.message.exchange, recorded.message.event, stored.seq, stored.time_ns)
+                        )
+        finally:
+            await tail.close()

@@ -1,0 +1,101 @@
+"""Checking an input at the door, and giving it its envelope."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from events.log import MAX_RECORD_BYTES, Record
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import encode_event, topic_of
+from schemas.identity import event_id, new_exchange_id
+from schemas.subjects import Partitions, stored_subject
+from schemas.vocabulary.gateway import InputReceived, Layer
+
+MAX_INPUT_BYTES = MAX_RECORD_BYTES
+"""Most bytes of UTF-8 that the texts of one input may have, 1 MiB."""
+
+MAX_NAME = 200
+"""Most characters of an agent's, session's or label's name."""
+
+
+class InvalidInput(ValueError):
+    """An input that cannot be accepted; the message says what, where, and what to do."""
+
+    code = "invalid_input"
+
+
+class Addressed(msgspec.Struct, frozen=True):
+    """An input ready to be stored, and the exchange it begins."""
+
+    exchange: str
+    record: Record
+
+
+def new_input(
+    text: str,
+    *,
+    agent: str,
+    session: str,
+    partitions: Partitions,
+    now_ns: int,
+    layers: Sequence[Layer] = (),
+    situation: str = "general",
+    label: str = "",
+    reply_to: str = "",
+    deadline_after_ms: int = 60_000,
+    exchange: str = "",
+) -> Addressed:
+    """Check an input and wrap it; ``exchange`` is made up when not given.
+
+    Raises:
+        InvalidInput: too large, text that is no Unicode (lone surrogates), a missing or overlong name, an inbox that
+            is none, or a deadline outside 1 ms to 30 days.
+    """
+    for name, value in (("agent", agent), ("session", session)):
+        if not value:
+            raise InvalidInput(f"the {name} is empty: name the {name} this input belongs to")
+    for name, value in (("agent", agent), ("session", session), ("label", label), ("situation", situation)):
+        if len(value) > MAX_NAME:
+            raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
+        _utf8(name, value)
+    size = _utf8("text", text) + sum(_utf8(f"layer {n}", layer.content) for n, layer in enumerate(layers))
+    if size > MAX_INPUT_BYTES:
+        raise InvalidInput(f"the input has {size} bytes of text: at most {MAX_INPUT_BYTES}; send less")
+    if reply_to and (not reply_to.startswith("_INBOX") or any(c in reply_to for c in " *>\r\n\t")):
+        raise InvalidInput(f"reply_to {reply_to!r} is no inbox: it must be a literal subject below _INBOX")
+    event = InputReceived(
+        text=text,
+        layers=tuple(layers),
+        situation=situation,
+        reply_to=reply_to,
+        deadline_after_ms=deadline_after_ms,
+        label=label,
+    )
+    body = encode_event(event)
+    try:
+        msgspec.json.decode(body, type=InputReceived)
+    except msgspec.ValidationError as wrong:
+        raise InvalidInput(f"the input is not valid: {wrong}") from wrong
+    exchange = exchange or new_exchange_id(now_ns)
+    topic = topic_of(event)
+    envelope = Envelope(
+        id=event_id(exchange, "gateway", 0),
+        topic=topic,
+        source="neuraxis/gateway",
+        time=datetime.fromtimestamp(now_ns / 1e9, UTC).isoformat().replace("+00:00", "Z"),
+        agent=agent,
+        session=session,
+        exchange=exchange,
+    )
+    subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
+    return Addressed(exchange, Record(subject, encode_headers(envelope), body))
+
+
+def _utf8(name: str, value: str) -> int:
+    try:
+        return len(value.encode())
+    except UnicodeEncodeError as wrong:
+        raise InvalidInput(
+            f"the {name} holds a lone surrogate at character {wrong.start}: it is no Unicode text; repair or drop it"
+        ) from wrong

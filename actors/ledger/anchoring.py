@@ -1,0 +1,87 @@
+"""When a projector notes its head in the log: pure, from what it has stored.
+
+Anchors are chosen by row count alone, so every projector of a log chooses the same rows, and whichever is first
+writes the anchor for all. An anchor is due until the log shows it, or a later one.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.ledger.chain import Head
+from events.ledger.rows import topic_of_subject
+from events.log import Append, Fence, Record, Stored
+from schemas.catalogue import entry_of
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import ROOT, encode_event, topic_of
+from schemas.identity import event_id
+from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
+from schemas.vocabulary.ledger import LedgerAnchored
+
+OWNER = "ledger"
+OWN_PREFIX = f"{ROOT}.{OWNER}."
+OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
+"""Everything that ledger projectors append."""
+
+
+class Anchoring(msgspec.Struct, frozen=True):
+    """What a projector knows of anchors, from the rows it has stored.
+
+    ``fence`` is the sequence of the last of the ledger's own events, ``through`` the highest sequence an anchor vouches
+    for, ``foreign`` the sequence of the last event that is not the ledger's own, ``due`` the head to be anchored.
+    """
+
+    fence: int = 0
+    through: int = 0
+    foreign: int = 0
+    due: Head | None = None
+
+
+def observe(state: Anchoring, batch: Sequence[Stored], marks: Sequence[Head] = ()) -> Anchoring:
+    """Fold stored messages, and the heads at the row counts that call for an anchor."""
+    fence, through, foreign = state.fence, state.through, state.foreign
+    for stored in batch:
+        if topic_of_subject(stored.subject).startswith(OWN_PREFIX):
+            fence = max(fence, stored.seq)
+            through = max(through, _through(stored))
+        else:
+            foreign = max(foreign, stored.seq)
+    return _settled(Anchoring(fence, through, foreign, marks[-1] if marks else state.due))
+
+
+def _through(stored: Stored) -> int:
+    recorded = decode(stored)
+    event = recorded.message.event if isinstance(recorded, Recorded) else None
+    return event.through_seq if isinstance(event, LedgerAnchored) else 0
+
+
+def _settled(state: Anchoring) -> Anchoring:
+    # An anchor is a row as well: without the second test, anchors alone would call for more anchors.
+    vouched = state.due is not None and (state.due.seq <= state.through or state.foreign <= state.through)
+    return msgspec.structs.replace(state, due=None) if vouched else state
+
+
+def at_rest(state: Anchoring, head: Head) -> Anchoring:
+    """Make the head due when rows were stored that no anchor vouches for: the last thing before a stop."""
+    return _settled(msgspec.structs.replace(state, due=head)) if head.rows else state
+
+
+def to_append(state: Anchoring, head: Head, source: str, time: str, build: str) -> Append:
+    """Return the anchor of a head, fenced by the last of the ledger's own events; ``time`` is RFC 3339.
+
+    Its id depends on the sequence alone: two projectors' anchors of one row are one event.
+    """
+    event = LedgerAnchored(through_seq=head.seq, rows=head.rows, head=head.hash.hex())
+    topic = topic_of(event)
+    envelope = Envelope(
+        id=event_id(f"through {head.seq}", OWNER, 0),
+        topic=topic,
+        source=source,
+        time=time,
+        cause_seq=head.seq,
+        version=entry_of(event).version,
+        build=build,
+    )
+    record = Record(stored_subject(topic, NO_PARTITION, NO_PARTITION), encode_headers(envelope), encode_event(event))
+    return Append((record,), Fence(OWN_FILTER, state.fence))

@@ -1,0 +1,23 @@
+"""Settings of the ledger's projector."""
+
+from typing import Annotated
+
+import msgspec
+
+Seconds = Annotated[float, msgspec.Meta(gt=0.0, le=3600.0)]
+
+
+class LedgerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the projector writes and anchors.
+
+    Attributes:
+        anchor_every: Rows between two anchors; all projectors of a log should agree on it.
+        batch_rows: Most rows of one transaction: bounds how long other tasks of the process wait for one.
+        retry_first_s: Wait after a first failure to write (disk full, file locked), in seconds; it doubles.
+        retry_most_s: Longest wait between two attempts, in seconds.
+    """
+
+    anchor_every: Annotated[int, msgspec.Meta(ge=1)] = 10_000
+    batch_rows: Annotated[int, msgspec.Meta(ge=1)] = 5_000
+    retry_first_s: Seconds = 0.1
+    retry_most_s: Seconds = 5.0

@@ -1,0 +1,82 @@
+"""Texts as they are matched: letters folded, white space and invisible characters taken out.
+
+``squeeze`` is the hot path: it gives the bytes to search and nothing else. Only where something was
+found, ``lay_out`` walks the text again and tells what lay between the letters and where each came from.
+"""
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from actors.reflex.characters import EXPANDED, INVISIBLE, SPACE, Codes, fold_table
+
+_CONTROLS = bytes(code for code in range(128) if not chr(code).isprintable())
+_NOT_MATCHED = _CONTROLS + b" "
+_LOWER = bytes(range(256)).lower()
+
+Offsets = npt.NDArray[np.int64]
+
+JOINED, UNCERTAIN, SPACED = 0, 1, 2
+"""What precedes a letter: nothing (or only marks), invisible characters alone, or some white space."""
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """How the letters of a squeezed text lay in the original.
+
+    Attributes:
+        gaps: A byte for what precedes each letter and one for what follows the last; text begins and ends SPACED.
+        origins: For each letter, the offset of its character in the original text.
+    """
+
+    gaps: bytes
+    origins: Offsets
+
+
+def squeeze(text: str) -> bytes:
+    """Return the UTF-8 of the folded text without white space, invisible characters, marks and lone surrogates."""
+    if text.isascii():
+        return text.encode("ascii").translate(_LOWER, _NOT_MATCHED)
+    values, _ = _fold(text)
+    return _decode(values[values >= 0]).encode()
+
+
+def lay_out(text: str) -> Layout:
+    """Return the gaps between the letters of ``squeeze(text)`` and their offsets in ``text``."""
+    values, origins = _fold(text)
+    is_letter = values >= 0
+    letters = np.flatnonzero(is_letter)
+    others = np.flatnonzero(~is_letter)
+    between = others - np.arange(len(others))  # the letters before each of the others
+    classes = values[others]
+    gaps = np.full(len(letters) + 1, JOINED, dtype=np.uint8)
+    gaps[between[classes == INVISIBLE]] = UNCERTAIN
+    gaps[between[classes == SPACE]] = SPACED
+    gaps[0] = gaps[-1] = SPACED
+    return Layout(gaps.tobytes(), letters if origins is None else origins[letters])
+
+
+def _fold(text: str) -> tuple[Codes, Offsets | None]:
+    """Return the fold table's values along the text, and the offset of the character each comes from.
+
+    Without offsets every character has one value.
+    """
+    table = fold_table()
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<i4")
+    values = table.single.take(codes)
+    expanded = np.flatnonzero(values <= EXPANDED)
+    if not len(expanded):
+        return values, None
+    entries = EXPANDED - values[expanded]
+    lengths = np.ones(len(codes), dtype=np.int64)
+    lengths[expanded] = table.start[entries + 1] - table.start[entries]
+    origins = np.repeat(np.arange(len(codes)), lengths)
+    out = values[origins]
+    several = np.flatnonzero(out <= EXPANDED)
+    # The place of each value within its own character's expansion.
+    places = np.arange(len(out)) - (np.cumsum(lengths) - lengths)[origins]
+    out[several] = table.pool[table.start[EXPANDED - out[several]] + places[several]]
+    return out, origins
+
+
+def _decode(values: Codes) -> str:
+    return values.astype("<i4", copy=False).tobytes().decode("utf-32-le")

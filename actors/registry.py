@@ -1,0 +1,86 @@
+"""The actors there are, found in the packages below ``actors``: adding one touches nothing here."""
+
+import pkgutil
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import actors
+from schemas.actor import Actor
+from schemas.catalogue import CATALOGUE
+from schemas.event import Event, topic_of
+
+_NOT_ACTORS = frozenset({"runtime"})
+
+
+class InvalidActor(ValueError):
+    """An actor package contradicts the catalogue or its own name: a mistake in the code, found at load."""
+
+    code = "invalid_actor"
+
+
+class UnknownActor(LookupError):
+    """There is no actor of that name."""
+
+    code = "unknown_actor"
+
+
+def check(package: str, actor: Actor[Any]) -> Actor[Any]:
+    """Return the actor of a package if it agrees with the catalogue; raises InvalidActor, saying where it does not."""
+    if actor.name != package:
+        raise InvalidActor(f"actors/{package} calls its actor {actor.name!r}: name it {package!r}")
+    for event in actor.consumes:
+        if not _listed(event):
+            raise InvalidActor(f"{package} consumes {event.__name__}, which the catalogue does not list: add its entry")
+    for own in (actor.configured, actor.failed):
+        if not _listed(own):
+            raise InvalidActor(f"{package} has {own.__name__}, which the catalogue does not list: add its entry")
+        owner = CATALOGUE[topic_of(own)].owner
+        if owner != package:
+            raise InvalidActor(f"{package} has {own.__name__}, which belongs to {owner}: give it an event of its own")
+    if len(set(actor.consumes)) != len(actor.consumes):
+        raise InvalidActor(f"{package} consumes an event twice: list each once")
+    own_events = {entry.event for entry in CATALOGUE.values() if entry.owner == package}
+    if own_events.intersection(actor.consumes):
+        raise InvalidActor(f"{package} consumes its own events: they are in its view anyway")
+    return actor
+
+
+def load(package: ModuleType = actors) -> dict[str, Actor[Any]]:
+    """Import the packages below ``package`` and return the actors they hold, by name, sorted.
+
+    Raises:
+        InvalidActor: see ``check``.
+    """
+    found: dict[str, Actor[Any]] = {}
+    for module in _packages(package):
+        actor = getattr(import_module(f"{package.__name__}.{module}"), "ACTOR", None)
+        if actor is not None:
+            found[module] = check(module, actor)
+    return found
+
+
+def _packages(package: ModuleType) -> Iterable[str]:
+    names = (found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg)
+    return sorted(name for name in names if name not in _NOT_ACTORS)
+
+
+def _listed(event: type[Event]) -> bool:
+    entry = CATALOGUE.get(topic_of(event))
+    return entry is not None and entry.event is event
+
+
+ACTORS: dict[str, Actor[Any]] = load()
+"""Name -> actor, sorted by name."""
+
+
+def actor_named(name: str) -> Actor[Any]:
+    """Return the actor ``name``; raises UnknownActor, which names the nearest one there is."""
+    actor = ACTORS.get(name)
+    if actor is not None:
+        return actor
+    near = get_close_matches(name, ACTORS, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(ACTORS)}"
+    raise UnknownActor(f"there is no actor {name!r}: {hint}")

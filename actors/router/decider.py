@@ -1,0 +1,157 @@
+"""The router's state machine: which mode an exchange is answered in.
+
+input.received          the text is kept until its mode is selected or its exchange ends
+reflex.passed           -> router.mode_selected, once, for an exchange whose text is kept
+router.mode_selected    the text is dropped; the topic's streak of low confidence grows or ends
+response.emitted        the text is dropped; the session's memory learns what was answered
+router.configured       the settings from here on
+"""
+
+import msgspec
+
+from actors.router.selection import Context, observe, select_mode
+from actors.router.settings import RouterSettings
+from schemas.actor import Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.reflex import ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured
+
+
+class Streak(msgspec.Struct, frozen=True):
+    """A topic and its latest confidences, oldest first, all low: one that is not low ends the streak."""
+
+    topic: str
+    confidences: tuple[float, ...]
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What the router remembers of a session.
+
+    ``exchanges`` counts its inputs, ``turns`` the answered ones that working memory holds; ``previous_mode`` is that of
+    the last answer. ``act_unproductive`` says that the last answered exchange's ACT loop found nothing. ``streaks`` are
+    the topics whose last decision had low confidence, the latest last. ``seen_ns`` is the time of the last event.
+    """
+
+    exchanges: int = 0
+    turns: int = 0
+    previous_mode: Mode | None = None
+    act_unproductive: bool = False
+    streaks: tuple[Streak, ...] = ()
+    seen_ns: int = 0
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """An exchange without a mode: its text, and how many inputs its session had before it."""
+
+    text: str
+    exchanges_before: int
+
+
+class State(msgspec.Struct, frozen=True):
+    """A router partition: settings, memories by session, texts by exchange."""
+
+    settings: RouterSettings = RouterSettings()
+    sessions: Generations[Memory] = Generations()
+    pending: Map[str, Pending] = Map()
+
+
+def initial() -> State:
+    """Return the state of a partition in which nothing has happened."""
+    return State()
+
+
+def decide(state: State, message: Message) -> tuple[Event, ...]:
+    """Select a mode when reflex has passed an exchange whose text is pending; nothing else is decided."""
+    if not isinstance(message.event, ReflexPassed):
+        return ()
+    pending = state.pending.get(message.exchange)
+    if pending is None:
+        return ()
+    memory = recall(state, message)
+    context = Context(
+        turns=memory.turns,
+        is_new_topic=pending.exchanges_before == 0,
+        exchanges_before=pending.exchanges_before,
+        previous_mode=memory.previous_mode,
+        act_unproductive=memory.act_unproductive,
+        recent_confidences=_streak(memory, Context().topic),
+    )
+    return (select_mode(observe(pending.text, context, state.settings), context, state.settings),)
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    match message.event:
+        case InputReceived(text=text):
+            memory = recall(state, message)
+            pending = Pending(text, memory.exchanges)
+            counted = msgspec.structs.replace(memory, exchanges=memory.exchanges + 1)
+            return _remember(state, message, counted, state.pending.set(message.exchange, pending))
+        case ModeSelected() as selected:
+            memory = _with_confidence(recall(state, message), selected, state.settings)
+            return _remember(state, message, memory, _without(state.pending, message.exchange))
+        case ResponseEmitted() as response:
+            memory = _with_answer(recall(state, message), response, state.settings)
+            return _remember(state, message, memory, _without(state.pending, message.exchange))
+        case RouterConfigured() as configured:
+            return _configured(state, configured)
+    return state
+
+
+def recall(state: State, message: Message) -> Memory:
+    """Return the memory of a message's session as of that message; a blank one after a lifetime without events."""
+    memory = state.sessions.get(message.session)
+    if memory is None or message.time_ns - memory.seen_ns > _lifetime_ns(state):
+        return Memory()
+    return memory
+
+
+def _lifetime_ns(state: State) -> int:
+    return state.settings.session_lifetime_ms * 1_000_000
+
+
+def _remember(state: State, message: Message, memory: Memory, pending: Map[str, Pending]) -> State:
+    seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
+    sessions = state.sessions.set(message.session, seen, message.time_ns, _lifetime_ns(state))
+    return State(state.settings, sessions, pending)
+
+
+def _without(pending: Map[str, Pending], exchange: str) -> Map[str, Pending]:
+    return pending.delete(exchange) if exchange in pending else pending
+
+
+def _streak(memory: Memory, topic: str) -> tuple[float, ...]:
+    return next((streak.confidences for streak in memory.streaks if streak.topic == topic), ())
+
+
+def _with_confidence(memory: Memory, selected: ModeSelected, settings: RouterSettings) -> Memory:
+    if selected.selected_mode == "IGNORE":  # nothing was weighed, so nothing was uncertain
+        return memory
+    topic = selected.conversation_topic
+    others = tuple(streak for streak in memory.streaks if streak.topic != topic)
+    if selected.router_confidence >= settings.thresholds.low_confidence:
+        return msgspec.structs.replace(memory, streaks=others)
+    latest = (*_streak(memory, topic), selected.router_confidence)[-settings.thresholds.streak :]
+    kept = (*others, Streak(topic, latest))[-settings.topics_remembered :]
+    return msgspec.structs.replace(memory, streaks=kept)
+
+
+def _with_answer(memory: Memory, response: ResponseEmitted, settings: RouterSettings) -> Memory:
+    # Only what was answered in a mode is a turn of the talk: a blocked or failed input must not warm the context.
+    if response.action != "EXECUTED" or response.mode is None:
+        return memory
+    turns = memory.turns if response.mode == "IGNORE" else min(memory.turns + 1, settings.saturation.turns)
+    return msgspec.structs.replace(memory, turns=turns, previous_mode=response.mode, act_unproductive=False)
+
+
+def _configured(state: State, configured: RouterConfigured) -> State:
+    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
+    # last understood ones stay in force, since folding must never fail.
+    try:
+        settings = settings_of(configured, RouterSettings)
+    except msgspec.ValidationError:
+        return state
+    return State(settings, state.sessions, state.pending)

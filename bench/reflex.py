@@ -1,0 +1,136 @@
+"""Reflex: what matching a text costs, beside the source's loop of ``in`` and one compiled ``re`` alternation.
+
+Both peers do less: they lower the case and stop there (no look-alikes, no invisible characters, no white space
+runs; the loop has no word boundaries either). Run it with ``python -m bench.reflex``.
+"""
+
+import random
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from actors.reflex.library import Library, PatternSet, Signature, library_of, make_library
+from actors.reflex.matcher import compile_library
+
+SYNTHETIC_SIGNATURES = 10_000
+KIB = 1024
+SECONDS_PER_CASE = 1.0
+_LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case. Times are microseconds a text; ratios say how many times the median of a peer takes."""
+
+    library: str
+    signatures: int
+    text: str
+    size: int
+    hits: int
+    p50_us: float
+    p99_us: float
+    loop_p50_us: float
+    re_p50_us: float
+    loop_ratio: float
+    re_ratio: float
+
+
+def _vocabulary(rng: random.Random, count: int) -> list[str]:
+    # Frequent letters first, so that words share prefixes as those of a language do.
+    weights = range(len(_LETTERS), 0, -1)
+    return ["".join(rng.choices(_LETTERS, weights=weights, k=rng.randint(3, 9))) for _ in range(count)]
+
+
+def synthetic_library(rng: random.Random, words: list[str], count: int = SYNTHETIC_SIGNATURES) -> Library:
+    """Return a library of ``count`` phrases of two to four of the words the texts are made of."""
+    phrases: dict[str, None] = {}
+    while len(phrases) < count:
+        phrases[" ".join(rng.choices(words, k=rng.randint(2, 4)))] = None
+    signatures = tuple(Signature(text=phrase) for phrase in phrases)
+    return make_library((PatternSet(name="synthetic", action="BLOCK", confidence=0.9, signatures=signatures),))
+
+
+def _text(rng: random.Random, words: list[str], size: int) -> str:
+    parts: list[str] = []
+    length = 0
+    while length < size:
+        word = rng.choice(words)
+        word = word.capitalize() if rng.random() < 0.1 else word
+        parts.append(word + rng.choice([" ", " ", " ", " ", ", ", ". ", "\n"]))
+        length += len(parts[-1])
+    return "".join(parts)[:size]
+
+
+def _quoted(text: str) -> str:
+    """Return the text with typographic quotes and accents in it, so that it is not ASCII."""
+    return text.replace(". ", ".” “").replace("ea", "éa")
+
+
+def _percentiles(work: Callable[[], object]) -> tuple[float, float]:
+    work()
+    samples: list[int] = []
+    end = time.perf_counter() + SECONDS_PER_CASE
+    while not samples or (time.perf_counter() < end and len(samples) < 20_000):
+        start = time.perf_counter_ns()
+        work()
+        samples.append(time.perf_counter_ns() - start)
+    samples.sort()
+    return samples[len(samples) // 2] / 1e3, samples[min(len(samples) - 1, len(samples) * 99 // 100)] / 1e3
+
+
+def _case(name: str, library: Library, kind: str, text: str) -> Row:
+    matcher = compile_library(library)
+    phrases = [signature.text for _, signature in library.signatures()]
+    alternation = re.compile(r"\b(?:" + "|".join(map(re.escape, phrases)) + r")\b")
+
+    def loop() -> list[str]:
+        lowered = text.lower()
+        return [phrase for phrase in phrases if phrase in lowered]
+
+    p50, p99 = _percentiles(lambda: matcher.find(text, 32))
+    loop_p50, _ = _percentiles(loop)
+    re_p50, _ = _percentiles(lambda: alternation.findall(text.lower()))
+    return Row(
+        library=name,
+        signatures=len(phrases),
+        text=kind,
+        size=len(text),
+        hits=len(matcher.find(text, 32)),
+        p50_us=round(p50, 1),
+        p99_us=round(p99, 1),
+        loop_p50_us=round(loop_p50, 1),
+        re_p50_us=round(re_p50, 1),
+        loop_ratio=round(loop_p50 / p50, 1),
+        re_ratio=round(re_p50 / p50, 1),
+    )
+
+
+def run() -> list[Row]:
+    """Measure every case; takes about a minute."""
+    rng = random.Random(20240917)
+    words = _vocabulary(rng, 4000)
+    libraries = {"seed": library_of("seed"), "synthetic": synthetic_library(rng, words)}
+    rows: list[Row] = []
+    for size in (2 * KIB, 100 * KIB):
+        text = _text(rng, words, size)
+        for name, library in libraries.items():
+            phrase = next(library.signatures())[1].text
+            rows.append(_case(name, library, "ascii", text))
+            rows.append(_case(name, library, "typographic", _quoted(text)))
+            rows.append(_case(name, library, "ascii, hit at the end", f"{text} {phrase}"))
+    return rows
+
+
+def main() -> None:
+    """Print the rows as a table."""
+    rows: list[dict[str, Any]] = [msgspec.structs.asdict(row) for row in run()]
+    widths = {key: max(len(key), *(len(str(row[key])) for row in rows)) for key in rows[0]}
+    print("  ".join(key.rjust(width) for key, width in widths.items()))
+    for row in rows:
+        print("  ".join(str(row[key]).rjust(width) for key, width in widths.items()))
+
+
+if __name__ == "__main__":
+    main()

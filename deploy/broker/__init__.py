@@ -1,0 +1,20 @@
+"""The embedded broker: a nats-server with its store, its users and its configuration in the data folder."""
+
+from deploy.broker.binary import BinaryMissing, find_nats_server
+from deploy.broker.embedded import EmbeddedBroker
+from deploy.broker.users import ADMIN, DECIDERS, LEDGER, OBSERVER, OPERATOR, SYSTEM, Login, Logins, load_logins
+
+__all__ = [
+    "ADMIN",
+    "DECIDERS",
+    "LEDGER",
+    "OBSERVER",
+    "OPERATOR",
+    "SYSTEM",
+    "BinaryMissing",
+    "EmbeddedBroker",
+    "Login",
+    "Logins",
+    "find_nats_server",
+    "load_logins",
+]

@@ -1,0 +1,84 @@
+"""The embedded server's configuration file: pure, as JSON, which nats-server reads as its own format."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+MAX_PAYLOAD = 2 * 1024 * 1024
+"""Largest message, headers included, in bytes: twice the log's largest record, so that the log's own check comes first."""
+
+_MEMORY = 256 * 1024 * 1024
+_LOG_BYTES = 10 * 1024 * 1024
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """Where an embedded broker keeps its things, all below one folder."""
+
+    folder: Path
+
+    @property
+    def configuration(self) -> Path:
+        """The server's configuration file; it holds secrets."""
+        return self.folder / "nats-server.conf"
+
+    @property
+    def store(self) -> Path:
+        """The streams."""
+        return self.folder / "store"
+
+    @property
+    def log(self) -> Path:
+        """What the server says."""
+        return self.folder / "nats-server.log"
+
+    @property
+    def ports(self) -> Path:
+        """Where the server writes which port it has taken."""
+        return self.folder / "ports"
+
+    @property
+    def contexts(self) -> Path:
+        """The users' logins, a NATS CLI context each."""
+        return self.folder / "contexts"
+
+    def streams(self) -> list[Path]:
+        """Return the folders of the streams in the store, whether or not the server can read them."""
+        return sorted(path for path in self.store.glob("jetstream/*/streams/*") if path.is_dir())
+
+
+def server_configuration(
+    layout: Layout, *, port: int, sync: str, max_store: int, accounts: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the server's configuration.
+
+    Args:
+        layout: Where its things are.
+        port: Port on the loopback interface; -1 lets the server choose a free one.
+        sync: JetStream's ``sync_interval``; ``always`` flushes every append before it is acknowledged.
+        max_store: Bytes the store may grow to.
+        accounts: The ``accounts`` block.
+    """
+    return {
+        "server_name": "neuraxis-embedded",
+        "host": "127.0.0.1",
+        "port": port,
+        "ports_file_dir": str(layout.ports),
+        "max_payload": MAX_PAYLOAD,
+        "jetstream": {
+            "store_dir": str(layout.store),
+            "sync_interval": sync,
+            "max_memory_store": _MEMORY,
+            "max_file_store": max_store,
+        },
+        "log_file": str(layout.log),
+        "logfile_size_limit": _LOG_BYTES,
+        "logfile_max_num": 3,
+        "accounts": accounts,
+        "system_account": "SYS",
+    }
+
+
+def render(configuration: dict[str, Any]) -> bytes:
+    """Return the text of a configuration file."""
+    return msgspec.json.format(msgspec.json.encode(configuration))

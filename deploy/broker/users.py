@@ -1,0 +1,152 @@
+"""The embedded broker's users: who they are, their secrets, and what each may do.
+
+Secrets are random, made once, and kept in the data folder in files that only its owner can read: one file a user, in
+the NATS CLI's context format, so that ``nats`` and ``neuraxis --context`` can use them as they are.
+"""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from schemas.permissions import (
+    BrokerUser,
+    Permissions,
+    admin_user,
+    inbox_prefix,
+    observer_user,
+    owners,
+    worker_user,
+)
+
+OPERATOR = "operator"
+"""The person at the command line: sends inputs, reads the log and asks queries."""
+
+ADMIN = "admin"
+"""Makes and checks streams and buckets."""
+
+DECIDERS = "deciders"
+"""The worker processes that run actors."""
+
+LEDGER = "ledger"
+"""The ledger's process."""
+
+OBSERVER = "observer"
+"""Only listens, to public events and alerts."""
+
+SYSTEM = "system"
+"""Of the broker's own account: asks the server about itself."""
+
+_EDGES = ("gateway",)
+_ALONE = ("ledger",)
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A user's secret; never shown in a repr or a log."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Login(user={self.user!r})"
+
+
+Logins = Mapping[str, Login]
+"""User name -> login."""
+
+
+class _Context(msgspec.Struct, omit_defaults=True):
+    """The fields of a NATS CLI context that we write."""
+
+    description: str = ""
+    url: str = ""
+    user: str = ""
+    password: str = ""
+    inbox_prefix: str = ""
+
+
+def broker_users(stream: str) -> tuple[BrokerUser, ...]:
+    """Return the users of an embedded broker that holds the log in ``stream``, with permissions from the catalogue."""
+    acting = tuple(owner for owner in owners() if owner not in (*_EDGES, *_ALONE))
+    return (
+        _with_consumer_lists(worker_user(OPERATOR, _EDGES, stream)),
+        admin_user(ADMIN),
+        worker_user(DECIDERS, acting, stream),
+        worker_user(LEDGER, _ALONE, stream),
+        observer_user(OBSERVER),
+    )
+
+
+def _with_consumer_lists(user: BrokerUser) -> BrokerUser:
+    # A person may look at who reads and how far behind they are. Workers may not: names are what guards a consumer.
+    allowed = (*user.permissions.publish_allow, "$JS.API.CONSUMER.LIST.*", "$JS.API.STREAM.INFO.*")
+    return msgspec.structs.replace(user, permissions=msgspec.structs.replace(user.permissions, publish_allow=allowed))
+
+
+def load_logins(folder: Path, users: Sequence[str]) -> dict[str, Login]:
+    """Read the users' logins from their context files in ``folder``; make those that are not there yet."""
+    logins = {}
+    for user in users:
+        path = context_file(folder, user)
+        try:
+            context = msgspec.json.decode(path.read_bytes(), type=_Context)
+        except (FileNotFoundError, msgspec.DecodeError):
+            context = _Context()
+        logins[user] = Login(user, context.password or secrets.token_urlsafe(32))
+    return logins
+
+
+def write_contexts(folder: Path, logins: Logins, url: str) -> None:
+    """Write every user's context file for a broker at ``url``, readable by the owner alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for login in logins.values():
+        context = _Context(
+            f"embedded broker of neuraxis, user {login.user}", url, login.user, login.password, inbox_of(login.user)
+        )
+        write_private(context_file(folder, login.user), msgspec.json.format(msgspec.json.encode(context)))
+
+
+def context_file(folder: Path, user: str) -> Path:
+    """Return where a user's context is kept."""
+    return folder / f"{user}.json"
+
+
+def inbox_of(user: str) -> str:
+    """Return the inbox prefix a user's client must take; the system account is not bound to one."""
+    return "_INBOX" if user == SYSTEM else inbox_prefix(user)
+
+
+def accounts(users: Sequence[BrokerUser], logins: Logins) -> dict[str, Any]:
+    """Return the ``accounts`` block of a server's configuration."""
+    listed = [
+        {
+            "user": user.name,
+            "password": logins[user.name].password,
+            "permissions": _permissions(user.permissions),
+        }
+        for user in users
+    ]
+    system = [{"user": SYSTEM, "password": logins[SYSTEM].password}]
+    return {"NEURAXIS": {"jetstream": "enabled", "users": listed}, "SYS": {"users": system}}
+
+
+def _permissions(permissions: Permissions) -> dict[str, Any]:
+    rendered: dict[str, Any] = {
+        "publish": {"allow": permissions.publish_allow, "deny": permissions.publish_deny},
+        "subscribe": {"allow": permissions.subscribe_allow, "deny": permissions.subscribe_deny},
+    }
+    if permissions.allow_responses:
+        rendered["allow_responses"] = True
+    return rendered
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file at once, readable and writable by its owner alone."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+    fresh.replace(path)

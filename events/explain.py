@@ -1,0 +1,126 @@
+"""Why an exchange ended as it did: its events as a tree of causes, with the times between them."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from events.codec import Recorded, Unreadable, decode
+from events.log import Stored
+from schemas.catalogue import CATALOGUE
+from schemas.envelope import LATENCY
+
+
+class Node(msgspec.Struct, frozen=True):
+    """An event and what it led to, in stream order.
+
+    ``since_start_ms`` and ``since_cause_ms`` are differences of server timestamps; ``decided_us`` how long the
+    decision itself took, None where it was not measured. ``by`` is the process that decided, ``build`` with what.
+    """
+
+    id: str
+    topic: str
+    owner: str
+    seq: int
+    body: dict[str, object]
+    since_start_ms: float
+    since_cause_ms: float
+    decided_us: int | None
+    by: str
+    build: str
+    led_to: "tuple[Node, ...]" = ()
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """The causal tree of an exchange.
+
+    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``complete`` says whether
+    the chain from the terminal event back to the input has no gap. ``unreached`` names the owners of the full path
+    that had no say.
+    ``unreadable`` lists sequences of messages of this exchange that cannot be decoded.
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    roots: tuple[Node, ...]
+    complete: bool
+    total_ms: float
+    unreached: tuple[str, ...]
+    unreadable: tuple[int, ...]
+
+
+TERMINAL = "forged_id.response.emitted"
+ROOT_TOPIC = "forged_id.input.received"
+
+
+def explain(messages: Iterable[Stored], path: Sequence[str] = ("reflex", "router", "responder")) -> Explanation | None:
+    """Build the explanation of one exchange from its stored messages, in stream order; None when there are none.
+
+    ``path`` names the owners an input passes on its way to an answer.
+    """
+    recorded: list[Recorded] = []
+    unreadable: list[int] = []
+    for stored in messages:
+        found = decode(stored)
+        if isinstance(found, Unreadable):
+            unreadable.append(stored.seq)
+        else:
+            recorded.append(found)
+    if not recorded:
+        return None
+    first = recorded[0]
+    by_id = {one.envelope.id: one for one in recorded}
+    children: dict[str, list[Recorded]] = {}
+    roots: list[Recorded] = []
+    for one in recorded:
+        if one.envelope.cause in by_id and one.envelope.cause != one.envelope.id:
+            children.setdefault(one.envelope.cause, []).append(one)
+        else:
+            roots.append(one)
+    spoke = {CATALOGUE[one.envelope.topic].owner for one in recorded}
+    return Explanation(
+        exchange=first.envelope.exchange,
+        agent=first.envelope.agent,
+        session=first.envelope.session,
+        roots=tuple(_node(root, None, first, children) for root in roots),
+        complete=_chain_is_complete(recorded, by_id),
+        total_ms=_milliseconds(first, recorded[-1]),
+        unreached=tuple(owner for owner in path if owner not in spoke),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:
+    envelope, headers = one.envelope, one.stored.headers
+    took = headers.get(LATENCY, "")
+    return Node(
+        id=envelope.id,
+        topic=envelope.topic,
+        owner=CATALOGUE[envelope.topic].owner,
+        seq=one.stored.seq,
+        body=msgspec.to_builtins(one.message.event),
+        since_start_ms=_milliseconds(first, one),
+        since_cause_ms=_milliseconds(cause or first, one),
+        decided_us=int(took) if took.isdigit() else None,
+        by=envelope.source,
+        build=envelope.build,
+        led_to=tuple(_node(child, one, first, children) for child in children.get(envelope.id, ())),
+    )
+
+
+def _milliseconds(start: Recorded, end: Recorded) -> float:
+    return round((end.stored.time_ns - start.stored.time_ns) / 1e6, 3)
+
+
+def _chain_is_complete(recorded: Sequence[Recorded], by_id: dict[str, Recorded]) -> bool:
+    terminal = next((one for one in recorded if one.envelope.topic == TERMINAL), None)
+    if terminal is None:
+        return False
+    seen: set[str] = set()
+    step: Recorded | None = terminal
+    while step is not None and step.envelope.id not in seen:
+        if step.envelope.topic == ROOT_TOPIC:
+            return True
+        seen.add(step.envelope.id)
+        step = by_id.get(step.envelope.cause)
+    return False

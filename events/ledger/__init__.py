@@ -1,0 +1,36 @@
+"""The ledger: the log in one SQLite file that people can copy, query with any tool and replay offline.
+
+``events`` holds every message exactly as the stream stored it, each row's hash chained over the one before it;
+``exchanges`` and ``routing_decisions`` are read models, rebuilt from ``events`` at will. The chain is unkeyed: it
+finds accidents and bit rot, not a clever forger. The ledger therefore notes its head in the stream now and then
+(``ledger.anchored``), which exposes a tail that was cut off.
+"""
+
+from events.ledger.chain import Head
+from events.ledger.compare import compare
+from events.ledger.reader import Folded, LedgerInfo, LedgerReader
+from events.ledger.rebuild import rebuild
+from events.ledger.report import Check, Comparison, Finding, Verification
+from events.ledger.results import ExchangeResult, exchange_result
+from events.ledger.rows import LedgerRow
+from events.ledger.verify import verify
+from events.ledger.writer import LedgerWriter, Written
+
+__all__ = [
+    "Check",
+    "Comparison",
+    "ExchangeResult",
+    "Finding",
+    "Folded",
+    "Head",
+    "LedgerInfo",
+    "LedgerReader",
+    "LedgerRow",
+    "LedgerWriter",
+    "Verification",
+    "Written",
+    "compare",
+    "exchange_result",
+    "rebuild",
+    "verify",
+]

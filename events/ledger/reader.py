@@ -1,0 +1,213 @@
+"""Reading a ledger file: beside its writer, or anywhere a copy of it lies."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import msgspec
+
+from events.ledger.chain import GENESIS, Head
+from events.ledger.failures import DamagedRow, explained
+from events.ledger.rows import MESSAGE_COLUMNS, LedgerRow, batches, from_text, to_stored, to_text
+from events.ledger.schema import connect_read_only, read_meta
+from events.log import Stored
+from schemas.catalogue import decode_event
+from schemas.errors import VocabularyError
+from schemas.event import Event
+from schemas.subjects import Partitions
+
+S = TypeVar("S")
+
+END = 2**63 - 1
+"""After every sequence."""
+
+# A page ends its read transaction, so that a long reading does not keep the writer's log from being folded in.
+_PAGE_ROWS = 16_384
+
+
+class LedgerInfo(msgspec.Struct, frozen=True):
+    """A ledger's extent. Sequences and times (Unix nanoseconds) are 0 when it is empty."""
+
+    path: str
+    format: int
+    stream: str
+    partitions: Partitions
+    rows: int
+    first_seq: int
+    last_seq: int
+    first_time_ns: int
+    last_time_ns: int
+    bytes: int
+
+
+class Folded(msgspec.Struct, Generic[S], frozen=True):
+    """A fold's result: the state, the events folded, and the rows left out because they could not be decoded."""
+
+    state: S
+    events: int
+    unreadable: int
+
+
+def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
+    """Return whether a subject matches any of these NATS filters (``*`` one token, ``>`` one or more at the end)."""
+    patterns = (
+        r"\.".join("[^.]+" if token == "*" else ".+" if token == ">" else re.escape(token) for token in text.split("."))
+        for text in filters
+    )
+    pattern = re.compile("|".join(f"(?:{text})" for text in patterns) or r"(?!)", re.DOTALL)
+    return lambda subject: pattern.fullmatch(subject) is not None
+
+
+class LedgerReader:
+    """A ledger file open for reading, streaming and in flat memory. Use it from the thread that made it.
+
+    Raises:
+        Misconfigured: there is no such file, or it has a format this release does not know.
+        LedgerDamaged: the file is no ledger, cut or altered where it was read. So do all methods.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the file."""
+        self.path = path
+        self._connection = connect_read_only(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts of the stream that the ledger follows."""
+        return read_meta(self._connection, self.path).partitions
+
+    def info(self) -> LedgerInfo:
+        """Return the ledger's extent."""
+        meta = read_meta(self._connection, self.path)
+        with explained(self.path, "read the ledger"):
+            edges = "SELECT seq, time FROM events ORDER BY seq {} LIMIT 1"
+            first = self._connection.execute(edges.format("ASC")).fetchone() or (0, 0)
+            last = self._connection.execute(edges.format("DESC")).fetchone() or (0, 0)
+        files = (self.path, self.path.with_name(self.path.name + "-wal"))
+        return LedgerInfo(
+            path=str(self.path),
+            format=meta.format,
+            stream=meta.stream,
+            partitions=meta.partitions,
+            rows=meta.rows,
+            first_seq=first[0],
+            last_seq=last[0],
+            first_time_ns=first[1],
+            last_time_ns=last[1],
+            bytes=sum(file.stat().st_size for file in files if file.exists()),
+        )
+
+    def head(self) -> Head:
+        """Return the chain's head."""
+        with explained(self.path, "read the ledger's head"):
+            row = self._connection.execute(
+                "SELECT seq, (SELECT value FROM meta WHERE key = 'rows'), hash FROM events ORDER BY seq DESC LIMIT 1"
+            ).fetchone()
+        return Head(0, 0, GENESIS) if row is None else Head(*row)
+
+    def history(
+        self, filters: Sequence[str] = ("log.>",), after: int = 0, upto: int = END
+    ) -> Iterator[Sequence[Stored]]:
+        """Read the messages with ``after < seq <= upto`` whose stored subject matches any filter, in order."""
+        every = "log.>" in filters
+        matches = matcher(filters)
+        with explained(self.path, "read the ledger"):
+            for batch in batches(self._rows(MESSAGE_COLUMNS, after, upto)):
+                kept = batch if every else [stored for stored in batch if matches(stored.subject)]
+                if kept:
+                    yield kept
+
+    def events(self, after: int = 0, upto: int = END, topics: Sequence[str] | None = None) -> Iterator[LedgerRow]:
+        """Read events with ``after < seq <= upto``, of these public topics alone if given, without decoding bodies."""
+        columns = "seq, time, id, topic, version, agent, session, exchange, cause_seq, data"
+        with explained(self.path, "read the ledger"):
+            for row in self._rows(columns, after, upto, topics):
+                seq, time_ns, id, topic, version, agent, session, exchange, cause_seq, data = row
+                _check(seq, version, data)
+                yield LedgerRow(
+                    seq,
+                    time_ns,
+                    from_text(id),
+                    from_text(topic),
+                    version,
+                    from_text(agent),
+                    from_text(session),
+                    from_text(exchange),
+                    cause_seq,
+                    data,
+                )
+
+    def fold_bodies(
+        self,
+        step: Callable[[S, Event], S],
+        state: S,
+        after: int = 0,
+        upto: int = END,
+        topics: Sequence[str] | None = None,
+    ) -> Folded[S]:
+        """Fold the typed events with ``after < seq <= upto``: the fastest reading, for whoever needs bodies alone."""
+        events = unreadable = 0
+        with explained(self.path, "read the ledger"):
+            for seq, topic, version, data in self._rows("seq, topic, version, data", after, upto, topics):
+                _check(seq, version, data)
+                try:
+                    event = decode_event(topic, data, version or 0)
+                except VocabularyError:
+                    unreadable += 1
+                    continue
+                state = step(state, event)
+                events += 1
+        return Folded(state, events, unreadable)
+
+    def exchange(self, exchange: str) -> list[Stored]:
+        """Return the messages of an exchange, in order; none when it is unknown."""
+        return self._messages("exchange = ? AND exchange <> '' ORDER BY seq", to_text(exchange))
+
+    def at(self, seq: int) -> Stored | None:
+        """Return the message of a sequence, or None."""
+        return next(iter(self._messages("seq = ?", seq)), None)
+
+    def hash_at(self, seq: int) -> bytes | None:
+        """Return the chain's hash after the row of a sequence, or None when there is no such row."""
+        with explained(self.path, "read the ledger"):
+            row = self._connection.execute("SELECT hash FROM events WHERE seq = ?", (seq,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def find(self, id: str) -> Stored | None:
+        """Return the first message with an event id, or None.
+
+        Reads the whole file in the worst case: an index over random ids would halve the write rate. Where an
+        event's sequence or exchange is known, use that.
+        """
+        return next(iter(self._messages("id = ? ORDER BY seq LIMIT 1", to_text(id))), None)
+
+    def _messages(self, condition: str, parameter: Any) -> list[Stored]:
+        with explained(self.path, "read the ledger"):
+            rows = self._connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}", (parameter,))
+            return [to_stored(*row) for row in rows]
+
+    def _rows(
+        self, columns: str, after: int, upto: int, topics: Sequence[str] | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        among = "" if topics is None else f" AND topic IN ({', '.join('?' * len(topics))})"
+        statement = f"SELECT {columns} FROM events WHERE seq BETWEEN ? AND ?{among} ORDER BY seq"
+        first_after = "SELECT seq FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1"
+        while (first := self._connection.execute(first_after, (after, upto)).fetchone()) is not None:
+            after = min(first[0] + _PAGE_ROWS - 1, upto)
+            yield from self._connection.execute(statement, (first[0], after, *(topics or ())))
+
+
+def _check(seq: int, version: object, data: object) -> None:
+    if type(data) is not bytes or (version is not None and type(version) is not int):
+        raise DamagedRow(f"row {seq} does not hold the types that were written")

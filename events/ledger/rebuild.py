@@ -1,0 +1,29 @@
+"""Rebuilding a ledger's read models."""
+
+from pathlib import Path
+
+from events.errors import Misconfigured
+from events.ledger.failures import explained
+from events.ledger.read_models import rebuild_within
+from events.ledger.schema import connect_for_writing, read_meta
+
+
+def rebuild(path: Path) -> None:
+    """Drop a ledger's read models and fold them again from its events, in one transaction.
+
+    Readers see the old ones until it is done; a live projector waits.
+
+    Raises:
+        Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.failures``; the file is unchanged.
+    """
+    if not path.is_file():
+        raise Misconfigured(f"{path}: no ledger is here")
+    connection = connect_for_writing(path)
+    try:
+        with explained(path, "rebuild the read models"):
+            connection.execute("BEGIN IMMEDIATE")
+            read_meta(connection, path)
+            rebuild_within(connection)
+            connection.execute("COMMIT")
+    finally:
+        connection.close()

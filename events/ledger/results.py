@@ -1,0 +1,58 @@
+"""Looking up how an exchange ended, for callers that missed its reply."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.ledger.reader import LedgerReader
+from schemas.event import topic_of
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
+
+
+class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange that was accepted, and how it ended: ``ended`` is None while it is open.
+
+    ``latency_ms`` is between the server's times of its input and its end.
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    started_seq: int
+    ended_seq: int = 0
+    latency_ms: float | None = None
+    ended: ResponseEmitted | None = None
+
+
+async def exchange_result(path: Path, exchange: str) -> ExchangeResult | None:
+    """Return an exchange's result from a ledger file, None when the ledger does not hold it (yet).
+
+    Raises:
+        LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
+    """
+    return await asyncio.to_thread(read_exchange_result, path, exchange)
+
+
+def read_exchange_result(path: Path, exchange: str) -> ExchangeResult | None:
+    """Do as ``exchange_result`` does, in the calling thread."""
+    with LedgerReader(path) as reader:
+        recorded = [each for each in map(decode, reader.exchange(exchange)) if isinstance(each, Recorded)]
+    started = next((each for each in recorded if each.envelope.topic == topic_of(InputReceived)), None)
+    if started is None:
+        return None
+    result = ExchangeResult(
+        exchange=exchange,
+        agent=started.message.agent,
+        session=started.message.session,
+        started_seq=started.message.seq,
+    )
+    for each in recorded:
+        if isinstance(each.message.event, ResponseEmitted):
+            latency_ms = (each.message.time_ns - started.message.time_ns) / 1e6
+            return msgspec.structs.replace(
+                result, ended_seq=each.message.seq, latency_ms=latency_ms, ended=each.message.event
+            )
+    return result

@@ -1,0 +1,120 @@
+"""Verifying a ledger file by itself: its chain, its columns, and the anchors recorded in it.
+
+The chain is unkeyed: this finds accidents and bit rot, not a clever forger, and a tail cut off a file cleanly
+leaves nothing to find but the noted row count. ``events.ledger.compare`` holds the file against its stream.
+"""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from events.codec import Recorded, decode
+from events.ledger.chain import GENESIS
+from events.ledger.failures import DamagedRow, explained
+from events.ledger.report import Check, Findings, Verification
+from events.ledger.rows import COLUMNS, link_row, to_row, to_stored, topic_of_subject
+from events.ledger.schema import connect_read_only, read_meta
+from schemas.event import topic_of
+from schemas.vocabulary.ledger import LedgerAnchored
+
+_ANCHOR = topic_of(LedgerAnchored)
+_SEQ, _SUBJECT, _TIME, _HEADERS, _DATA, _HASH = (
+    COLUMNS.index(name) for name in ("seq", "subject", "time", "headers", "data", "hash")
+)
+
+
+def verify(path: Path) -> Verification:
+    """Recompute a ledger's chain and report every row that is not what was written.
+
+    After a bad row the chain goes on from the hash recorded there, so that one bad row is one finding and later
+    ones are still found.
+
+    Raises:
+        LedgerDamaged: the file is no ledger, or SQLite cannot read all of it (cut, overwritten).
+        Misconfigured, Unavailable: see ``events.ledger.failures``.
+    """
+    connection = connect_read_only(path)
+    try:
+        with explained(path, "verify the ledger"):
+            # One transaction: a live writer's later rows, and its row count, stay out of sight throughout.
+            connection.execute("BEGIN")
+            return _verify(connection, path)
+    finally:
+        connection.close()
+
+
+def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
+    findings = Findings()
+    for (problem,) in connection.execute("PRAGMA integrity_check"):
+        if problem != "ok":
+            findings.add(0, Check.STRUCTURE, f"{problem}: copy the rows that are sound with `sqlite3 FILE .recover`")
+    rows = first = last = anchors = 0
+    gaps = False
+    digest = GENESIS
+    for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
+        seq = row[_SEQ]
+        rows += 1
+        if rows == 1:
+            first = seq
+        elif seq != last + 1:
+            gaps = True
+            findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
+        anchor = _check_row(row, digest, findings)
+        if anchor is not None:
+            anchors += 1
+            _check_anchor(connection, seq, anchor, None if gaps else first, findings)
+        last, digest = seq, row[_HASH] if type(row[_HASH]) is bytes else GENESIS
+    noted = read_meta(connection, path).rows
+    if noted != rows:
+        findings.add(last, Check.META, f"the file notes {noted} rows and holds {rows}")
+    return Verification(
+        path=str(path),
+        rows=rows,
+        first_seq=first,
+        last_seq=last,
+        head=digest.hex(),
+        anchors=anchors,
+        findings=tuple(findings.listed),
+        finding_count=findings.count,
+    )
+
+
+def _check_row(row: tuple[Any, ...], previous: bytes, findings: Findings) -> LedgerAnchored | None:
+    """Check a row by itself and against the hash before it; return the anchor that it holds, if any."""
+    seq = row[_SEQ]
+    try:
+        stored = to_stored(seq, row[_TIME], row[_SUBJECT], row[_HEADERS], row[_DATA])
+    except DamagedRow as damage:
+        findings.add(seq, Check.HASH, str(damage))
+        return None
+    written = to_row(stored)
+    # The columns as recorded, not as derived anew: what was hashed is what must be hashed.
+    recorded = row[:_HASH]
+    types_hold = type(row[_SUBJECT]) is type(written[_SUBJECT]) and type(row[_HEADERS]) is type(written[_HEADERS])
+    if not types_hold or link_row(previous, recorded) != row[_HASH]:
+        findings.add(seq, Check.HASH, f"hash mismatch: {_short(row[_HASH])} is recorded; the row or its place differs")
+    elif recorded != written:
+        names = [name for name, a, b in zip(COLUMNS, recorded, written, strict=False) if a != b]
+        findings.add(seq, Check.COLUMNS, f"{', '.join(names)} do not say what the message says")
+    if topic_of_subject(stored.subject) != _ANCHOR:
+        return None
+    decoded = decode(stored)
+    event = decoded.message.event if isinstance(decoded, Recorded) else None
+    return event if isinstance(event, LedgerAnchored) else None
+
+
+def _short(digest: object) -> str:
+    return digest.hex()[:12] if isinstance(digest, bytes) else repr(digest)
+
+
+def _check_anchor(
+    connection: sqlite3.Connection, seq: int, anchor: LedgerAnchored, first: int | None, findings: Findings
+) -> None:
+    """Hold the chain against a head noted in the stream. ``first`` numbers the rows; None when some are missing."""
+    found = connection.execute("SELECT hash FROM events WHERE seq = ?", (anchor.through_seq,)).fetchone()
+    if found is None:
+        findings.add(seq, Check.ANCHOR, f"it vouches for row {anchor.through_seq}, which is missing")
+    elif found[0] != bytes.fromhex(anchor.head):
+        findings.add(seq, Check.ANCHOR, f"row {anchor.through_seq} has hash {_short(found[0])}, not {anchor.head[:12]}")
+    elif first is not None and anchor.rows != (rows := anchor.through_seq - first + 1):
+        findings.add(seq, Check.ANCHOR, f"it counts {anchor.rows} rows up to {anchor.through_seq}, not {rows}")

@@ -1,0 +1,157 @@
+"""Writing the ledger: one durable transaction a batch, the chain and the read models within it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import aiosqlite
+import msgspec
+
+from events.ledger.bulk import Insert, statements
+from events.ledger.chain import GENESIS, Head
+from events.ledger.failures import explained
+from events.ledger.read_models import FOLDS, changes
+from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, Row, link_row, to_ledger_row, to_row, to_stored
+from events.ledger.schema import ANCHOR_TOPICS, BUSY_TIMEOUT_MS, prepare
+from events.log import Stored
+from schemas.subjects import Partitions
+
+_INSERT = Insert("events", COLUMNS)
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What a batch did: the chain's head after it, how many rows were new, and the heads at marked row counts."""
+
+    head: Head
+    added: int
+    marks: tuple[Head, ...] = ()
+
+
+class LedgerWriter:
+    """A ledger file open for appending. Two writers on one file are harmless: each row is stored once."""
+
+    def __init__(self, path: Path, connection: aiosqlite.Connection) -> None:
+        """Use ``open`` instead."""
+        self._path = path
+        self._connection = connection
+
+    @classmethod
+    async def open(cls, path: Path, stream: str, partitions: Partitions) -> Self:
+        """Open the ledger of a stream, making the file when there is none.
+
+        Raises:
+            Misconfigured, LedgerDamaged, Unavailable: see ``events.ledger.schema.prepare``.
+        """
+        await asyncio.to_thread(prepare, path, stream, partitions)
+        with explained(path, "open the ledger"):
+            connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+            try:
+                await connection.execute("PRAGMA synchronous = FULL")
+            except BaseException:
+                await connection.close()
+                raise
+        return cls(path, connection)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the file; the last one to close it folds the write-ahead log into it."""
+        await self._connection.close()
+
+    async def head(self) -> Head:
+        """Return the chain's head."""
+        with explained(self._path, "read the ledger's head"):
+            return await self._head()
+
+    async def last_message(self) -> Stored | None:
+        """Return the last message, or None when the ledger is empty."""
+        with explained(self._path, "read the ledger's last row"):
+            row = await self._one(f"SELECT {MESSAGE_COLUMNS} FROM events ORDER BY seq DESC LIMIT 1")
+        return None if row is None else to_stored(*row)
+
+    async def last_own(self) -> Stored | None:
+        """Return the last of the ledger's own events (its anchors), or None."""
+        with explained(self._path, "read the ledger's anchors"):
+            row = await self._one(
+                f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS})"
+            )
+        return None if row is None else to_stored(*row)
+
+    async def last_foreign(self) -> int:
+        """Return the sequence of the last event that is not the ledger's own, 0 when there is none."""
+        with explained(self._path, "read the ledger's last row"):
+            row = await self._one(f"SELECT seq FROM events WHERE NOT ({ANCHOR_TOPICS}) ORDER BY seq DESC LIMIT 1")
+        return 0 if row is None else int(row[0])
+
+    async def append(self, batch: Sequence[Stored], mark_every: int = 0) -> Written:
+        """Store a batch of messages, in stream order, in one transaction; those stored already are skipped.
+
+        With ``mark_every``, the heads at multiples of that many rows are returned: a choice that depends on the
+        stream alone.
+
+        Raises:
+            Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
+            LedgerDamaged, Misconfigured: see ``events.ledger.failures``; nothing was stored.
+        """
+        rows = [to_row(stored) for stored in batch]
+        with explained(self._path, f"append {len(rows)} rows"):
+            try:
+                await self._connection.execute("BEGIN IMMEDIATE")
+                before = await self._head()
+                written, values = _seal(before, rows, mark_every)
+                if written.added:
+                    await self._insert(_INSERT, values)
+                    for insert, changed in _changes(batch, rows, before.seq).items():
+                        await self._insert(insert, changed)
+                    await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'rows'", (written.head.rows,))
+                await self._connection.execute("COMMIT")
+            except BaseException:
+                # After a full disk SQLite may have rolled back by itself; a second roll-back does nothing. It must
+                # run even when this task is cancelled: the transaction holds the file's lock.
+                await asyncio.shield(self._connection.rollback())
+                raise
+        return written
+
+    async def _head(self) -> Head:
+        row = await self._one(
+            "SELECT seq, hash, (SELECT value FROM meta WHERE key = 'rows') FROM events ORDER BY seq DESC LIMIT 1"
+        )
+        return Head(0, 0, GENESIS) if row is None else Head(row[0], row[2], row[1])
+
+    async def _one(self, statement: str) -> sqlite3.Row | None:
+        return next(iter(await self._connection.execute_fetchall(statement)), None)
+
+    async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
+        for statement, part in statements(insert, values):
+            await self._connection.execute(statement, part)
+
+
+def _seal(head: Head, rows: Sequence[Row], mark_every: int) -> tuple[Written, list[Any]]:
+    """Chain the rows that follow a head; return what will have been written, and the flat values to insert."""
+    seq, count, digest = head.seq, head.rows, head.hash
+    marks: list[Head] = []
+    values: list[Any] = []
+    for row in rows:
+        if row[0] <= seq:
+            continue
+        digest = link_row(digest, row)
+        seq, count = row[0], count + 1
+        values.extend(row)
+        values.append(digest)
+        if mark_every and count % mark_every == 0:
+            marks.append(Head(seq, count, digest))
+    return Written(Head(seq, count, digest), count - head.rows, tuple(marks)), values
+
+
+def _changes(batch: Sequence[Stored], rows: Sequence[Row], after: int) -> Mapping[Insert, list[Any]]:
+    return changes(
+        (to_ledger_row(row), stored.headers)
+        for stored, row in zip(batch, rows, strict=True)
+        if stored.seq > after and row[2] in FOLDS
+    )

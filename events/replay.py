@@ -1,0 +1,256 @@
+"""Replay: fold recorded events through the same views as live, run no effect, and re-decide on demand.
+
+Feed a :class:`Replay` every stored message from sequence 1 on, in order; where they come from (the stream, a ledger
+file) is its caller's affair. With ``verify`` every decision is made again from the state before it and compared
+byte for byte with what was recorded.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, Unreadable, decode
+from events.decision import APPEND_REFUSED, Decided, decide
+from events.log import Stored
+from events.routes import consumed_filters, own_filters, partitions_of, without_overlap
+from events.view import Settled, View
+from schemas.actor import Actor
+from schemas.catalogue import prefixes_of
+from schemas.event import Failed, encode_event, topic_of
+from schemas.persistent import state_hash
+from schemas.subjects import Partitions, split_stored
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A decision that came out otherwise than recorded.
+
+    ``seq`` and ``topic`` are the decided message's; ``field`` names what differs first (``count``, ``subject``,
+    ``id``, ``address``, ``body``, ``raised``); ``recorded`` and ``redecided`` are its two values as text.
+    """
+
+    actor: str
+    partition: str
+    seq: int
+    topic: str
+    exchange: str
+    field: str
+    recorded: str
+    redecided: str
+
+
+class Coverage(msgspec.Struct):
+    """What became of an actor's decisions in a verification.
+
+    ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
+    not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided.
+    ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
+    the pending deadlines.
+    """
+
+    identical: int = 0
+    silent: int = 0
+    different: int = 0
+    pending: int = 0
+    timers: int = 0
+    facts: int = 0
+    unverified: dict[str, int] = {}
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The outcome of a replay.
+
+    ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first
+    ones, in the order met; ``coverage`` counts all. ``unreadable`` are messages no one could decode, by error code.
+    """
+
+    events: int
+    first_seq: int
+    last_seq: int
+    state_hashes: dict[str, str]
+    coverage: dict[str, Coverage]
+    differences: tuple[Difference, ...]
+    unreadable: dict[str, int]
+    fold_errors: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether every decision that could be made again came out as recorded."""
+        return not self.fold_errors and not any(c.different for c in self.coverage.values())
+
+
+class Replay:
+    """Folds stored messages into the views of every partition of the given actors.
+
+    Attributes:
+        views: (actor name, partition) -> view, for the partitions that had any message.
+    """
+
+    def __init__(
+        self, actors: Sequence[Actor[Any]], partitions: Partitions, *, verify: bool = False, keep: int = 20
+    ) -> None:
+        self.views: dict[tuple[str, str], View] = {}
+        self._actors = tuple(actors)
+        self._partitions = partitions
+        self._verify = verify
+        self._keep = keep
+        self._routes: dict[str, tuple[tuple[View, bool], ...]] = {}
+        self._coverage = {actor.name: Coverage(unverified={}) for actor in actors}
+        self._differences: list[Difference] = []
+        self._unreadable: Counter[str] = Counter()
+        self._events = self._first = self._last = 0
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The filters over all that the replayed actors consumed and published."""
+        return without_overlap(one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+
+    @property
+    def coverage(self) -> Mapping[str, Coverage]:
+        """The counts so far, by actor."""
+        return self._coverage
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message of the log."""
+        self._events += 1
+        self._first = self._first or stored.seq
+        self._last = stored.seq
+        routes = self._routes.get(stored.subject)
+        if routes is None:
+            routes = self._routes[stored.subject] = tuple(self._route(stored.subject))
+        if not routes:
+            return
+        offered = decode(stored)
+        if isinstance(offered, Unreadable):
+            self._unreadable[offered.code] += 1
+        for view, own in routes:
+            if own:
+                view.record(offered)
+            else:
+                view.offer(offered)
+
+    def finish(self) -> Report:
+        """Settle what the log's end left open, and report.
+
+        Messages behind the last own event that lead to nothing are folded, as a living actor would have; one that
+        leads to an event is pending, and the fold of its partition ends before it.
+        """
+        for (name, _), view in self.views.items():
+            coverage = self._coverage[name]
+            while view.waiting:
+                before, place, time_ns = view.state, view.place, view.time_ns
+                left = len(view.waiting)
+                if view.decide_next():
+                    view.state, view.place, view.time_ns = before, place, time_ns
+                    coverage.pending += left
+                    break
+                coverage.identical += 1
+                coverage.silent += 1
+        return Report(
+            self._events,
+            self._first,
+            self._last,
+            {f"{name}/{part}": state_hash(view.state) for (name, part), view in sorted(self.views.items())},
+            self._coverage,
+            tuple(self._differences),
+            dict(self._unreadable),
+            sum(view.fold_errors for view in self.views.values()),
+        )
+
+    def _route(self, subject: str) -> Iterator[tuple[View, bool]]:
+        try:
+            topic, _, _ = split_stored(subject)
+        except ValueError:
+            return
+        prefix = topic.split(".")[1]
+        for actor in self._actors:
+            own = prefix in prefixes_of(actor.name)
+            if not own and all(topic_of(event) != topic for event in actor.consumes):
+                continue
+            for name in partitions_of(actor, subject, self._partitions):
+                yield self._view(actor, name), own
+
+    def _view(self, actor: Actor[Any], partition: str) -> View:
+        view = self.views.get((actor.name, partition))
+        if view is None:
+            view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
+            if self._verify:
+                view.on_settled = lambda settled: self._check(view, settled)
+                view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
+        return view
+
+    def _check(self, view: View, settled: Settled) -> None:
+        actor, coverage = view.actor, self._coverage[view.actor.name]
+        reason = self._why_not(view, settled)
+        if reason:
+            coverage.unverified[reason] = coverage.unverified.get(reason, 0) + 1
+            return
+        decided, _ = decide(actor, settled.before, settled.offered, self._partitions)
+        found = compare(settled.recorded, decided)
+        if found is None:
+            coverage.identical += 1
+            coverage.silent += not decided
+            return
+        self._differ(view, settled.offered, found)
+
+    def _why_not(self, view: View, settled: Settled) -> str:
+        if view.configured is not None and view.configured.behaviour != view.actor.behaviour:
+            return f"behaviour_{view.configured.behaviour}"
+        if any(
+            isinstance(r.message.event, Failed) and r.message.event.reason == APPEND_REFUSED for r in settled.recorded
+        ):
+            return APPEND_REFUSED
+        return ""
+
+    def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
+        coverage = self._coverage[view.actor.name]
+        if own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None:
+            coverage.facts += 1
+            return
+        timer = view.actor.timer(state)
+        due = encode_event(timer.emission.event) if timer is not None else b"nothing"
+        if timer is not None and due == own.stored.data and timer.cause == own.envelope.cause:
+            coverage.timers += 1
+            return
+        self._differ(view, own, ("body", _text(own.stored.data), _text(due)))
+
+    def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
+        self._coverage[view.actor.name].different += 1
+        if len(self._differences) < self._keep:
+            exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
+            topic = split_stored(offered.stored.subject)[0]
+            self._differences.append(
+                Difference(view.actor.name, view.partition, offered.stored.seq, topic, exchange, *found)
+            )
+
+
+def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[str, str, str] | None:
+    """Return what differs first between recorded and re-decided events as (field, recorded, re-decided), or None."""
+    if len(recorded) != len(decided):
+        return "count", _topics([r.envelope.topic for r in recorded]), _topics([d.topic for d in decided])
+    for was, now in zip(recorded, decided, strict=True):
+        pairs = (
+            ("subject", was.stored.subject, now.subject),
+            ("id", was.envelope.id, now.message.id),
+            ("address", _address(was.message), _address(now.message)),
+            ("place", f"{was.envelope.index}/{was.envelope.count}", f"{now.index}/{now.count}"),
+        )
+        for field, left, right in pairs:
+            if left != right:
+                return field, left, right
+        if was.stored.data != now.data:
+            return "body", _text(was.stored.data), _text(now.data)
+    return None
+
+
+def _topics(topics: Sequence[str]) -> str:
+    return f"{len(topics)} events: {', '.join(topics)}"
+
+
+def _address(message: Any) -> str:
+    return f"agent {message.agent!r}, session {message.session!r}, exchange {message.exchange!r}"
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")

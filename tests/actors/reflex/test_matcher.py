@@ -1,0 +1,60 @@
+"""The matcher against a slow reference, on an alphabet small enough for hits to be common."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.reflex.library import make_library
+from actors.reflex.matcher import compile_library
+from tests.actors.reflex.judging import matcher, threat
+
+MARK, INVISIBLE = "\u0301", "\u200b"
+PHRASES = st.from_regex(r"[ab-]{1,3}( [ab-]{1,2}){0,2}", fullmatch=True)
+TEXTS = st.text("ab-é " + MARK + INVISIBLE, max_size=30)
+
+
+def _inside_word(text: str, left: str, right: str) -> bool:
+    before = left.rstrip(MARK)[-1:]
+    return before in tuple("abé") and right[:1] in tuple("abé")
+
+
+def _places(phrase: str, text: str) -> list[tuple[int, int]]:
+    """Find a phrase by trying every offset with a regular expression of its own."""
+    unseen, space = f"[{MARK}{INVISIBLE}]*", f"[{MARK}{INVISIBLE} ]*[{INVISIBLE} ][{MARK}{INVISIBLE} ]*"
+    words = [unseen.join(map(re.escape, word)) for word in phrase.split(" ")]
+    expression = re.compile(space.join(words))
+    found = (expression.match(text, start) for start in range(len(text)))
+    spans = [match.span() for match in found if match]
+    return [
+        (start, end)
+        for start, end in spans
+        if not _inside_word(text, text[:start], text[start:])
+        and not _inside_word(text, text[:end], text[end:].lstrip(MARK))
+    ]
+
+
+@settings(max_examples=300)
+@given(st.lists(PHRASES, min_size=1, max_size=6, unique=True), TEXTS)
+def test_the_automaton_finds_what_trying_every_offset_finds(phrases: list[str], text: str) -> None:
+    hits = matcher(threat("own", *phrases)).find(text, 1000)
+    # The reference does not fold; "é" is the only character that folds to another, and no phrase has an "e".
+    expected = [(rank, *span) for rank, phrase in enumerate(phrases) for span in _places(phrase, text)]
+    assert [(hit.rank, hit.start, hit.end) for hit in hits] == sorted(expected)
+
+
+def test_a_signature_is_reported_no_more_often_than_the_limit() -> None:
+    hits = matcher(threat("own", "a", "b")).find("a a b a a b", 2)
+    assert [(hit.rank, hit.start) for hit in hits] == [(0, 0), (0, 2), (1, 4), (1, 10)]
+
+
+def test_libraries_of_equal_content_are_compiled_once() -> None:
+    one, other = (make_library((threat("own", "some phrase"),)) for _ in range(2))
+    assert one == other
+    assert compile_library(one) is compile_library(other)
+
+
+def test_a_large_library_finds_each_of_its_signatures() -> None:
+    phrases = [f"phrase number {place}" for place in range(5000)]
+    hits = matcher(threat("own", *phrases)).find(". ".join(phrases), 1)
+    assert [hit.rank for hit in hits] == list(range(5000))

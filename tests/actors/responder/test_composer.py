@@ -1,0 +1,163 @@
+"""What the composer says: honest, bounded, the same every time."""
+
+from hashlib import sha256
+from importlib.resources import files
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.responder import ACTOR
+from actors.responder.composer import ANSWERS, compose, quote, text_of
+from schemas.vocabulary.router import Mode
+from tests.actors.responder.builders import chosen
+
+ANSWERS_OF_BEHAVIOUR = {1: "514c80f19747121b2d040f68e259e3490af8906dec1b42a6ea2ee3a83891559a"}
+"""Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
+
+
+def answer(mode: Mode, text: str, *earlier: str, **seen: object) -> str:
+    composed = compose(mode, text, chosen(mode, **seen), earlier, 200)
+    assert composed is not None
+    return composed
+
+
+def test_the_texts_are_those_of_the_declared_behaviour():
+    data = files("actors.responder").joinpath("answers.json").read_bytes()
+    assert sha256(data).hexdigest() == ANSWERS_OF_BEHAVIOUR[ACTOR.behaviour], "raise ACTOR.behaviour with the texts"
+
+
+def test_respond_says_that_no_language_model_is_attached_and_what_it_received():
+    said = answer("RESPOND", "What is the capital of Peru?", has_question_mark=True)
+    assert "no language model is attached" in said
+    assert "your question: “What is the capital of Peru?”" in said
+    assert "Lima" not in said
+
+
+def test_respond_says_what_was_decided():
+    assert "RESPOND (confidence 0.37)" in answer("RESPOND", "Peru is lovely.", confidence=0.3701)
+
+
+def test_respond_does_not_call_a_statement_a_question():
+    assert "question" not in answer("RESPOND", "Peru is lovely.")
+
+
+def test_clarify_asks_about_the_users_own_words():
+    said = answer("CLARIFY", "Can you fix the deployment?", has_question_mark=True)
+    assert "about “deployment”?" in said
+    assert "You wrote: “Can you fix the deployment?”" in said
+
+
+def test_clarify_asks_which_when_the_words_refer_back():
+    said = answer("CLARIFY", "Can you fix that?", "The build is red.", "So is the lamp.", implicit_reference=True)
+    assert "Earlier you said: “The build is red.”, “So is the lamp.”. Is “Can you fix that?” about that" in said
+
+
+@pytest.mark.parametrize("text", ["it?", "What about that?", "???", "so, how would you do this"])
+def test_clarify_asks_what_it_is_about_where_no_word_says_so(text: str):
+    assert "What is it about" in answer("CLARIFY", text)
+
+
+@pytest.mark.parametrize("text", ["それを直してください", "почините сборку", "répare-le"])
+def test_clarify_asks_about_words_of_any_script(text: str):
+    assert "have done about “" in answer("CLARIFY", text)
+
+
+def test_clarify_says_that_no_language_model_will_reason_about_the_reply():
+    assert "No language model is attached" in answer("CLARIFY", "the deployment")
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "said"),
+    [
+        ("Thanks a lot!", {"explicit_feedback": "positive"}, "You are welcome."),
+        ("Hi, and thank you", {"greeting_pattern": True}, "You are welcome."),
+        ("Exactly right", {"explicit_feedback": "positive"}, "Good to hear."),
+        (
+            "no thanks, that was wrong",
+            {"explicit_feedback": "negative"},
+            "I am sorry that this was not what you needed.",
+        ),
+        ("Hey", {"greeting_pattern": True}, "Hello."),
+        ("Goodbye", {}, "Goodbye."),
+        ("ok", {}, "Noted."),
+    ],
+)
+def test_acknowledge_fits_what_was_said(text: str, seen: dict[str, object], said: str):
+    assert answer("ACKNOWLEDGE", text, **seen) == said
+
+
+def test_a_greeting_within_a_session_is_answered_as_one_again():
+    assert answer("ACKNOWLEDGE", "Hey", "My bike is blue.", greeting_pattern=True) == "Hello again."
+
+
+@given(st.text())
+def test_ignore_says_nothing(text: str):
+    assert answer("IGNORE", text) == ""
+
+
+def test_act_is_not_a_mode_to_answer_in():
+    assert compose("ACT", "text", chosen("ACT"), (), 200) is None
+
+
+def test_words_that_look_like_a_template_are_quoted_as_they_are():
+    assert "“$confidence ${quote} $$ %s {0}”" in answer("RESPOND", "$confidence ${quote} $$ %s {0}")
+
+
+@given(
+    mode=st.sampled_from(get_args(Mode)),
+    text=st.text(max_size=2000),
+    earlier=st.lists(st.text(min_size=1, max_size=200), max_size=4),
+    question=st.booleans(),
+    reference=st.booleans(),
+    greeting=st.booleans(),
+    feedback=st.sampled_from([None, "positive", "negative"]),
+)
+def test_answers_are_repeatable_and_bounded(mode, text, earlier, question, reference, greeting, feedback):
+    selected = chosen(
+        mode,
+        has_question_mark=question,
+        implicit_reference=reference,
+        greeting_pattern=greeting,
+        explicit_feedback=feedback,
+    )
+    first = compose(mode, text, selected, tuple(earlier), 200)
+    assert first == compose(mode, text, selected, tuple(earlier), 200)
+    assert first is None or len(first) <= 6 * 210 + 600
+
+
+@given(st.text(max_size=3000), st.integers(20, 300))
+def test_a_quote_is_one_visible_line_within_its_limit(text: str, limit: int):
+    line = quote(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+    assert line == line.strip()
+
+
+@given(st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), max_size=20))
+def test_a_short_text_is_quoted_whole(text: str):
+    assert quote(text, 20) == text
+
+
+@pytest.mark.parametrize("text", ["x" * 21, "word " * 50, "y" * 1_000_000, "x" + " " * 500 + "y"])
+def test_a_cut_quote_says_that_it_is_cut(text: str):
+    assert quote(text, 20).endswith("…")
+
+
+def test_a_quote_drops_marks_that_would_reorder_it():
+    assert quote("abc\u202egpj.exe\u200b", 50) == "abc gpj.exe"
+
+
+def test_a_lone_surrogate_does_not_reach_an_answer():
+    assert quote("a\ud800b", 50) == "a b"
+
+
+@pytest.mark.parametrize("name", sorted(ANSWERS.answers))
+def test_every_text_can_be_filled_in(name: str):
+    assert "$" not in text_of(name, quote="q", earlier="e", term="t", confidence="0.5")
+
+
+def test_known_words_are_spelled_as_they_are_compared():
+    for words in (ANSWERS.thanks, ANSWERS.farewells, ANSWERS.empty_words):
+        assert all(word == word.casefold().strip() for word in words)

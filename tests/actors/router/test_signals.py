@@ -1,0 +1,331 @@
+"""What is read from texts."""
+
+import pytest
+
+from actors.router.signals import BLANK, CLOSING_CHARACTERS, INSPECTED_CHARACTERS, OPENING_CHARACTERS, read_text
+
+INVISIBLE = ["", " ", "\n\t \r\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060", "\x00", "\u200e\u202a\u2069"]
+
+
+@pytest.mark.parametrize("text", INVISIBLE)
+def test_nothing_visible_is_blank(text: str):
+    assert read_text(text) == BLANK
+
+
+@pytest.mark.parametrize("text", [".", "?", "a", "\u200bx", "👍", "\ud800"])
+def test_anything_visible_is_not_blank(text: str):
+    assert read_text(text).prompt_token_count == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is it done?",
+        "Really?!",
+        'He asked "why?"',
+        "Why? I forgot.",
+        "你好吗？",
+        "هل تسمعني؟",
+        "What?\u200b"[:5],
+        "a?)",
+    ],
+)
+def test_a_question_mark_ends_a_word(text: str):
+    assert read_text(text).has_question_mark
+
+
+@pytest.mark.parametrize("text", ["https://example.org/search?q=1", "x?.y", "no mark at all", "int?x"])
+def test_a_mark_inside_a_word_asks_nothing(text: str):
+    assert not read_text(text).has_question_mark
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what is the capital of Peru",
+        "What was the capital of Peru",
+        "Whose turn is it",
+        "whats the time",
+        "where's my order",
+        "When does it open",
+        "why not",
+        "How do I get there",
+        "how about lunch",
+        "Which is better",
+        "Can you deploy this",
+        "Could someone help me",
+        "Is it raining",
+        "Isn't that great",
+        "did you see it",
+        "Do you know him",
+        "do ducks sleep",
+        "Have you met",
+        "Will it rain",
+        "May I come in",
+        "Should I wait",
+        "Hi, can you deploy this",
+        "ok so what now",
+        "The build is broken. Can you fix it",
+        "The build is broken\nwhat should I do",
+        "If it fails, what should I do",
+        "I said it: where is it",
+        "You deployed it?",
+        "- how long is it",
+    ],
+)
+def test_a_wh_word_or_an_auxiliary_that_opens_a_sentence_asks(text: str):
+    assert read_text(text).interrogative_words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The build is broken",
+        "I know what you mean",
+        "That is what it does",
+        "Do it now",
+        "Do the dishes",
+        "Do not touch this",
+        "Have a nice day",
+        "Will Smith is an actor",
+        "What a lovely day",
+        "How nice of you",
+        "When I run the tests they fail",
+        "Who knows",
+        "What you said makes sense",
+        "Which is why I left",
+        "Whatever you like",
+        "Howard called",
+        "Isabel is here",
+        "Candles are useful",
+        "Would love to see that",
+        "I told him, who is my friend, to go",
+    ],
+)
+def test_the_same_words_elsewhere_do_not_ask(text: str):
+    assert not read_text(text).interrogative_words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi",
+        "hey!",
+        "HELLO THERE",
+        "yo",
+        "sup",
+        "Good morning, everyone",
+        "Hi Martha",
+        "Hello, Bob!",
+        "hey, how are you?",
+        "Hi!!! 😀",
+        "“Hello”",
+        "hiiii",
+        "Bye!",
+        "Good night, sleep well",
+        "Hi, nice to meet you",
+        "👋",
+    ],
+)
+def test_a_greeting_is_one(text: str):
+    assert read_text(text).greeting_pattern
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yo-yo",
+        "Yo-yo tricks",
+        "hi-fi systems",
+        "Hello-world programs",
+        "His name is Bob",
+        "Yonder stands a tree",
+        "I said hi",
+        "Hello Kitty merchandise",
+        "morning sickness remedies",
+    ],
+)
+def test_a_word_that_only_starts_like_a_greeting_is_none(text: str):
+    assert not read_text(text).greeting_pattern
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi, can you deploy this?",
+        "Hi can you deploy this",
+        "hi, fix the typo in the heading",
+        "Hello, my build is broken",
+        "Hello, you have a memory leak in parser.c",
+        "Hey, help",
+        "Hi, it is raining in the server room",
+    ],
+)
+def test_a_request_or_report_behind_a_greeting_makes_it_that(text: str):
+    assert not read_text(text).greeting_pattern
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Thanks!",
+        "thank you so much",
+        "thx",
+        "Perfect",
+        "That was really helpful",
+        "Thanks, that fixed it",
+        "not bad at all",
+        "Great answer, I learned something",
+        "you’re right",
+        "Got it, thank you",
+        "Thanks for explaining the tax rules so clearly",
+        "ok",
+        "👍",
+        "Thank you, Anna",
+    ],
+)
+def test_thanks_praise_and_acceptance_are_positive(text: str):
+    assert read_text(text).explicit_feedback == "positive"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not helpful",
+        "Not helpful at all",
+        "that's not correct",
+        "That is not correct.",
+        "that’s not correct",
+        "No, that's wrong",
+        "that isn't right",
+        "this answer is not helpful",
+        "Your answer was useless",
+        "Thanks, but that's not what I asked",
+        "Great, but this is wrong",
+        "it was not that helpful",
+        "not great",
+        "I don't think that's right",
+        "You misunderstood",
+        "this doesn't help",
+        "wrong",
+    ],
+)
+def test_disapproval_and_denied_praise_are_negative(text: str):
+    assert read_text(text).explicit_feedback == "negative"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The great wall of China",
+        "Is it any good?",
+        "What is a useful tool for this?",
+        "Thanks, now delete the branch",
+        "Thank you for the help now deploy it",
+        "Great work on the report, now turn it into slides",
+        "Thanks, I need another one",
+        "correct the spelling",
+        "Why is it wrong to lie?",
+        "The wrong door",
+        "no thanks",
+        "The answer is 42",
+    ],
+)
+def test_words_of_praise_or_blame_in_other_matters_are_no_feedback(text: str):
+    assert read_text(text).explicit_feedback is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do you remember the name of my dog?",
+        "you remember that one",
+        "What did we discuss about the lease?",
+        "As we discussed, buy it",
+        "as I said, it is late",
+        "what was it you suggested",
+        "What did we do last time?",
+        "the number I gave you earlier",
+        "Where did we leave off?",
+        "Have we talked about this before?",
+        "our last conversation",
+        "what was my last question",
+        "we've already agreed on that",
+    ],
+)
+def test_a_reference_to_shared_history_is_noticed(text: str):
+    assert read_text(text).implicit_reference
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What was the capital of Peru",
+        "The last time it rained was in May",
+        "When was the last time Brazil won?",
+        "Remember to buy milk",
+        "I woke up earlier than usual",
+        "My first question is about taxes",
+        "I told my boss",
+        "He said it was fine",
+        "The book that I wrote",
+        "It was discussed in parliament",
+    ],
+)
+def test_the_past_alone_is_no_shared_history(text: str):
+    assert not read_text(text).implicit_reference
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "density"),
+    [("one", 1, 1.0), ("go go go go", 4, 0.25), ("The the cat", 3, 0.666667), ("Well, well.", 2, 0.5), ("? !", 2, 1.0)],
+)
+def test_density_is_the_share_of_different_words(text: str, tokens: int, density: float):
+    read = read_text(text)
+    assert (read.prompt_token_count, read.information_density) == (tokens, density)
+
+
+def long_text(middle: str, closing: str = "done.") -> str:
+    opening = ("a word of no importance " * 100)[:OPENING_CHARACTERS]
+    return opening + middle.center(10 * INSPECTED_CHARACTERS) + closing.rjust(CLOSING_CHARACTERS)
+
+
+def test_the_middle_of_a_long_text_changes_nothing():
+    assert read_text(long_text("What did we discuss last time?")) == read_text(long_text("x"))
+
+
+def test_a_question_at_the_end_of_a_long_text_is_seen():
+    assert read_text(long_text("x", "Do you remember what we discussed?"))[1:3] == (True, True)
+    assert read_text(long_text("x", "Do you remember what we discussed?")).implicit_reference
+
+
+def test_a_long_text_with_blank_ends_is_not_blank():
+    assert read_text(" " * 5000 + "x" + " " * 5000).prompt_token_count == 1
+
+
+def test_a_megabyte_is_read():
+    assert not read_text("word " * 200_000).has_question_mark
+
+
+HOSTILE = [
+    "?" * INSPECTED_CHARACTERS + "x",
+    "." * INSPECTED_CHARACTERS + "x",
+    "\n" * (INSPECTED_CHARACTERS - 1) + "x",
+    "hi " * 39 + "x",
+    "thanks for " * 19 + "x",
+    "thank you so much " * 9 + "x",
+    "good good morning " * 12 + "x",
+    "not very very " * 12 + "x",
+    "we had have just already " * 100 + "x",
+    "i said a b c " * 190 + "x",
+    "ok well " * 19 + "what",
+    "so what " * 300,
+    "ha" * 1200 + "x",
+    "e" * INSPECTED_CHARACTERS,
+    ("a" * 60 + " ") * 39 + "x",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12].strip())
+def test_repetition_is_read_to_its_end(text: str):
+    assert read_text(text).prompt_token_count == len(text.split())

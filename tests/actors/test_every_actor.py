@@ -1,0 +1,267 @@
+"""What holds of every actor in the registry, written once; a new actor is tested here by being there."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actors.registry import ACTORS
+from schemas.actor import Actor, Emission, Message, Scope
+from schemas.catalogue import decode_event, entry_of
+from schemas.event import Event, encode_event, topic_of
+from schemas.persistent import decode_state, encode_state, state_builtins, state_hash
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
+from tests.actors.pipeline import Pipeline
+from tests.actors.scenario import MS, Address, Partition, configured
+from tests.actors.strategies import addresses, events_for, texts, variations, view_types, waits_ms
+
+every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
+
+FORGETTING_MS = 3 * 24 * 3_600_000
+"""Longer than any default lifetime of what is remembered of a session."""
+
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+Step = tuple[Event, Address, int]
+
+
+def steps(actor: Actor[Any], kinds: tuple[type[Event], ...], most: int = 12) -> st.SearchStrategy[list[Step]]:
+    return st.lists(st.tuples(events_for(kinds), addresses, waits_ms), max_size=most)
+
+
+def take(partition: Partition, step: Step) -> list[bytes]:
+    """Deliver a consumed event, or fold an own one; return the bytes of what it led to."""
+    event, address, wait_ms = step
+    if type(event) in partition.actor.consumes:
+        return [encode_event(each) for each in partition.when(event, address, after_ms=wait_ms)]
+    partition.fold(partition.own(Emission(event, address.agent, address.session, address.exchange)))
+    return []
+
+
+@every_actor
+@given(data=st.data())
+@few
+def test_evolve_accepts_any_event_of_its_view(actor: Actor[Any], data: st.DataObject):
+    partition = Partition(actor)
+    for event, address, wait_ms in data.draw(steps(actor, view_types(actor))):
+        partition.now_ns += wait_ms * MS
+        partition.fold(partition.own(Emission(event, address.agent, address.session, address.exchange)))
+        assert isinstance(partition.state, actor.state_type)
+
+
+@every_actor
+def test_evolve_accepts_the_sample_of_every_event_of_its_view(actor: Actor[Any]):
+    partition = Partition(actor)
+    for kind in view_types(actor):
+        partition.fold(partition.own(Emission(entry_of(kind).sample, "agent", "session", "exchange")))
+    assert isinstance(partition.state, actor.state_type)
+
+
+@every_actor
+@given(data=st.data())
+@few
+def test_deciding_twice_gives_the_same_bytes_and_leaves_the_state_alone(actor: Actor[Any], data: st.DataObject):
+    partition = Partition(actor)
+    for step in data.draw(steps(actor, view_types(actor))):
+        event, address, _ = step
+        message = Message(event, 1, "id", partition.now_ns, address.agent, address.session, address.exchange)
+        before = encode_state(partition.state)
+        first, second = (decided(actor, partition.state, message) for _ in range(2))
+        assert first == second
+        assert encode_state(partition.state) == before
+        take(partition, step)
+
+
+def decided(actor: Actor[Any], state: Any, message: Message) -> list[tuple[str, bytes, tuple[Any, ...]]]:
+    """Return what a decision yields as bytes and addresses; nothing for a message it would not be given."""
+    if type(message.event) not in actor.consumes:
+        return []
+    found = []
+    for each in actor.decide(state, message):
+        emission = each if isinstance(each, Emission) else Emission(each)
+        event = emission.event
+        found.append((topic_of(event), encode_event(event), (emission.agent, emission.session, emission.exchange)))
+    return found
+
+
+@every_actor
+@given(data=st.data())
+@few
+def test_it_emits_only_its_own_events_and_each_can_be_read_back(actor: Actor[Any], data: st.DataObject):
+    partition = Partition(actor)
+    for step in data.draw(steps(actor, view_types(actor))):
+        take(partition, step)
+    for message in partition.emitted:
+        entry = entry_of(message.event)
+        assert entry.owner == actor.name
+        assert not entry.spontaneous
+        assert decode_event(entry.topic, encode_event(message.event), entry.version) == message.event
+
+
+@every_actor
+@given(data=st.data())
+@few
+def test_a_snapshot_restores_the_state_and_every_later_decision(actor: Actor[Any], data: st.DataObject):
+    before = data.draw(steps(actor, view_types(actor)), label="before")
+    after = data.draw(steps(actor, view_types(actor), most=6), label="after")
+    kept, restored = Partition(actor), Partition(actor)
+    for step in before:
+        take(kept, step)
+    restored.seq, restored.now_ns = kept.seq, kept.now_ns
+    restored.state = decode_state(encode_state(kept.state), actor.state_type)
+    assert restored.state_hash() == kept.state_hash()
+    for step in after:
+        assert take(restored, step) == take(kept, step)
+    assert restored.state_hash() == kept.state_hash()
+
+
+@every_actor
+def test_it_starts_with_the_default_settings(actor: Actor[Any]):
+    assert actor.initial().settings == actor.settings_type()
+    assert state_hash(actor.initial()) == state_hash(actor.initial())
+
+
+@every_actor
+def test_recorded_settings_are_in_force_from_there_on(actor: Actor[Any]):
+    for changed in [actor.settings_type(), *variations(actor.settings_type())]:
+        partition = Partition(actor)
+        partition.fold(partition.own(configured(actor, changed)))
+        assert partition.state.settings == changed
+
+
+def test_settings_are_really_varied():
+    varied = {name for name, actor in ACTORS.items() if variations(actor.settings_type())}
+    assert varied >= {"responder", "router", "reflex"}
+
+
+conversations = st.lists(
+    st.tuples(texts, st.sampled_from(["ann", "bob"]), st.sampled_from(["morning", "evening"]), waits_ms), max_size=12
+)
+
+
+def converse(pipeline: Pipeline, conversation: list[tuple[str, str, str, int]]) -> None:
+    for number, (text, agent, session, wait_ms) in enumerate(conversation):
+        pipeline.ask(text, Address(agent, session, f"exchange-{number}"))
+        pipeline.advance(wait_ms)
+    pipeline.advance(60_000)
+
+
+any_guard_stopped = pytest.mark.parametrize(
+    "stopped",
+    [(), ("reflex",), ("router",), ("reflex", "router")],
+    ids=["none_stopped", "reflex_stopped", "router_stopped", "both_stopped"],
+)
+
+
+@any_guard_stopped
+@given(conversation=conversations)
+@few
+def test_every_input_gets_exactly_one_end(stopped: tuple[str, ...], conversation: list[Any]):
+    pipeline = Pipeline(ACTORS, stopped=stopped)
+    converse(pipeline, conversation)
+    ends = Counter(message.exchange for message in pipeline.ends())
+    assert ends == {f"exchange-{number}": 1 for number in range(len(conversation))}
+
+
+@pytest.mark.parametrize("guard", ["reflex", "router"])
+def test_a_stopped_guard_lets_nothing_through(guard: str):
+    pipeline = Pipeline(ACTORS, stopped=[guard])
+    pipeline.ask("What is the capital of Peru?", Address())
+    assert pipeline.ends() == []
+    pipeline.advance(60_000)
+    [end] = [message.event for message in pipeline.ends()]
+    assert isinstance(end, ResponseEmitted)
+    assert (end.action, end.reason) == ("FAILED", "deadline")
+    assert end.stage == {"reflex": "REFLEX", "router": "DELIBERATIVE"}[guard]
+
+
+@given(conversation=conversations)
+@few
+def test_every_end_leads_back_to_its_input_without_a_gap(conversation: list[Any]):
+    pipeline = Pipeline(ACTORS)
+    converse(pipeline, conversation)
+    by_id = {message.id: message for message in pipeline.stream}
+    for end in pipeline.ends():
+        step = end
+        while step.id in pipeline.causes:
+            step = by_id[pipeline.causes[step.id]]
+            assert step.exchange == end.exchange
+        assert isinstance(step.event, InputReceived)
+
+
+@pytest.mark.parametrize("guard", ["reflex", "router"])
+def test_a_missed_deadline_leads_back_to_its_input_too(guard: str):
+    pipeline = Pipeline(ACTORS, stopped=[guard])
+    pipeline.ask("Hello?", Address())
+    pipeline.advance(60_000)
+    [end] = pipeline.ends()
+    by_id = {message.id: message for message in pipeline.stream}
+    fired = by_id[pipeline.causes[end.id]]
+    assert topic_of(fired.event) == "forged_id.clock.fired"
+    assert isinstance(by_id[pipeline.causes[fired.id]].event, InputReceived)
+
+
+@any_guard_stopped
+@given(conversation=conversations)
+@few
+def test_nothing_is_pending_once_every_exchange_has_ended(stopped: tuple[str, ...], conversation: list[Any]):
+    """By convention what waits for the end of an exchange is a field named ``pending``, at any depth of a state."""
+    pipeline = Pipeline(ACTORS, stopped=stopped)
+    converse(pipeline, conversation)
+    assert {name: waiting for name, waiting in pending(pipeline).items() if waiting} == {}
+
+
+def test_something_is_pending_while_an_exchange_is_open():
+    pipeline = Pipeline(ACTORS, stopped=["reflex"])
+    pipeline.ask("What is the capital of Peru?", Address())
+    assert {name for name, waiting in pending(pipeline).items() if waiting} == {"clock", "responder", "router"}
+
+
+def pending(pipeline: Pipeline) -> dict[str, list[Any]]:
+    return {name: list(pending_in(state_builtins(each.state))) for name, each in pipeline.partitions.items()}
+
+
+def pending_in(state: Any) -> Iterator[Any]:
+    for key, value in state.items() if isinstance(state, dict) else ():
+        if key == "pending" and value:
+            yield value
+        yield from pending_in(value)
+
+
+@given(conversation=conversations)
+@few
+def test_a_session_past_its_lifetime_leaves_no_trace(conversation: list[Any]):
+    """Afterwards each state is the very one of a partition in which the old sessions never were.
+
+    Not so for actors of AGENT scope: agents learn, and what they keep does not end with a session.
+    """
+    pipeline = Pipeline(ACTORS)
+    converse(pipeline, conversation)
+    pipeline.advance(FORGETTING_MS)
+    fresh = Pipeline(ACTORS, now_ns=pipeline.now_ns)
+    for each in (pipeline, fresh):
+        each.ask("A new day", Address("cat", "another day", "probe"))
+    assert traces(pipeline) == traces(fresh)
+
+
+def traces(pipeline: Pipeline) -> dict[str, str]:
+    partitions = pipeline.partitions.items()
+    return {name: each.state_hash() for name, each in partitions if each.actor.scope is not Scope.AGENT}
+
+
+@given(conversation=conversations)
+@few
+def test_a_repeated_input_gets_no_second_end(conversation: list[Any]):
+    pipeline = Pipeline(ACTORS)
+    for number, (text, agent, session, wait_ms) in enumerate(conversation):
+        address = Address(agent, session, f"exchange-{number}")
+        pipeline.ask(text, address)
+        pipeline.ask(text, address)
+        pipeline.advance(wait_ms)
+    pipeline.advance(60_000)
+    ends = Counter(message.exchange for message in pipeline.ends())
+    assert ends == {f"exchange-{number}": 1 for number in range(len(conversation))}

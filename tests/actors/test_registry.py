@@ -1,0 +1,101 @@
+"""The registry finds the actors there are, and refuses those that contradict the catalogue."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors import clock, responder
+from actors.registry import ACTORS, InvalidActor, UnknownActor, actor_named, check, load
+from schemas.event import Event
+from schemas.vocabulary.clock import ClockConfigured, ClockFailed, ClockFired
+
+
+def test_it_finds_the_actors_by_name():
+    assert ACTORS["clock"] is clock.ACTOR
+    assert ACTORS["responder"] is responder.ACTOR
+    assert list(ACTORS) == sorted(ACTORS)
+
+
+def test_the_runtime_is_not_an_actor():
+    assert "runtime" not in ACTORS
+
+
+def test_an_actor_is_found_by_its_name():
+    assert actor_named("clock") is clock.ACTOR
+
+
+def test_an_unknown_name_is_answered_with_the_nearest():
+    with pytest.raises(UnknownActor, match=r"no actor 'respnder': did you mean 'responder'\?"):
+        actor_named("respnder")
+
+
+def test_a_name_like_no_other_is_answered_with_all():
+    with pytest.raises(UnknownActor, match=r"there are .*clock.*responder"):
+        actor_named("zzz")
+
+
+class Unlisted(Event, frozen=True, kw_only=True, tag="forged_id.nowhere.listed"):
+    """An event that the catalogue does not hold."""
+
+
+class Impostor(ClockFired, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
+    """A second struct under a listed subject."""
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"name": "watch"}, "calls its actor 'watch': name it 'clock'"),
+        ({"consumes": (Unlisted,)}, "consumes Unlisted, which the catalogue does not list"),
+        ({"consumes": (Impostor,)}, "consumes Impostor, which the catalogue does not list"),
+        ({"consumes": clock.ACTOR.consumes * 2}, "consumes an event twice"),
+        ({"consumes": (ClockFired,)}, "consumes its own events"),
+        ({"configured": responder.ACTOR.configured}, "has ResponderConfigured, which belongs to responder"),
+        ({"failed": responder.ACTOR.failed}, "has ResponderFailed, which belongs to responder"),
+        ({"failed": Unlisted}, "has Unlisted, which the catalogue does not list"),
+    ],
+)
+def test_an_actor_that_contradicts_the_catalogue_is_refused(change: dict[str, Any], complaint: str):
+    with pytest.raises(InvalidActor, match=complaint):
+        check("clock", replace(clock.ACTOR, **change))
+
+
+def test_an_actor_that_agrees_with_the_catalogue_is_returned():
+    assert check("clock", clock.ACTOR) is clock.ACTOR
+    assert (clock.ACTOR.configured, clock.ACTOR.failed) == (ClockConfigured, ClockFailed)
+
+
+@pytest.fixture
+def bench_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An importable package ``some_actors`` to put packages into."""
+    root = tmp_path / "some_actors"
+    root.mkdir()
+    (root / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield root
+    for name in [name for name in sys.modules if name.split(".")[0] == "some_actors"]:
+        del sys.modules[name]
+
+
+def write_package(root: Path, name: str, source: str) -> None:
+    (root / name).mkdir()
+    (root / name / "__init__.py").write_text(source)
+
+
+def test_packages_with_an_actor_are_loaded_and_others_passed_over(bench_of_packages: Path):
+    write_package(bench_of_packages, "clock", "from actors.clock import ACTOR\n")
+    write_package(bench_of_packages, "gateway", "")
+    write_package(bench_of_packages, "runtime", "raise AssertionError('the shell is no actor')\n")
+    (bench_of_packages / "module.py").write_text("raise AssertionError('a module is no actor package')\n")
+    assert load(import_module("some_actors")) == {"clock": clock.ACTOR}
+
+
+def test_an_actor_in_a_package_of_another_name_is_refused_at_load(bench_of_packages: Path):
+    write_package(bench_of_packages, "metronome", "from actors.clock import ACTOR\n")
+    with pytest.raises(InvalidActor, match="actors/metronome calls its actor 'clock'"):
+        load(import_module("some_actors"))

@@ -1,0 +1,77 @@
+"""One way to run a test's body on either adapter of the log, and the builders those tests share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from events.jetstream.log import JetStreamLog
+from events.log import Append, Fence, Log, Record, Stored
+from events.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
+from tests.broker import Broker
+from tests.simulation.loop import VirtualLoop, run_virtual
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A log, and the power switch of the broker behind it."""
+
+    log: Log
+    kill_broker: Callable[[], None]
+    start_broker: Callable[[], None]
+
+
+Body = Callable[[Setting], Awaitable[None]]
+
+
+def run_simulated(body: Body) -> None:
+    """Run a body on a simulated log without faults, in virtual time."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns)
+        await body(Setting(SimulatedLog(SimulatedConnection(stream)), stream.stop, stream.start))
+
+    run_virtual(main(), seed=0)
+
+
+def run_on_jetstream(broker: Broker, body: Body) -> None:
+    """Run a body on a fresh stream of a real broker; the stream is dropped afterwards."""
+
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            async with asyncio.timeout(60):
+                await body(Setting(log, broker.kill, broker.start))
+        finally:
+            await log.connection.api(f"STREAM.DELETE.{log.stream}")
+            await log.close()
+
+    asyncio.run(main())
+
+
+def record(subject: str = "log.00.00.reflex.passed", data: bytes = b"{}", **headers: str) -> Record:
+    """Build a record; ``id`` among the headers is its message id."""
+    if "id" in headers:
+        headers["Nats-Msg-Id"] = headers.pop("id")
+    return Record(subject, headers, data)
+
+
+def fenced(filter: str, last: int, *records: Record) -> Append:
+    """Build an append behind a fence."""
+    return Append(records, Fence(filter, last))
+
+
+def plain(*records: Record) -> Append:
+    """Build an append without a fence."""
+    return Append(records)
+
+
+async def collect(log: Log, after: int = 0, upto: int = 1_000_000, filters: Sequence[str] = ("log.>",)) -> list[Stored]:
+    """Return what a history holds."""
+    return [stored async for batch in log.history(filters, after, upto) for stored in batch]
+
+
+async def bodies(log: Log) -> list[bytes]:
+    """Return the data of all that is stored, in order."""
+    return [stored.data for stored in await collect(log)]

@@ -1,0 +1,85 @@
+"""The broker fixture itself: what the fault tests rely on."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.broker import Broker, wait_until
+
+
+def answers(broker: Broker) -> bool:
+    """Whether the broker greets a new connection within half a second."""
+    address = urlsplit(broker.url)
+    try:
+        with socket.create_connection((address.hostname, address.port), timeout=0.5) as connection:
+            return connection.recv(4) == b"INFO"
+    except OSError:
+        return False
+
+
+def test_it_runs_and_greets(broker: Broker) -> None:
+    assert answers(broker)
+
+
+def test_killed_and_started_again_it_keeps_its_address(broker: Broker) -> None:
+    url, pid = broker.url, broker.pid
+    broker.kill()
+    assert not answers(broker)
+    broker.start()
+    assert (broker.url, answers(broker)) == (url, True)
+    assert broker.pid != pid
+
+
+def test_paused_it_is_silent_and_resumed_it_answers(broker: Broker) -> None:
+    broker.pause()
+    assert not answers(broker)
+    broker.resume()
+    assert answers(broker)
+
+
+def test_two_brokers_run_side_by_side(broker: Broker, tmp_path: Path) -> None:
+    with Broker(tmp_path / "other") as other:
+        assert other.url != broker.url
+        assert answers(other)
+        assert answers(broker)
+
+
+def test_a_bad_configuration_is_told_with_the_servers_own_words(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, more="jetstream_of_nonsense: {")
+    with pytest.raises(RuntimeError, match="nats-server ended at once"):
+        broker.start()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
+def test_it_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib; from tests.broker import Broker; broker = Broker(pathlib.Path(sys.argv[1]));"
+        "broker.start(); print(broker.pid, flush=True); sys.stdin.read()"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[1],
+    )
+    with parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert _runs(pid)
+        parent.send_signal(signal.SIGKILL)
+    wait_until(lambda: not _runs(pid), "the orphaned nats-server to die")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A dead child of a killed parent waits as a zombie until the system's first process collects it.
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
