@@ -37,8 +37,8 @@ test: $(READY) ## Run the tests
 test-faults: $(READY) ## Run the long fault and load tests
 	@$(BIN)/python -m pytest -m faults
 
-test-sim: $(READY) ## Run many simulated worlds: make test-sim WORLDS=20000 SEED=7
-	@NEURAXIS_SIM_WORLDS=$(or $(WORLDS),5000) $(if $(SEED),NEURAXIS_SIM_SEED=$(SEED)) \
+test-sim: $(READY) ## Run many simulated worlds: make test-sim WORLDS=50000 SEED=7
+	@NEURAXIS_WORLDS=$(or $(WORLDS),20000) $(if $(SEED),NEURAXIS_SEED=$(SEED)) \
 		$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --quiet tests/simulation
 
 lint: $(READY) ## Check style and types

@@ -7,8 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from deploy.broker.users import OPERATOR, context_file
-from deploy.running_set import DataFolder
+from deploy.broker.users import OPERATOR, Context, context_file
+from deploy.running_set import DataFolder, NotRunning
 from deploy.settings import BrokerSettings
 from events.jetstream.connection import Access
 
@@ -58,12 +58,14 @@ def access_of(reach: Reach, data: DataFolder, *, user: str = OPERATOR, name: str
         BadContext: the named context, URL or credentials cannot be used.
         NotRunning: no broker was named and no set runs in the folder.
     """
+    if reach.url and reach.context:
+        raise BadContext("a broker was named twice: use --nats or --context, not both")
     if not reach.named:
         run = data.read()
-        if run.contexts:
-            reach = msgspec.structs.replace(reach, context=str(context_file(Path(run.contexts), user)))
-        else:
-            reach = msgspec.structs.replace(reach, url=run.nats_url, context=run.context)
+        if not run.nats_url:
+            raise NotRunning(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
+        context = str(context_file(Path(run.contexts), user)) if run.contexts else run.context
+        reach = msgspec.structs.replace(reach, context=context)
     access = _from_context(reach.context) if reach.context else Access(servers="")
     if reach.url:
         access = _with_url(access, reach.url)
@@ -92,20 +94,24 @@ def _with_url(access: Access, url: str) -> Access:
     return msgspec.structs.replace(access, servers=",".join(servers))
 
 
-class _Context(msgspec.Struct):
-    url: str = ""
-    user: str = ""
-    password: str = ""
-    creds: str = ""
-    ca: str = ""
-    inbox_prefix: str = ""
+def context_of(access: Access) -> Context:
+    """Return the context that stands for an access, for other processes to use."""
+    return Context(
+        description=access.name,
+        url=access.servers,
+        user=access.user,
+        password=access.password,
+        creds=access.credentials,
+        ca=access.tls_ca,
+        inbox_prefix=access.inbox_prefix,
+    )
 
 
 def _from_context(context: str) -> Access:
     path = _context_path(context)
     try:
         raw = path.read_bytes()
-        found = msgspec.json.decode(raw, type=_Context)
+        found = msgspec.json.decode(raw, type=Context)
         everything = msgspec.json.decode(raw, type=dict[str, object])
     except FileNotFoundError:
         raise BadContext(f"there is no NATS context {context!r} ({path}): `nats context ls` lists them") from None

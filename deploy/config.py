@@ -1,4 +1,4 @@
-"""The configuration: defaults, one TOML file, environment, flags; the later wins, and every value knows where it came from.
+"""The configuration: defaults, one TOML file, environment, flags; the later wins, and values know where they came from.
 
 A section is a frozen struct: those of ``deploy.settings``, and one an actor. Unknown keys are refused with the nearest
 known name. Tables are merged key by key; every other value, a list included, is replaced whole.

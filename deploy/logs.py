@@ -25,9 +25,13 @@ _HIDDEN = "[hidden]"
 def redact(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Hide secrets, and people's words above debug; a structlog processor."""
     for key, value in event.items():
-        if (key in WORDS and method != "debug") or _SECRET_KEY.search(key):
+        if key in WORDS and method != "debug":
             event[key] = _HIDDEN
-        elif isinstance(value, str) and "@" in value:
+        elif not isinstance(value, str):
+            continue  # counts of tokens are no secrets
+        elif _SECRET_KEY.search(key):
+            event[key] = _HIDDEN
+        elif "@" in value:
             event[key] = _URL_SECRET.sub(rf"\1{_HIDDEN}@", value)
     return event
 

@@ -1,4 +1,4 @@
-"""A data folder and the set that runs in it: the lock that keeps it to one set, and ``run.json``, which says where it is.
+"""A data folder and the set that runs in it: the lock that keeps it to one set, and ``run.json``, which describes it.
 
 The lock is the kernel's (``flock``), so a killed set leaves none behind. The embedded broker holds it open too:
 nobody else can start in the folder while a broker still writes there.
@@ -14,10 +14,14 @@ from pathlib import Path
 import msgspec
 
 from deploy.broker.users import write_private
+from deploy.supervisor import Status
 
 DEFAULT_FOLDER = Path(".neuraxis")
 _ENDING = 5.0
 """Seconds to wait for the rest of a killed set to end."""
+
+_GLANCE = 0.3
+"""Seconds to wait for a command that only looks whether the folder is held."""
 
 
 class FolderTaken(Exception):
@@ -32,20 +36,12 @@ class NotRunning(Exception):
     code = "not_running"
 
 
-class Child(msgspec.Struct, frozen=True):
-    """A process of the set; ``pid`` is 0 while it is being started again."""
-
-    name: str
-    pid: int
-    ready: bool
-    restarts: int
-
-
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     """What ``run.json`` says of a running set. It names the files of logins and holds no secret.
 
-    ``contexts`` is the folder of NATS CLI contexts, one a broker user; empty with a broker of one's own, of which
-    ``context`` may name the context it is reached by. ``started`` is RFC 3339. ``ready`` says that every actor is live.
+    ``contexts`` is the folder of NATS CLI contexts of the embedded broker, one a user; empty with a broker of one's
+    own. ``context`` is the file of the context that the command line takes. ``nats_url`` is empty until the broker
+    serves. ``started`` is RFC 3339. ``ready`` says that every actor is live.
     """
 
     pid: int
@@ -56,9 +52,8 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""
     stream: str = ""
     ledger: str = ""
-    sync: str = ""
     ready: bool = False
-    processes: tuple[Child, ...] = ()
+    processes: tuple[Status, ...] = ()
 
 
 class DataFolder(msgspec.Struct, frozen=True):
@@ -72,6 +67,11 @@ class DataFolder(msgspec.Struct, frozen=True):
         return self.path / "broker"
 
     @property
+    def external(self) -> Path:
+        """The context of a broker of one's own, while a set uses it."""
+        return self.path / "external.json"
+
+    @property
     def ledger(self) -> Path:
         """The ledger file."""
         return self.path / "ledger.db"
@@ -81,6 +81,10 @@ class DataFolder(msgspec.Struct, frozen=True):
         """Where the running set describes itself."""
         return self.path / "run.json"
 
+    @property
+    def _lock_file(self) -> Path:
+        return self.path / "lock"
+
     @contextmanager
     def locked(self) -> Iterator[int]:
         """Hold the folder for one set; yields the lock's descriptor, for children to hold open too.
@@ -89,7 +93,7 @@ class DataFolder(msgspec.Struct, frozen=True):
             FolderTaken: another set holds it.
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             self._lock(descriptor)
             os.ftruncate(descriptor, 0)
@@ -99,19 +103,33 @@ class DataFolder(msgspec.Struct, frozen=True):
             os.close(descriptor)
 
     def _lock(self, descriptor: int) -> None:
-        deadline = time.monotonic() + _ENDING
+        begun = time.monotonic()
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
                 holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-                if _lives(holder) or time.monotonic() > deadline:
+                patience = _GLANCE if _lives(holder) else _ENDING
+                if time.monotonic() > begun + patience:
                     raise FolderTaken(
                         f"{self.path} is in use by process {holder or 'unknown'}: stop that one, "
                         "or name another folder with --data"
                     ) from None
             time.sleep(0.02)
+
+    def _is_held(self) -> bool:
+        try:
+            descriptor = os.open(self._lock_file, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def write(self, run: RunFile) -> None:
         """Replace ``run.json`` at once."""
@@ -132,13 +150,16 @@ class DataFolder(msgspec.Struct, frozen=True):
             ) from None
         except (OSError, msgspec.DecodeError) as wrong:
             raise NotRunning(f"{self.run_file} cannot be read ({wrong}): start the set again") from wrong
-        if not _lives(str(run.pid)):
-            raise NotRunning(f"the set in {self.path} (process {run.pid}) was killed: start it again with `neuraxis up`")
+        if not self._is_held():
+            raise NotRunning(
+                f"the set in {self.path} (process {run.pid}) was killed: start it again with `neuraxis up`"
+            )
         return run
 
     def forget(self) -> None:
-        """Remove ``run.json``."""
+        """Remove ``run.json`` and the login of a broker of one's own."""
         self.run_file.unlink(missing_ok=True)
+        self.external.unlink(missing_ok=True)
 
 
 def _lives(pid: str) -> bool:

@@ -114,8 +114,9 @@ class Broker:
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """SIGSTOP the server: connections stay open and silent."""
+        """SIGSTOP the server and wait until it stands still: connections stay open and silent."""
         self._running().send_signal(signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)
 
     def resume(self) -> None:
         """SIGCONT the server after :meth:`pause`."""

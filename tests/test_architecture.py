@@ -20,11 +20,15 @@ SHARED_BY_ACTORS = {"runtime"}
 """Packages below ``actors`` that are no actors."""
 
 IMPURE = {
-    "aiosqlite", "asyncio", "concurrent", "datetime", "getpass", "http", "httpx", "io", "locale", "logging", "multiprocessing",
-    "nats", "openai", "os", "pathlib", "platform", "queue", "random", "secrets", "select", "shutil", "signal", "socket", "sqlite3",
-    "ssl", "structlog", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "uuid",
+    "aiosqlite", "asyncio", "concurrent", "datetime", "getpass", "http", "httpx", "io", "locale", "logging",
+    "multiprocessing", "nats", "openai", "os", "pathlib", "platform", "queue", "random", "secrets", "select",
+    "shutil", "signal", "socket", "sqlite3", "ssl", "structlog", "subprocess", "sys", "tempfile", "threading",
+    "time", "urllib", "uuid",
 }  # fmt: skip
 """Clocks, randomness, input and output, environment: what a decision may not touch."""
+
+FILE_READING = {"io", "pathlib"}
+"""Allowed beside a decider, for data that is part of its package; a decider itself is handed what was read."""
 
 PURE_LIBRARIES = {"immutables", "msgspec", "numpy"}
 TEXT_FILES = {
@@ -35,7 +39,6 @@ TEXT_FILES = {
     ".yml",
     ".json",
     ".jsonl",
-    ".lock",
     ".conf",
     ".service",
     ".txt",
@@ -179,10 +182,6 @@ def test_what_a_decider_imports_of_its_actor_is_pure_too(decider: Path) -> None:
         if name.split(".")[0] in IMPURE - FILE_READING
     ]
     assert wrong == []
-
-
-FILE_READING = {"io", "pathlib"}
-"""Allowed beside a decider, for data that is part of its package; a decider itself is handed what was read."""
 
 
 @each_decider

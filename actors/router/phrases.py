@@ -1,6 +1,6 @@
 """The wordings that the router recognises, as compiled patterns over case-folded text with plain apostrophes.
 
-Every pattern is a flat alternation of short phrases with bounded repetition: none can backtrack more than a few words,
+Every pattern is an alternation of short phrases with bounded repetition: none can backtrack more than a few words,
 so matching is linear in the text. Patterns over a *clause* or *sentence* expect single spaces between words.
 """
 
@@ -35,6 +35,7 @@ _DEGREE = r"(?:(?:all|just|so|very|really|super|extremely|quite|absolutely|total
 _PRAISE = (
     r"(?:great|perfect|awesome|excellent|amazing|fantastic|brilliant|wonderful|superb|lovely|nice|cool|good|sweet|neat"
     r"|impressive|beautiful|outstanding|terrific|splendid|marvell?ous|fabulous|helpful|useful)"
+    r"(?! to (?:see|meet|hear from) you)"
 )
 _PRAISED = (
     r"(?:one|job|work|answer|stuff|idea|point|thinking|explanation|find|catch|call|response|reply|news|suggestion"
@@ -151,7 +152,7 @@ QUESTION_OPENING = re.compile(
     rf"|(?:when|where)(?:'s|s| (?:{_AUXILIARY}|to|else|exactly)(?![\w'-])|$)"
     # An auxiliary before its subject; the bare verb after one is a statement or a command without subject.
     r"|(?:is|are|am|was|were|does|did|has|isn't|aren't|wasn't|weren't|doesn't|didn't|hasn't) "
-    r"(?!not\b|(?:it|that|this)$|thinking\b|wondering\b|been\b)\w"
+    r"(?!(?:it|that|this)$|(?:not|been|thinking|wondering|great|good|nice|fine|ok|broken|really|so|very|just)\b)\w"
     r"|(?:can|could|should|would|can't|couldn't|shouldn't|wouldn't) "
     r"(?!be\b|have\b|not\b|love\b|like\b|prefer\b|need\b|use\b|work\b|do\b|go\b|openers?\b)\w"
     rf"|(?:will|won't) (?:{_PRONOUN}|{_DETERMINER})\b"

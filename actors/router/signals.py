@@ -27,7 +27,7 @@ _VISIBLE = re.compile(
     r"[^\s\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe0f\ufeff]"
 )
 # A mark inside a word is part of an address or of code; scripts without spaces have marks of their own.
-_QUESTION_MARK = re.compile(r"\?(?=[\s?!.,;:\"'”’)\]}*_`]|$)")
+_QUESTION_MARK = re.compile(r"\?(?=!|[\"'”’)\]}*_`.,;:]{0,2}(?:\s|$))")
 _OTHER_QUESTION_MARKS = "？؟⁇⁈‽"
 _SENTENCE_END = re.compile(r"[.!?…;:](?=[\"'”’)\]]?\s)|[\n。？！]")
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 MAX_PAYLOAD = 2 * 1024 * 1024
-"""Largest message, headers included, in bytes: twice the log's largest record, so that the log's own check comes first."""
+"""Largest message, headers included, in bytes: twice the log's largest record, whose own check comes first."""
 
 _MEMORY = 256 * 1024 * 1024
 _LOG_BYTES = 10 * 1024 * 1024

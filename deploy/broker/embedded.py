@@ -16,6 +16,7 @@ from deploy.broker.users import SYSTEM, Logins, accounts, broker_users, load_log
 from deploy.child import spawn
 from deploy.settings import BrokerSettings
 from deploy.supervisor import ProgramFailed
+from events.errors import LogError
 from schemas.permissions import STREAM
 
 NAME = "broker"
@@ -68,8 +69,8 @@ class EmbeddedBroker:
 
     @property
     def url(self) -> str:
-        """Where clients connect; known once it is ready for the first time, and the same from then on."""
-        return f"nats://127.0.0.1:{self._port}"
+        """Where clients connect; empty until the server has taken a port, and the same from then on."""
+        return f"nats://127.0.0.1:{self._port}" if self._port > 0 else ""
 
     async def start(self) -> Process:
         """Write the configuration and start the server; raises ProgramFailed when that cannot be done."""
@@ -100,8 +101,11 @@ class EmbeddedBroker:
                 await self._prepare(self)
         except TimeoutError:
             raise ProgramFailed(
-                f"the broker was not ready within {deadline:g} s; see {self.layout.log}, or raise broker.start_deadline_s"
+                f"the broker was not ready within {deadline:g} s: see {self.layout.log}, "
+                "or raise broker.start_deadline_s"
             ) from None
+        except LogError as wrong:
+            raise ProgramFailed(f"the broker at {self.url} cannot be prepared: {wrong}") from wrong
         self._sticky = False
         _logger.info("broker_listens", url=self.url, store=str(self.layout.store), sync=self._settings.sync)
 
@@ -126,10 +130,6 @@ class EmbeddedBroker:
             log.seek(self._log_offset)
             lines = log.read().decode(errors="replace").splitlines()
         return [_message(line) for line in lines if line and "[INF]" not in line and "Plaintext passwords" not in line]
-
-    def unreadable_streams(self, streams: Sequence[str]) -> list[str]:
-        """Return the streams that the store has a folder of but that are not among the served ``streams``."""
-        return [path.name for path in self.layout.streams() if path.name not in streams]
 
     def _write_configuration(self) -> None:
         layout = self.layout

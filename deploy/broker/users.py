@@ -58,14 +58,19 @@ Logins = Mapping[str, Login]
 """User name -> login."""
 
 
-class _Context(msgspec.Struct, omit_defaults=True):
-    """The fields of a NATS CLI context that we write."""
+class Context(msgspec.Struct, omit_defaults=True):
+    """The fields of a NATS CLI context that neuraxis uses: an address and what it takes to get in."""
 
     description: str = ""
     url: str = ""
     user: str = ""
     password: str = ""
+    creds: str = ""
+    ca: str = ""
     inbox_prefix: str = ""
+
+    def __repr__(self) -> str:
+        return f"Context(user={self.user!r})"
 
 
 def broker_users(stream: str) -> tuple[BrokerUser, ...]:
@@ -92,9 +97,9 @@ def load_logins(folder: Path, users: Sequence[str]) -> dict[str, Login]:
     for user in users:
         path = context_file(folder, user)
         try:
-            context = msgspec.json.decode(path.read_bytes(), type=_Context)
+            context = msgspec.json.decode(path.read_bytes(), type=Context)
         except (FileNotFoundError, msgspec.DecodeError):
-            context = _Context()
+            context = Context()
         logins[user] = Login(user, context.password or secrets.token_urlsafe(32))
     return logins
 
@@ -103,10 +108,19 @@ def write_contexts(folder: Path, logins: Logins, url: str) -> None:
     """Write every user's context file for a broker at ``url``, readable by the owner alone."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for login in logins.values():
-        context = _Context(
-            f"embedded broker of neuraxis, user {login.user}", url, login.user, login.password, inbox_of(login.user)
+        context = Context(
+            description=f"embedded broker of neuraxis, user {login.user}",
+            url=url,
+            user=login.user,
+            password=login.password,
+            inbox_prefix=inbox_of(login.user),
         )
-        write_private(context_file(folder, login.user), msgspec.json.format(msgspec.json.encode(context)))
+        write_context(context_file(folder, login.user), context)
+
+
+def write_context(path: Path, context: Context) -> None:
+    """Write a context file that its owner alone can read."""
+    write_private(path, msgspec.json.format(msgspec.json.encode(context)) + b"\n")
 
 
 def context_file(folder: Path, user: str) -> Path:

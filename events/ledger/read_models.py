@@ -6,13 +6,13 @@ and reflection of ``routing_decisions`` come with the events that carry them.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import msgspec
 
-from events.ledger.bulk import Insert, statements
+from events.ledger.bulk import Insert, sql
 from events.ledger.rows import MESSAGE_COLUMNS, LedgerRow, batches, to_ledger_row, to_row, to_text
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
@@ -196,22 +196,19 @@ FINGERPRINT = content_hash([TABLES, {topic: fold.insert for topic, fold in FOLDS
 """Names this release's read models; a file with another one has them rebuilt when it is opened for writing."""
 
 
-def changes(rows: Iterable[tuple[LedgerRow, Mapping[str, str]]]) -> Mapping[Insert, list[Any]]:
-    """Return what rows of these topics do to the tables: insertion -> its flat values, in order.
+def change(models: Mapping[Insert, list[Any]], row: LedgerRow, headers: Mapping[str, str]) -> None:
+    """Add what an event of a topic in ``FOLDS`` does to the tables: to each insertion its values, flat.
 
-    Rows that cannot be read, and those of no exchange, change nothing.
+    Events that cannot be read, and those of no exchange, change nothing.
     """
-    found: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
-    for row, headers in rows:
-        fold = FOLDS[row.topic]
-        if row.version is None or not row.exchange:
-            continue
-        try:
-            values = fold.values(row, headers)
-        except VocabularyError:
-            continue
-        found[fold.insert].extend(values)
-    return found
+    fold = FOLDS[row.topic]
+    if row.version is None or not row.exchange:
+        return
+    try:
+        values = fold.values(row, headers)
+    except VocabularyError:
+        return
+    models[fold.insert].extend(values)
 
 
 def rebuild_within(connection: sqlite3.Connection) -> None:
@@ -224,7 +221,12 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
         f"SELECT {MESSAGE_COLUMNS} FROM events WHERE topic IN ({marks}) ORDER BY seq", tuple(FOLDS)
     )
     for batch in batches(cursor):
-        for insert, values in changes((to_ledger_row(to_row(each)), each.headers) for each in batch).items():
-            for statement, part in statements(insert, values):
-                connection.execute(statement, part)
+        models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        for stored in batch:
+            change(models, to_ledger_row(to_row(stored)), stored.headers)
+        for insert, values in models.items():
+            width = len(insert.columns)
+            connection.executemany(
+                sql(insert, 1), (values[start : start + width] for start in range(0, len(values), width))
+            )
     connection.execute("UPDATE meta SET value = ? WHERE key = 'models'", (FINGERPRINT,))

@@ -1,7 +1,7 @@
 """Reading a ledger file: beside its writer, or anywhere a copy of it lies."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -12,7 +12,7 @@ from events.ledger.failures import DamagedRow, explained
 from events.ledger.rows import MESSAGE_COLUMNS, LedgerRow, batches, from_text, to_stored, to_text
 from events.ledger.schema import connect_read_only, read_meta
 from events.log import Stored
-from schemas.catalogue import decode_event
+from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import VocabularyError
 from schemas.event import Event
 from schemas.subjects import Partitions
@@ -47,6 +47,13 @@ class Folded(msgspec.Struct, Generic[S], frozen=True):
     state: S
     events: int
     unreadable: int
+
+
+# What decode_event does for events of the current version, without its steps: they are half of a fold's time.
+_DECODERS: Mapping[tuple[str, int], Callable[[bytes], Event]] = {
+    (topic, entry.version): msgspec.json.Decoder(entry.event).decode for topic, entry in CATALOGUE.items()
+}
+_UNREADABLE = (VocabularyError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError)
 
 
 def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
@@ -159,11 +166,13 @@ class LedgerReader:
         """Fold the typed events with ``after < seq <= upto``: the fastest reading, for whoever needs bodies alone."""
         events = unreadable = 0
         with explained(self.path, "read the ledger"):
-            for seq, topic, version, data in self._rows("seq, topic, version, data", after, upto, topics):
-                _check(seq, version, data)
+            for topic, version, data in self._rows("topic, version, data", after, upto, topics):
+                if type(data) is not bytes:
+                    raise DamagedRow("a body does not hold the type that was written")
+                decoder = _DECODERS.get((topic, version))
                 try:
-                    event = decode_event(topic, data, version or 0)
-                except VocabularyError:
+                    event = decoder(data) if decoder is not None else decode_event(topic, data, version or 0)
+                except _UNREADABLE:
                     unreadable += 1
                     continue
                 state = step(state, event)

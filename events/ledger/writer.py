@@ -2,19 +2,19 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import aiosqlite
 import msgspec
 
-from events.ledger.bulk import Insert, statements
+from events.ledger.bulk import MOST_ROWS, Insert, split, sql
 from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import explained
-from events.ledger.read_models import FOLDS, changes
-from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, Row, link_row, to_ledger_row, to_row, to_stored
-from events.ledger.schema import ANCHOR_TOPICS, BUSY_TIMEOUT_MS, prepare
+from events.ledger.read_models import FOLDS, change
+from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, link_row, to_ledger_row, to_row, to_stored
+from events.ledger.schema import ANCHOR_TOPICS, BUSY_TIMEOUT_MS, PRAGMAS, prepare
 from events.log import Stored
 from schemas.subjects import Partitions
 
@@ -48,7 +48,8 @@ class LedgerWriter:
         with explained(path, "open the ledger"):
             connection = await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
             try:
-                await connection.execute("PRAGMA synchronous = FULL")
+                for pragma in PRAGMAS:
+                    await connection.execute(pragma)
             except BaseException:
                 await connection.close()
                 raise
@@ -73,7 +74,7 @@ class LedgerWriter:
         """Return the last message, or None when the ledger is empty."""
         with explained(self._path, "read the ledger's last row"):
             row = await self._one(f"SELECT {MESSAGE_COLUMNS} FROM events ORDER BY seq DESC LIMIT 1")
-        return None if row is None else to_stored(*row)
+            return None if row is None else to_stored(*row)
 
     async def last_own(self) -> Stored | None:
         """Return the last of the ledger's own events (its anchors), or None."""
@@ -81,7 +82,7 @@ class LedgerWriter:
             row = await self._one(
                 f"SELECT {MESSAGE_COLUMNS} FROM events WHERE seq = (SELECT max(seq) FROM events WHERE {ANCHOR_TOPICS})"
             )
-        return None if row is None else to_stored(*row)
+            return None if row is None else to_stored(*row)
 
     async def last_foreign(self) -> int:
         """Return the sequence of the last event that is not the ledger's own, 0 when there is none."""
@@ -99,17 +100,13 @@ class LedgerWriter:
             Unavailable: nothing was stored (disk full, file locked); the same batch may be tried again.
             LedgerDamaged, Misconfigured: see ``events.ledger.failures``; nothing was stored.
         """
-        rows = [to_row(stored) for stored in batch]
-        with explained(self._path, f"append {len(rows)} rows"):
+        with explained(self._path, f"append {len(batch)} rows"):
             try:
                 await self._connection.execute("BEGIN IMMEDIATE")
                 before = await self._head()
-                written, values = _seal(before, rows, mark_every)
-                if written.added:
-                    await self._insert(_INSERT, values)
-                    for insert, changed in _changes(batch, rows, before.seq).items():
-                        await self._insert(insert, changed)
-                    await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'rows'", (written.head.rows,))
+                fresh = [stored for stored in batch if stored.seq > before.seq]
+                written = await self._store(before, fresh, mark_every)
+                await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'rows'", (written.head.rows,))
                 await self._connection.execute("COMMIT")
             except BaseException:
                 # After a full disk SQLite may have rolled back by itself; a second roll-back does nothing. It must
@@ -118,40 +115,57 @@ class LedgerWriter:
                 raise
         return written
 
+    async def _store(self, before: Head, batch: Sequence[Stored], mark_every: int) -> Written:
+        sealing = _Sealing(before, mark_every)
+        # Rows are made and chained as SQLite asks for them, in its own thread: the event loop stays free, and a
+        # batch takes few hand-overs between threads, each of which waits for a core on a busy machine.
+        parts, rest = split(batch)
+        await self._connection.executemany(sql(_INSERT, MOST_ROWS), map(sealing.values, parts))
+        if rest:
+            await self._connection.execute(sql(_INSERT, len(rest)), sealing.values(rest))
+        for insert, values in sealing.models.items():
+            await self._insert(insert, values)
+        return Written(sealing.head, sealing.head.rows - before.rows, tuple(sealing.marks))
+
+    async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
+        width = len(insert.columns)
+        parts, rest = split(values, width)
+        await self._connection.executemany(sql(insert, MOST_ROWS), parts)
+        if rest:
+            await self._connection.execute(sql(insert, len(rest) // width), rest)
+
     async def _head(self) -> Head:
         row = await self._one(
-            "SELECT seq, hash, (SELECT value FROM meta WHERE key = 'rows') FROM events ORDER BY seq DESC LIMIT 1"
+            "SELECT seq, (SELECT value FROM meta WHERE key = 'rows'), hash FROM events ORDER BY seq DESC LIMIT 1"
         )
-        return Head(0, 0, GENESIS) if row is None else Head(row[0], row[2], row[1])
+        return Head(0, 0, GENESIS) if row is None else Head(*row)
 
     async def _one(self, statement: str) -> sqlite3.Row | None:
         return next(iter(await self._connection.execute_fetchall(statement)), None)
 
-    async def _insert(self, insert: Insert, values: Sequence[Any]) -> None:
-        for statement, part in statements(insert, values):
-            await self._connection.execute(statement, part)
 
+class _Sealing:
+    """Makes rows of messages and chains them to a head; collects what they do to the read models."""
 
-def _seal(head: Head, rows: Sequence[Row], mark_every: int) -> tuple[Written, list[Any]]:
-    """Chain the rows that follow a head; return what will have been written, and the flat values to insert."""
-    seq, count, digest = head.seq, head.rows, head.hash
-    marks: list[Head] = []
-    values: list[Any] = []
-    for row in rows:
-        if row[0] <= seq:
-            continue
-        digest = link_row(digest, row)
-        seq, count = row[0], count + 1
-        values.extend(row)
-        values.append(digest)
-        if mark_every and count % mark_every == 0:
-            marks.append(Head(seq, count, digest))
-    return Written(Head(seq, count, digest), count - head.rows, tuple(marks)), values
+    def __init__(self, head: Head, mark_every: int) -> None:
+        self.head = head
+        self.marks: list[Head] = []
+        self.models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
+        self._mark_every = mark_every
 
-
-def _changes(batch: Sequence[Stored], rows: Sequence[Row], after: int) -> Mapping[Insert, list[Any]]:
-    return changes(
-        (to_ledger_row(row), stored.headers)
-        for stored, row in zip(batch, rows, strict=True)
-        if stored.seq > after and row[2] in FOLDS
-    )
+    def values(self, part: Sequence[Stored]) -> list[Any]:
+        """Chain the next messages; return their rows' values, flat."""
+        count, digest = self.head.rows, self.head.hash
+        values: list[Any] = []
+        for stored in part:
+            row = to_row(stored)
+            digest = link_row(digest, row)
+            count += 1
+            values += row
+            values.append(digest)
+            if self._mark_every and count % self._mark_every == 0:
+                self.marks.append(Head(stored.seq, count, digest))
+            if row[2] in FOLDS:
+                change(self.models, to_ledger_row(row), stored.headers)
+        self.head = Head(part[-1].seq, count, digest)
+        return values

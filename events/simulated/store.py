@@ -89,7 +89,7 @@ class StreamStore:
         duplicates: How many lone records were answered with the sequence of an earlier one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dedupe_window_ns: int = DEDUPE_WINDOW_NS) -> None:
         self.messages: list[Stored] = []
         self.bytes = 0
         self.duplicates = 0
@@ -97,6 +97,7 @@ class StreamStore:
         # readings ask for the same few over and over.
         self._sequences: dict[tuple[str, ...], list[int]] = {}
         self._lists_of: dict[str, list[list[int]]] = {}
+        self._dedupe_window_ns = dedupe_window_ns
         self._known: dict[str, int] = {}
         self._known_since: deque[tuple[int, str]] = deque()
 
@@ -131,7 +132,7 @@ class StreamStore:
             Conflict: a fence does not hold, or a batch holds a known or repeated id; nothing is stored.
             Refused: a subject is not the stream's.
         """
-        self._forget(now_ns - DEDUPE_WINDOW_NS)
+        self._forget(now_ns - self._dedupe_window_ns)
         for append in appends:
             if append.fence is not None:
                 self._check(append.fence)

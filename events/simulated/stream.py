@@ -9,7 +9,7 @@ from typing import Any
 from events.errors import Conflict, LogError, Unavailable, UnknownOutcome
 from events.log import Append, Record
 from events.simulated.faults import CALM, Faults, Incident, Span
-from events.simulated.store import StreamStore
+from events.simulated.store import DEDUPE_WINDOW_NS, StreamStore
 from schemas.subjects import Partitions
 
 REQUEST_DEADLINE_S = 5.0
@@ -57,8 +57,9 @@ class SimulatedStream:
         seed: int = 0,
         faults: Faults = CALM,
         partitions: Partitions | None = None,
+        dedupe_window_ns: int = DEDUPE_WINDOW_NS,
     ) -> None:
-        self.store = StreamStore()
+        self.store = StreamStore(dedupe_window_ns)
         self.incidents: Counter[Incident] = Counter()
         self.faults = faults
         self.partitions = partitions or Partitions()

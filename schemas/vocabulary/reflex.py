@@ -25,7 +25,10 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.blocked"):
-    """A known threat was found; the exchange ends here. The first match in library order decides, all are listed."""
+    """A known threat was found; the exchange ends here.
+
+    The first blocking match in library order decides; ``matches`` lists all, up to the bound in the settings.
+    """
 
     pattern: str
     signature: str

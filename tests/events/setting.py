@@ -1,11 +1,13 @@
 """One way to run a test's body on either adapter of the log, and the builders those tests share."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from events.errors import Unavailable, UnknownOutcome
 from events.jetstream.log import JetStreamLog
-from events.log import Append, Fence, Log, Record, Stored
+from events.log import Append, Fence, Log, Record, Stored, Tail
 from events.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.broker import Broker
 from tests.simulation.loop import VirtualLoop, run_virtual
@@ -20,7 +22,10 @@ class Setting:
     start_broker: Callable[[], None]
 
 
+_numbers = itertools.count()
+
 Body = Callable[[Setting], Awaitable[None]]
+RunOnLog = Callable[[Body], None]
 
 
 def run_simulated(body: Body) -> None:
@@ -39,7 +44,9 @@ def run_on_jetstream(broker: Broker, body: Body) -> None:
     """Run a body on a fresh stream of a real broker; the stream is dropped afterwards."""
 
     async def main() -> None:
-        log = await JetStreamLog.connect(broker.url)
+        # A name of its own: nats-server may find messages of a stream that was just dropped in one made again under
+        # its name, since it removes the files behind its back.
+        log = await JetStreamLog.connect(broker.url, stream=f"RUN{next(_numbers)}")
         try:
             async with asyncio.timeout(60):
                 await body(Setting(log, broker.kill, broker.start))
@@ -75,3 +82,25 @@ async def collect(log: Log, after: int = 0, upto: int = 1_000_000, filters: Sequ
 async def bodies(log: Log) -> list[bytes]:
     """Return the data of all that is stored, in order."""
     return [stored.data for stored in await collect(log)]
+
+
+async def read(tail: Tail, count: int) -> list[Stored]:
+    """Read exactly ``count`` messages; more is an error."""
+    seen: list[Stored] = []
+    async with asyncio.timeout(30):
+        while len(seen) < count:
+            seen.extend(await tail.next())
+    assert len(seen) == count
+    return seen
+
+
+async def back(setting: Setting) -> None:
+    """Wait until the broker serves again."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await setting.log.info()
+            except (Unavailable, UnknownOutcome):
+                await asyncio.sleep(0.02)
+            else:
+                return

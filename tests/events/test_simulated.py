@@ -1,23 +1,13 @@
-"""The simulated log: right without faults, and under faults wrong only in the ways that are allowed."""
+"""Each fault of the simulated log by itself."""
 
 import asyncio
-import hashlib
-import os
-import subprocess
-import sys
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
+from events.errors import LogError, Refused, Unavailable, UnknownOutcome
 from events.log import Stored
 from events.simulated import (
     CALM,
-    STORMY,
     Faults,
     Incident,
     Killed,
@@ -27,36 +17,10 @@ from events.simulated import (
     SimulatedSnapshots,
     SimulatedStream,
 )
-from events.simulated.store import matches, overlap
-from tests.broker import Broker
-from tests.events.log_model import COMMANDS, TIMED_COMMANDS, Command, run_commands
-from tests.events.setting import Setting, fenced, plain, record, run_on_jetstream, run_simulated
-from tests.simulation.loop import VirtualLoop, run_virtual
+from tests.events.setting import fenced, plain, record
+from tests.events.simulated_world import data_of, in_world, log_of
 
 ALL = "log.*.00.reflex.>"
-
-
-def in_world(
-    body: Callable[[SimulatedStream], Awaitable[object]], faults: Faults = CALM, seed: int = 0
-) -> SimulatedStream:
-    """Run a body in a world of its own and return the stream it leaves."""
-
-    async def main() -> SimulatedStream:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=seed, faults=faults)
-        await body(stream)
-        return stream
-
-    return run_virtual(main(), seed)
-
-
-def log_of(stream: SimulatedStream, dies_at: int | None = None) -> SimulatedLog:
-    return SimulatedLog(SimulatedConnection(stream, dies_at=dies_at))
-
-
-def data_of(stream: SimulatedStream) -> list[bytes]:
-    return [stored.data for stored in stream.store.messages]
 
 
 async def read(log: SimulatedLog, count: int, after: int = 0) -> list[Stored]:
@@ -65,50 +29,6 @@ async def read(log: SimulatedLog, count: int, after: int = 0) -> list[Stored]:
     while len(seen) < count:
         seen.extend(await tail.next())
     return seen
-
-
-@settings(max_examples=200, deadline=None)
-@given(TIMED_COMMANDS)
-def test_without_faults_it_is_a_list_with_fences_and_a_dedupe_window(commands: list[Command]) -> None:
-    async def body(setting: Setting) -> None:
-        await run_commands(setting.log, commands, asyncio.sleep)
-
-    run_simulated(body)
-
-
-@pytest.fixture(scope="module")
-def shared_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with Broker(tmp_path_factory.mktemp("shared") / "broker", sync="2m") as running:
-        yield running
-
-
-@settings(max_examples=25, deadline=None)
-@given(commands=COMMANDS)
-def test_a_real_broker_is_the_same_list(shared_broker: Broker, commands: list[Command]) -> None:
-    async def body(setting: Setting) -> None:
-        await run_commands(setting.log, commands, asyncio.sleep)
-
-    run_on_jetstream(shared_broker, body)
-
-
-@given(
-    st.lists(st.sampled_from(["log", "a", "b", "*"]), min_size=1, max_size=4),
-    st.booleans(),
-    st.lists(st.sampled_from(["log", "a", "b", "*"]), min_size=1, max_size=4),
-    st.booleans(),
-)
-def test_filters_overlap_exactly_when_a_subject_matches_both(
-    one: list[str], open_one: bool, other: list[str], open_other: bool
-) -> None:
-    left = ".".join([*one, ">"] if open_one else one)
-    right = ".".join([*other, ">"] if open_other else other)
-    tokens = ["log", "a", "b"]
-    subjects: list[list[str]] = [[]]
-    every: list[str] = []
-    for _ in range(5):
-        subjects = [[*subject, token] for subject in subjects for token in tokens]
-        every += [".".join(subject) for subject in subjects]
-    assert overlap(left, right) == any(matches(left, subject) and matches(right, subject) for subject in every)
 
 
 def test_filters_of_one_reading_may_not_overlap_even_in_part() -> None:
@@ -373,105 +293,3 @@ def test_a_member_lives_as_long_as_it_beats() -> None:
         assert await members.members() == {}
 
     assert in_world(body).incidents[Incident.MEMBER_EXPIRED] == 1
-
-
-async def stormy_life(stream: SimulatedStream) -> dict[str, list[tuple[int, bytes]]]:
-    """Three writers behind one fence, one without, and two readers; return what the readers saw."""
-    seen: dict[str, list[tuple[int, bytes]]] = {"one": [], "other": []}
-
-    async def writer(name: int) -> None:
-        log = log_of(stream)
-        for step in range(8):
-            records = [record(data=f"{name}.{step}.{i}".encode(), id=f"{name}.{step}.{i}") for i in range(1 + step % 3)]
-            while True:
-                try:
-                    await log.append([fenced(ALL, await log.last(ALL), *records)])
-                    break
-                except Conflict:
-                    if any(stored.data == records[0].data for stored in stream.store.messages):
-                        break
-                except LogError:
-                    await asyncio.sleep(0.1)
-
-    async def edge() -> None:
-        log = log_of(stream)
-        for step in range(8):
-            while True:
-                try:
-                    await log.append([plain(record(data=f"edge.{step}".encode(), id=f"edge.{step}"))])
-                    break
-                except LogError:
-                    await asyncio.sleep(0.1)
-
-    async def reader(name: str) -> None:
-        log = log_of(stream)
-        while True:
-            try:
-                tail = await log.tail([ALL], 0)
-                break
-            except LogError:
-                continue
-        while True:
-            seen[name].extend((stored.seq, stored.data) for stored in await tail.next())
-
-    async with asyncio.TaskGroup() as writers:
-        readers = [asyncio.create_task(reader(name)) for name in seen]
-        for name in range(3):
-            writers.create_task(writer(name))
-        writers.create_task(edge())
-    await asyncio.sleep(60)
-    for reading in readers:
-        reading.cancel()
-    await asyncio.gather(*readers, return_exceptions=True)
-    return seen
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_in_any_weather_nothing_acknowledged_is_lost_or_doubled_and_tails_see_it_all(seed: int) -> None:
-    async def body(stream: SimulatedStream) -> None:
-        seen = await stormy_life(stream)
-        expected = [(stored.seq, stored.data) for stored in stream.store.messages]
-        assert seen == {"one": expected, "other": expected}
-        wanted = [f"{name}.{step}.{i}" for name in range(3) for step in range(8) for i in range(1 + step % 3)]
-        wanted += [f"edge.{step}" for step in range(8)]
-        assert sorted(data.decode() for _, data in expected) == sorted(wanted)
-
-    in_world(body, STORMY, seed)
-
-
-def test_every_kind_of_fault_is_met_within_a_few_worlds() -> None:
-    met = sum((in_world(stormy_life, STORMY, seed).incidents for seed in range(30)), start=Counter[Incident]())
-    elsewhere = {
-        Incident.KILLED,
-        Incident.STORED_AFTER_DEATH,
-        Incident.MEMBER_EXPIRED,
-        Incident.SNAPSHOT_LOST,
-        Incident.SNAPSHOT_STALE,
-        Incident.SNAPSHOT_CORRUPT,
-    }
-    assert set(Incident) - elsewhere <= {incident for incident, count in met.items() if count}
-
-
-def fingerprint(seed: int) -> str:
-    """Return a hash of all that happened in a stormy world."""
-    stream = in_world(stormy_life, STORMY, seed)
-    everything = repr((stream.store.messages, sorted(stream.incidents.items())))
-    return hashlib.sha256(everything.encode()).hexdigest()
-
-
-def test_a_seed_gives_the_same_world_in_another_process() -> None:
-    script = "from tests.events.test_simulated import fingerprint; print(*map(fingerprint, range(3)))"
-    found = [
-        subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=Path(__file__).parents[2],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout.split()
-        for hash_seed in ("1", "2")
-    ]
-    assert found[0] == found[1] == [fingerprint(seed) for seed in range(3)]
-    assert len(set(found[0])) == 3

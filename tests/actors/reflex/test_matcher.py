@@ -34,7 +34,7 @@ def _places(phrase: str, text: str) -> list[tuple[int, int]]:
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(st.lists(PHRASES, min_size=1, max_size=6, unique=True), TEXTS)
 def test_the_automaton_finds_what_trying_every_offset_finds(phrases: list[str], text: str) -> None:
     hits = matcher(threat("own", *phrases)).find(text, 1000)
@@ -55,6 +55,6 @@ def test_libraries_of_equal_content_are_compiled_once() -> None:
 
 
 def test_a_large_library_finds_each_of_its_signatures() -> None:
-    phrases = [f"phrase number {place}" for place in range(5000)]
+    phrases = [f"phrase number {place}" for place in range(2000)]
     hits = matcher(threat("own", *phrases)).find(". ".join(phrases), 1)
-    assert [hit.rank for hit in hits] == list(range(5000))
+    assert [hit.rank for hit in hits] == list(range(2000))

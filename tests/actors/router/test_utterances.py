@@ -55,8 +55,7 @@ def test_the_misses_are_the_known_ones():
 
 
 @pytest.mark.parametrize("context", ["moderate", "warm"])
-def test_with_some_context_nothing_social_and_nothing_asked_is_confused(context: str):
-    """ACKNOWLEDGE is never chosen for what asks to be answered, whatever else may be missed."""
+def test_with_some_context_nothing_that_asks_for_more_is_merely_acknowledged(context: str):
     wrong = [
         each["text"]
         for each in UTTERANCES

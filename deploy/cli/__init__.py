@@ -1,0 +1,74 @@
+"""The command line: a module a command, named in :data:`COMMANDS` and loaded when it is used."""
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import click
+
+COMMANDS: dict[str, str] = {
+    "up": "deploy.cli.up:up",
+    "worker": "deploy.cli.worker:worker",
+    "config": "deploy.cli.config:config",
+    "doctor": "deploy.cli.doctor:doctor",
+    "schema": "deploy.cli.schema:schema",
+}
+"""Command -> ``module:function``, in the order of the help. To add one, add its line here."""
+
+
+class _Neuraxis(click.Group):
+    """A group that loads a command's module when the command is named, and turns every error into one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in COMMANDS:
+            near = get_close_matches(cmd_name, COMMANDS, n=1)
+            ctx.fail(f"There is no command {cmd_name!r}{f': did you mean {near[0]!r}?' if near else '.'}")
+        module, _, function = COMMANDS[cmd_name].partition(":")
+        command = getattr(import_module(module), function)
+        assert isinstance(command, click.Command)
+        return command
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; ends the process with the exit status of ``deploy.cli.failures``."""
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            status = super().main(args, prog_name or "neuraxis", complete_var, standalone_mode=False, **extra)
+        except BrokenPipeError:
+            # The reader of our output has seen enough (``| head``); Python would complain at exit once more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except Exception as error:
+            from deploy.cli.failures import explain
+
+            line, status = explain(error)
+            click.echo(f"neuraxis: {line}", err=True)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+@click.group(
+    cls=_Neuraxis,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Start with `neuraxis up` in one terminal and `neuraxis doctor` in another.",
+)
+@click.version_option(package_name="neuraxis")
+def main() -> None:
+    """A decision control plane for LLM agents: every decision explained and replayable.
+
+    Exit status: 0 good, 1 a check failed, 2 wrong use or configuration, 3 broker not reachable.
+    """

@@ -1,0 +1,45 @@
+"""Reaching the log from a command."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from deploy.access import access_of, stated
+from deploy.broker import OPERATOR
+from deploy.cli.options import Target
+from deploy.running_set import NotRunning
+from events.jetstream import Access, JetStreamLog
+
+
+def access_to(target: Target, user: str = OPERATOR) -> Access:
+    """Return how a command reaches the broker it was pointed at; ``user`` applies to an embedded one.
+
+    Raises:
+        BadConfiguration, BadContext, NotRunning: see ``deploy.access`` and ``deploy.config``.
+    """
+    reach = stated(target.flags, target.config().broker, os.environ)
+    return access_of(reach, target.data, user=user, name="neuraxis cli")
+
+
+def stream_of(target: Target) -> str:
+    """Return the name of the stream: what the running set says, else what is configured."""
+    try:
+        return target.data.read().stream
+    except NotRunning:
+        return target.config().log.stream
+
+
+@asynccontextmanager
+async def connected(target: Target, user: str = OPERATOR) -> AsyncIterator[JetStreamLog]:
+    """Open the log for a command, and close it after.
+
+    Raises:
+        Unavailable: no broker answers.
+        Misconfigured: the broker holds no log, or is not what this release needs.
+        BadConfiguration, BadContext, NotRunning: see :func:`access_to`.
+    """
+    log = await JetStreamLog.connect(access_to(target, user), stream=stream_of(target), create=False)
+    try:
+        yield log
+    finally:
+        await log.close()

@@ -1,0 +1,56 @@
+"""What a command's failure looks like from outside: one line on stderr, and an exit status. The one place for both."""
+
+import os
+import traceback
+
+import click
+
+from deploy.access import BadContext
+from deploy.config import BadConfiguration
+from deploy.running_set import FolderTaken, NotRunning
+from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
+
+GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
+BUG = 70
+"""An error nobody foresaw (``EX_SOFTWARE``): to be reported, unlike the others."""
+
+INTERRUPTED = 130
+
+_WRONG_USE = (BadConfiguration, BadContext, FolderTaken, Misconfigured)
+_NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
+
+
+class CheckFailed(Exception):
+    """A check that the command was asked for did not pass; the message sums up."""
+
+    code = "check_failed"
+
+
+class WrongUse(Exception):
+    """What was asked for makes no sense; the message says what would."""
+
+    code = "wrong_use"
+
+
+def explain(error: Exception) -> tuple[str, int]:
+    """Return the line that tells a person what happened, why and what to do, and the exit status."""
+    if isinstance(error, click.exceptions.Abort):
+        return "interrupted", INTERRUPTED
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx is not None else "neuraxis"
+        return f"{_line(error.format_message())} See `{command} --help`.", WRONG_USE
+    if isinstance(error, click.ClickException):
+        return _line(error.format_message()), error.exit_code
+    if isinstance(error, (*_WRONG_USE, WrongUse)):
+        return _line(str(error)), WRONG_USE
+    if isinstance(error, _NOT_REACHABLE):
+        return _line(str(error)), NOT_REACHABLE
+    if isinstance(error, LogError) or hasattr(error, "code"):  # every foreseen error has a stable code
+        return _line(str(error)), CHECK_FAILED
+    if os.environ.get("NEURAXIS_DEBUG"):
+        traceback.print_exception(error)
+    return f"a bug: {type(error).__name__}: {_line(str(error))}; NEURAXIS_DEBUG=1 shows where. Please report it.", BUG
+
+
+def _line(message: str) -> str:
+    return " ".join(message.split())

@@ -1,0 +1,106 @@
+"""Options that commands share: how to reach the set, the configuration, and the form of the output."""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from deploy.config import Config, Layer
+
+DATA = Path(".neuraxis")
+
+
+class Target:
+    """Which set, broker and configuration a command was pointed at; loads what is asked for when it is asked for."""
+
+    def __init__(
+        self,
+        data: Path,
+        nats: str,
+        context: str,
+        creds: str,
+        tls_ca: str,
+        config_file: Path | None,
+        sets: Sequence[str],
+    ) -> None:
+        from deploy.access import Reach
+        from deploy.running_set import DataFolder
+
+        self.data = DataFolder(data)
+        self.flags = Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca)
+        self.config_file = config_file
+        self.sets = tuple(sets)
+
+    def config(self, flags: Sequence["Layer"] = (), *, every_section: bool = False) -> "Config":
+        """Load the configuration, ``flags`` on top; ``every_section`` loads and checks the actors' too."""
+        from deploy.config import SET_SECTIONS, all_sections, assignment_layer, load
+
+        return load(
+            all_sections() if every_section else SET_SECTIONS,
+            file=self.config_file,
+            environment=os.environ,
+            flags=[*(assignment_layer(assignment) for assignment in self.sets), *flags],
+            ignore_others=not every_section,
+        )
+
+    def config_flags(self) -> tuple[str, ...]:
+        """Return the flags that give another process the same configuration."""
+        file = ("--config", str(self.config_file)) if self.config_file is not None else ()
+        return (*file, *(part for assignment in self.sets for part in ("--set", assignment)))
+
+
+def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--config`` and ``--set``."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    command = click.option(
+        "--set", "sets", multiple=True, metavar="KEY=VALUE", help="Set a configuration value: router.profile=seed."
+    )(command)
+    return click.option(
+        "--config", "config_file", type=file, help="Configuration file.  [default: neuraxis.toml if there is one]"
+    )(command)
+
+
+def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which set or broker to use; the command gets them as its first argument, a `Target`."""
+
+    @wraps(command)
+    def with_target(
+        data: Path,
+        nats: str,
+        context: str,
+        creds: str,
+        tls_ca: str,
+        config_file: Path | None,
+        sets: Sequence[str],
+        **others: Any,
+    ) -> Any:
+        return command(Target(data, nats, context, creds, tls_ca, config_file, sets), **others)
+
+    options = (
+        click.option(
+            "--data", type=click.Path(path_type=Path, file_okay=False), default=DATA, show_default=True,
+            help="Folder of the set.",
+        ),
+        click.option("--nats", default="", metavar="URL", help="Broker to use instead; also NATS_URL."),
+        click.option("--context", default="", metavar="NAME|FILE", help="The same by a NATS CLI context."),
+        click.option("--creds", default="", metavar="FILE", help="NATS credentials file."),
+        click.option("--tls-ca", default="", metavar="FILE", help="CA certificates to trust the broker by."),
+    )  # fmt: skip
+    wrapped = config_options(with_target)
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--json``, as the argument ``as_json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")(command)
+
+
+def examples(*lines: str) -> str:
+    """Return a command's epilog that shows examples, one a line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

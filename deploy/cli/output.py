@@ -1,0 +1,52 @@
+"""Printing rows: JSON objects, one a line, for machines; a table for people."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+Row = msgspec.Struct | Mapping[str, Any]
+
+
+def emit(rows: Iterable[Row], *, as_json: bool, columns: Sequence[str] | None = None) -> None:
+    """Print rows to stdout: as they come in JSON, together as a table otherwise.
+
+    Args:
+        rows: Structs, or mappings with the same keys.
+        as_json: JSON lines instead of a table.
+        columns: What the table shows, in order; default: every key of the first row.
+    """
+    if as_json:
+        for row in rows:
+            click.echo(msgspec.json.encode(row).decode())
+        return
+    table(rows, columns)
+
+
+def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
+    """Print rows as a table; nothing when there are none."""
+    plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
+    if not plain:
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    names = list(columns or plain[0])
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=1000)  # a file has no width: nothing is cut or wrapped
+    grid = Table(box=None, header_style="bold", pad_edge=False)
+    for name in names:
+        grid.add_column(name.replace("_", " "), overflow="fold")
+    for row in plain:
+        grid.add_row(*(Text(cell(row.get(name))) for name in names))
+    console.print(grid)
+
+
+def cell(value: object) -> str:
+    """Return a value as a table shows it: text as it is, all else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,49 @@
+"""``neuraxis schema``."""
+
+from typing import Any
+
+import click
+
+from deploy.cli.options import examples, json_option
+
+
+@click.group(epilog=examples("neuraxis schema subjects", "neuraxis schema asyncapi > asyncapi.json"))
+def schema() -> None:
+    """Print the catalogue of events."""
+
+
+@schema.command(epilog=examples("neuraxis schema subjects", "neuraxis schema subjects --json | jq -r .subject"))
+@json_option
+def subjects(as_json: bool) -> None:
+    """List every subject, who may publish it and what it means."""
+    from deploy.cli.output import emit
+    from schemas.export import subjects_rows
+
+    emit(subjects_rows(), as_json=as_json, columns=("subject", "owner", "scope", "version", "severity", "meaning"))
+
+
+@schema.command(epilog=examples("neuraxis schema jsonschema > events.schema.json"))
+@click.argument("topic", required=False)
+def jsonschema(topic: str | None) -> None:
+    """Print the JSON Schema of all events, or of TOPIC alone."""
+    from deploy.cli.failures import WrongUse
+    from schemas.catalogue import CATALOGUE
+    from schemas.export import jsonschema_document
+
+    if topic is not None and topic not in CATALOGUE:
+        raise WrongUse(f"{topic} is not in the catalogue: `neuraxis schema subjects` lists all")
+    _document(jsonschema_document(topic))
+
+
+@schema.command(epilog=examples("neuraxis schema asyncapi > asyncapi.json"))
+def asyncapi() -> None:
+    """Print the AsyncAPI 3 document."""
+    from schemas.export import asyncapi_document
+
+    _document(asyncapi_document())
+
+
+def _document(document: dict[str, Any]) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(document)).decode())

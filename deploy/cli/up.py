@@ -1,0 +1,66 @@
+"""``neuraxis up``."""
+
+import os
+from pathlib import Path
+
+import click
+
+from deploy.cli.options import Target, examples, target_options
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis up",
+        "neuraxis up --data /var/lib/neuraxis --port 4222 --processes 2",
+        "neuraxis up --nats nats://broker.example:4222 --creds neuraxis.creds",
+        "neuraxis up --sync 1s     # faster; a power cut may lose the last second",
+    )
+)
+@target_options
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the embedded broker; 0: any free one.")
+@click.option("--sync", metavar="always|DURATION", help="When the embedded broker flushes to disk.")
+@click.option("--processes", type=click.IntRange(1, 64), help="Copies of the process that runs the actors.")
+@click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False), help="Written when every actor is live.")
+@click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Lowest level logged.")
+@click.option("--log-format", type=click.Choice(["auto", "json", "pretty"]), help="Form of the log on stderr.")
+def up(
+    target: Target,
+    port: int | None,
+    sync: str | None,
+    processes: int | None,
+    ready_file: Path | None,
+    log_level: str | None,
+    log_format: str | None,
+) -> None:
+    """Start the embedded broker and all workers, and keep them running until Ctrl-C.
+
+    A process that dies is started again. The store, the ledger and run.json, by which every other command finds
+    the set, are kept in the data folder.
+    """
+    from deploy import logs
+    from deploy.access import stated
+    from deploy.config import flag_layer
+    from deploy.up import Plan, bring_up
+
+    flags = {
+        "broker.port": ("--port", port),
+        "broker.sync": ("--sync", sync),
+        "runtime.processes": ("--processes", processes),
+        "runtime.log_level": ("--log-level", log_level),
+        "runtime.log_format": ("--log-format", log_format),
+    }
+    given = [(flag, key, str(value)) for key, (flag, value) in flags.items() if value is not None]
+    config = target.config([flag_layer(flag, key, value) for flag, key, value in given], every_section=True)
+    logs.set_up(config.runtime.log_level, config.runtime.log_format, process="up")
+    bring_up(
+        Plan(
+            data=target.data,
+            config=config,
+            reach=stated(target.flags, config.broker, os.environ),
+            ready_file=ready_file,
+            config_flags=(
+                *target.config_flags(),
+                *(part for _, key, value in given for part in ("--set", f"{key}={value}")),
+            ),
+        )
+    )

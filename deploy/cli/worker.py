@@ -1,0 +1,54 @@
+"""``neuraxis worker``."""
+
+import os
+from pathlib import Path
+
+import click
+
+from deploy.cli.options import Target, examples, target_options
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis worker reflex router responder clock --nats nats://broker.example:4222",
+        "neuraxis worker ledger --context production --ledger /var/lib/neuraxis/ledger.db",
+    )
+)
+@click.argument("actors", nargs=-1, required=True, metavar="ACTOR...")
+@target_options
+@click.option(
+    "--ledger",
+    "ledger_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The ledger's file.  [default: ledger.db in the data folder]",
+)
+@click.option("--name", default="worker", help="What this process is called in its log.")
+@click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
+def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, name: str, lifeline: int | None) -> None:
+    """Run some actors in this process, against a broker, until SIGTERM or Ctrl-C.
+
+    This is what production runs: several such processes share out the partitions among themselves. The name
+    `ledger` stands for the projector that writes the log into an SQLite file.
+    """
+    from deploy import logs, worker
+    from deploy.access import access_of, stated
+    from deploy.broker import DECIDERS, LEDGER
+    from deploy.cli.failures import WrongUse
+    from deploy.lifeline import Lifeline
+
+    hosts = worker.check_work(actors)
+    config = target.config(every_section=True)
+    logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    reach = stated(target.flags, config.broker, os.environ)
+    if not reach.named and worker.LEDGER in hosts and len(hosts) > 1:
+        raise WrongUse("the embedded broker gives the ledger a user of its own: run `neuraxis worker ledger` by itself")
+    user = LEDGER if worker.LEDGER in hosts else DECIDERS
+    worker.run(
+        worker.Job(
+            hosts=hosts,
+            access=access_of(reach, target.data, user=user, name=f"neuraxis {name}"),
+            config=config,
+            ledger_file=ledger_file or target.data.ledger,
+        ),
+        Lifeline(lifeline),
+    )

@@ -1,0 +1,280 @@
+"""What ``neuraxis doctor`` looks at, and how it judges. Looking waits for the broker; judging is pure."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from deploy.running_set import RunFile
+from deploy.up import promise
+from events.errors import LogError
+from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.stream import ensure_stream
+from events.ledger import LedgerReader
+from schemas.subjects import Partitions
+
+LAG_WARNING = 1_000
+"""Messages a reader or the ledger may be behind before that is worth a word."""
+
+CLOCK_WARNING_S, CLOCK_FAILURE_S = 0.5, 30.0
+"""Difference between the broker's clock and ours: deadlines are set by the one and slept for by the other."""
+
+DISK_WARNING = 0.1
+"""Share of the disk that should be free."""
+
+
+class Verdict(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+    SKIP = "n/a"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One check: what was seen, and what to do about it (empty when all is well)."""
+
+    check: str
+    verdict: Verdict
+    detail: str
+    remedy: str = ""
+
+
+class Patient(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be looked at.
+
+    ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
+    partitions configured, ``actors`` those that should be live.
+    """
+
+    access: Access
+    system: Access | None
+    stream: str
+    expected: Partitions
+    actors: tuple[str, ...]
+    data: Path
+    ledger: Path
+    run: RunFile | None
+
+
+async def examine(patient: Patient) -> list[Finding]:
+    """Look at everything; a check that cannot be made says so instead of failing the others."""
+    findings = [judge_processes(patient.run), judge_disk(patient.data, _disk(patient.data))]
+    try:
+        connection = await Connection.open(patient.access)
+    except LogError as wrong:
+        return [Finding("broker", Verdict.FAIL, str(wrong), "see the message"), *findings]
+    try:
+        version = connection.nc.connected_server_version
+        seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {patient.access.servers}"
+        broker = [Finding("broker", Verdict.OK, seen), await _jetstream(connection)]
+        if broker[-1].verdict is Verdict.FAIL:
+            return [*broker, *findings]
+        return [*broker, *await _log(connection, patient), *findings]
+    finally:
+        await connection.close()
+
+
+async def _jetstream(connection: Connection) -> Finding:
+    try:
+        info = await connection.api("INFO")
+    except LogError as wrong:
+        remedy = "start nats-server with `jetstream { store_dir: ... }`, and allow this user $JS.API.INFO"
+        return Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)
+    return Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
+
+
+async def _log(connection: Connection, patient: Patient) -> list[Finding]:
+    try:
+        partitions = await ensure_stream(connection, patient.stream, None, create=False)
+        before = time.time()
+        info = await connection.api(f"STREAM.INFO.{patient.stream}")
+        here = (before + time.time()) / 2
+    except LogError as wrong:
+        return [Finding("stream", Verdict.FAIL, str(wrong), "see the message")]
+    replicas = int(info["config"]["num_replicas"])
+    state = info["state"]
+    return [
+        judge_stream(patient.stream, state, replicas),
+        judge_partitions(partitions, patient.expected),
+        judge_sync(await _storage(patient.system), replicas),
+        judge_clock(_seconds(info.get("ts", "")), here),
+        await _readers(connection, patient.stream),
+        await _workers(connection, patient.actors),
+        judge_ledger(patient.ledger, await asyncio.to_thread(_ledger_position, patient.ledger), int(state["last_seq"])),
+        Finding("model", Verdict.SKIP, "no actor of this release uses one"),
+    ]
+
+
+async def _storage(system: Access | None) -> Mapping[str, Any] | None:
+    """Ask the embedded server how it flushes; None where nobody may know."""
+    if system is None:
+        return None
+    try:
+        connection = await Connection.open(system)
+        try:
+            answer = await connection.request("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', deadline=2.0)
+        finally:
+            await connection.close()
+    except LogError:
+        return None
+    found: Mapping[str, Any] | None = msgspec.json.decode(answer.data).get("data", {}).get("config")
+    return found
+
+
+async def _readers(connection: Connection, stream: str) -> Finding:
+    try:
+        page = await connection.api(f"CONSUMER.LIST.{stream}")
+    except LogError as wrong:
+        return Finding("readers", Verdict.WARN, f"this user may not list them: {wrong}", "look as another user")
+    return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
+
+
+async def _workers(connection: Connection, actors: Sequence[str]) -> Finding:
+    try:
+        members = await KeyValueMembership(connection).members()
+    except LogError as wrong:
+        return Finding("workers", Verdict.WARN, f"this user may not ask who is alive: {wrong}", "look as another user")
+    said = (msgspec.json.decode(value) for value in members.values())
+    return judge_workers(actors, [tuple(presence.get("actors", ())) for presence in said])
+
+
+def _ledger_position(path: Path) -> int | str | None:
+    """Return the last sequence in the ledger, None where there is no file, or what is wrong with it."""
+    if not path.exists():
+        return None
+    try:
+        with LedgerReader(path) as ledger:
+            return ledger.info().last_seq
+    except LogError as wrong:
+        return str(wrong)
+
+
+def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
+    """Judge whether the stream holds every message it was given."""
+    first, last, held = int(state["first_seq"]), int(state["last_seq"]), int(state["messages"])
+    expected = last - first + 1 if held else 0
+    copies = "1 copy, not highly available" if replicas == 1 else f"{replicas} copies"
+    if held < expected or first > 1:
+        missing = max(expected - held, 0) + max(first - 1, 0)
+        remedy = "its files were damaged: compare with the ledger by `neuraxis log verify`, and restore a copy"
+        return Finding("stream", Verdict.FAIL, f"{name} misses {missing:,} of {last:,} messages", remedy)
+    return Finding("stream", Verdict.OK, f"{name}, {held:,} messages, {int(state['bytes']):,} bytes, {copies}")
+
+
+def judge_partitions(there: Partitions, expected: Partitions) -> Finding:
+    """Judge whether the stream's partition counts are those configured."""
+    seen = f"{there.agents} for agents, {there.sessions} for sessions"
+    if there == expected:
+        return Finding("partitions", Verdict.OK, seen)
+    remedy = f"set log.agents = {there.agents} and log.sessions = {there.sessions}, or start a new stream"
+    configured = f"{expected.agents} and {expected.sessions}"
+    return Finding("partitions", Verdict.FAIL, f"{seen}; configured are {configured}", remedy)
+
+
+def judge_sync(storage: Mapping[str, Any] | None, replicas: int) -> Finding:
+    """Judge which promise holds for what was acknowledged."""
+    if storage is None:
+        seen = "this user cannot see how the broker flushes"
+        if replicas > 1:
+            return Finding("durability", Verdict.OK, f"{seen}; {replicas} copies guard against the loss of a server")
+        return Finding(
+            "durability", Verdict.WARN, seen, "make sure that every server has `jetstream { sync_interval: always }`"
+        )
+    if storage.get("sync_always"):
+        return Finding("durability", Verdict.OK, promise("always", replicas))
+    interval = f"{int(storage.get('sync_interval', 0)) / 1e9:g} s"
+    return Finding("durability", Verdict.WARN, promise(interval, replicas), "start with `--sync always`")
+
+
+def judge_clock(there: float | None, here: float) -> Finding:
+    """Judge how far the broker's clock and ours are apart, in Unix seconds."""
+    if there is None:
+        return Finding("clock", Verdict.WARN, "the broker does not tell its time", "use nats-server 2.12 or later")
+    apart = abs(there - here)
+    seen = f"broker and this machine are {apart:.3f} s apart"
+    if apart <= CLOCK_WARNING_S:
+        return Finding("clock", Verdict.OK, seen)
+    verdict = Verdict.FAIL if apart > CLOCK_FAILURE_S else Verdict.WARN
+    return Finding("clock", verdict, seen, "synchronise both by NTP: deadlines fire by the wrong clock")
+
+
+def judge_readers(pending: Sequence[int]) -> Finding:
+    """Judge how far the stream's consumers are behind; each number is one consumer's messages to come."""
+    worst = max(pending, default=0)
+    seen = f"{len(pending)} consumers, the slowest {worst:,} messages behind"
+    if worst <= LAG_WARNING:
+        return Finding("readers", Verdict.OK, seen)
+    return Finding("readers", Verdict.WARN, seen, "more load than the workers take: add processes with --processes")
+
+
+def judge_workers(actors: Sequence[str], alive: Sequence[tuple[str, ...]]) -> Finding:
+    """Judge whether every actor has a living worker; ``alive`` lists what each living worker hosts."""
+    missing = [actor for actor in actors if not any(actor in hosted for hosted in alive)]
+    if missing:
+        remedy = f"run `neuraxis up`, or `neuraxis worker {' '.join(missing)}`"
+        return Finding("workers", Verdict.FAIL, f"nobody runs {', '.join(missing)}", remedy)
+    return Finding("workers", Verdict.OK, f"{len(alive)} alive, all {len(actors)} actors hosted")
+
+
+def judge_ledger(path: Path, position: int | str | None, last: int) -> Finding:
+    """Judge how far the ledger is behind the stream."""
+    if position is None:
+        return Finding("ledger", Verdict.WARN, f"there is no {path}", "run `neuraxis worker ledger`")
+    if isinstance(position, str):
+        return Finding("ledger", Verdict.FAIL, position, "see the message")
+    behind = last - position
+    seen = f"{path} is {behind:,} events behind the stream's {last:,}"
+    if behind < 0:
+        return Finding(
+            "ledger", Verdict.FAIL, f"{path} is ahead of the stream by {-behind:,}", "it is another stream's"
+        )
+    if behind <= LAG_WARNING:
+        return Finding("ledger", Verdict.OK, seen)
+    return Finding("ledger", Verdict.WARN, seen, "is `neuraxis worker ledger` running, and the disk not full?")
+
+
+def judge_processes(run: RunFile | None) -> Finding:
+    """Judge the processes that ``run.json`` names."""
+    if run is None:
+        return Finding("processes", Verdict.SKIP, "no set runs in this data folder")
+    down = [process.name for process in run.processes if not process.ready]
+    if down:
+        return Finding("processes", Verdict.FAIL, f"{', '.join(down)} not ready", "see the log of `neuraxis up`")
+    restarted = {process.name: process.restarts for process in run.processes if process.restarts}
+    names = ", ".join(f"{name} {times} times" for name, times in restarted.items())
+    if names:
+        return Finding("processes", Verdict.WARN, f"started again: {names}", "see the log of `neuraxis up` for why")
+    return Finding("processes", Verdict.OK, f"{len(run.processes)} run, since {run.started}")
+
+
+def judge_disk(folder: Path, free: tuple[int, int] | None) -> Finding:
+    """Judge the room on the data folder's disk; ``free`` is (free, total) bytes."""
+    if free is None:
+        return Finding("disk", Verdict.SKIP, f"there is no {folder}")
+    share = free[0] / free[1]
+    seen = f"{share:.0%} of the disk of {folder} is free ({free[0] / 1e9:,.1f} GB)"
+    if share >= DISK_WARNING:
+        return Finding("disk", Verdict.OK, seen)
+    return Finding("disk", Verdict.WARN, seen, "make room: appends are refused on a full disk")
+
+
+def _disk(folder: Path) -> tuple[int, int] | None:
+    if not folder.exists():
+        return None
+    usage = shutil.disk_usage(folder)
+    return usage.free, usage.total
+
+
+def _seconds(timestamp: str) -> float | None:
+    try:
+        return datetime.fromisoformat(timestamp[:26].rstrip("Z") + "+00:00").timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,64 @@
+"""The line between a supervisor and a child: the child says that it is ready, and sees when the supervisor is gone.
+
+It is a socket pair, one a child; each end closes with its process. Outside a supervisor, readiness goes to systemd
+where that asks for it (``NOTIFY_SOCKET``).
+"""
+
+import asyncio
+import os
+import socket
+
+READY = b"READY\n"
+
+
+async def hear_ready(ours: socket.socket) -> bool:
+    """Wait for the child's word on the supervisor's end; False when the child closed its own without a word."""
+    ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    said = b""
+    while READY not in said:
+        part = await loop.sock_recv(ours, 64)
+        if not part:
+            return False
+        said += part
+    return True
+
+
+class Lifeline:
+    """A child's end. Without a descriptor there is no supervisor, and nothing is ever seen to end."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._socket = None if descriptor is None else socket.socket(fileno=descriptor)
+        if self._socket is not None:
+            self._socket.setblocking(False)
+            self._socket.set_inheritable(False)
+
+    def say_ready(self) -> None:
+        """Tell the supervisor, or else systemd, that this process serves."""
+        if self._socket is not None:
+            self._socket.send(READY)
+        else:
+            notify_systemd("READY=1")
+
+    async def ended(self) -> None:
+        """Wait for the supervisor's end."""
+        if self._socket is None:
+            await asyncio.Event().wait()
+            return
+        while await asyncio.get_running_loop().sock_recv(self._socket, 64):
+            continue
+
+    def close(self) -> None:
+        """Close this end."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+def notify_systemd(state: str) -> None:
+    """Send ``state`` (such as ``READY=1``) to the service manager that started this process, if one asked for it."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.connect("\0" + address[1:] if address.startswith("@") else address)
+        line.send(state.encode())

@@ -1,0 +1,216 @@
+"""``neuraxis up``: the embedded broker, the worker processes and the ledger, kept running until told to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from actors.registry import ACTORS
+from deploy.access import Reach, access_of, context_of
+from deploy.broker import ADMIN, DECIDERS, LEDGER, OPERATOR, EmbeddedBroker
+from deploy.broker.users import context_file, write_context
+from deploy.config import Config
+from deploy.lifeline import notify_systemd
+from deploy.program import WorkerProgram
+from deploy.running_set import DataFolder, RunFile
+from deploy.supervisor import Program, ProgramFailed, Supervisor
+from events.errors import Misconfigured
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.connection import ApiError
+from events.jetstream.stream import NOT_FOUND
+from schemas.subjects import Partitions
+
+_logger = structlog.get_logger("neuraxis.up")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to bring up.
+
+    Attributes:
+        data: The data folder.
+        config: The configuration in effect.
+        reach: The broker to use; one that names none means the embedded one.
+        ready_file: Written when every actor is live, removed at the end.
+        config_flags: The configuration flags, for the worker processes.
+    """
+
+    data: DataFolder
+    config: Config
+    reach: Reach
+    ready_file: Path | None = None
+    config_flags: tuple[str, ...] = ()
+
+
+def bring_up(plan: Plan) -> None:
+    """Run the set until SIGINT, SIGTERM or SIGHUP; a second signal kills what has not ended yet.
+
+    Raises:
+        FolderTaken: another set runs in the data folder.
+        ProgramFailed: something could not be brought up.
+        BadContext, LogError: an external broker cannot be used.
+    """
+    os.umask(0o077)  # people's words are in the store, the ledger and the log
+    with plan.data.locked() as lock:
+        try:
+            asyncio.run(_run(plan, lock))
+        finally:
+            plan.data.forget()
+            if plan.ready_file is not None:
+                plan.ready_file.unlink(missing_ok=True)
+
+
+async def _run(plan: Plan, lock: int) -> None:
+    if plan.ready_file is not None:
+        plan.ready_file.unlink(missing_ok=True)
+    place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
+    announced = False
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def describe() -> None:
+        statuses = tuple(supervisor.statuses())
+        plan.data.write(
+            RunFile(
+                pid=os.getpid(),
+                started=started,
+                version=version("neuraxis"),
+                nats_url=place.url(),
+                contexts=place.contexts,
+                context=place.context(OPERATOR),
+                stream=plan.config.log.stream,
+                ledger=str(plan.data.ledger.resolve()),
+                ready=announced and all(status.ready for status in statuses),
+                processes=statuses,
+            )
+        )
+
+    def ready() -> None:
+        nonlocal announced
+        announced = True
+        describe()
+        if plan.ready_file is not None:
+            plan.ready_file.write_text(f"{os.getpid()}\n")
+        notify_systemd("READY=1")
+        _logger.info("set_ready", actors=[*ACTORS, LEDGER], data=str(plan.data.path), url=place.url())
+
+    supervisor = Supervisor([*place.stages, worker_programs(plan, place)], changed=describe)
+    stop = asyncio.Event()
+
+    def asked_to_stop() -> None:
+        if stop.is_set():
+            supervisor.hurry()
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+    await supervisor.run(stop, ready)
+    _logger.info("set_stopped", data=str(plan.data.path))
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The broker a set runs on: what must be started for it, where it listens, and whose context to use."""
+
+    stages: tuple[tuple[Program, ...], ...]
+    url: Callable[[], str]
+    context: Callable[[str], str]
+    contexts: str = ""
+
+
+def _embedded(plan: Plan, lock: int) -> Place:
+    settings = plan.config.broker
+    broker = EmbeddedBroker(
+        plan.data.broker,
+        settings,
+        stream=plan.config.log.stream,
+        keep_fds=(lock,),
+        prepare=lambda broker: _prepare_embedded(broker, plan.config),
+    )
+    if settings.sync != "always":
+        _logger.warning("sync_relaxed", sync=settings.sync, promise=promise(settings.sync, 1))
+    contexts = broker.layout.contexts
+    return Place(((broker,),), lambda: broker.url, lambda user: str(context_file(contexts, user)), str(contexts))
+
+
+async def _external(plan: Plan) -> Place:
+    access = access_of(plan.reach, plan.data, name="neuraxis up")
+    await prepare(access, plan.config)
+    # By file, not by argument: everybody on a machine can read a process's arguments.
+    write_context(plan.data.external, context_of(access))
+    return Place((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
+
+
+def worker_programs(plan: Plan, place: Place) -> tuple[WorkerProgram, ...]:
+    """Return the worker processes: copies of the one with every actor, and the ledger's."""
+    copies = plan.config.runtime.processes
+    names = [DECIDERS] if copies == 1 else [f"{DECIDERS}-{number}" for number in range(1, copies + 1)]
+    return (
+        *(_worker(plan, name, place.context(DECIDERS), tuple(ACTORS)) for name in names),
+        _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,)),
+    )
+
+
+def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...]) -> WorkerProgram:
+    command = (sys.executable, "-m", "deploy.cli", "worker", *hosts)
+    flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags)
+    return WorkerProgram(name, (*command, *flags))
+
+
+async def _prepare_embedded(broker: EmbeddedBroker, config: Config) -> None:
+    """Make the stream and the buckets, as the one user who may; refuse a store that has lost its stream."""
+    reach = Reach(context=str(context_file(broker.layout.contexts, ADMIN)))
+    stream = config.log.stream
+    there = any(path.name == stream for path in broker.layout.streams())
+    try:
+        await prepare(access_of(reach, DataFolder(Path()), name="neuraxis up"), config, create=not there)
+    except Misconfigured as wrong:
+        cause = wrong.__cause__
+        if not (there and isinstance(cause, ApiError) and cause.number == NOT_FOUND):
+            raise
+        # nats-server passes over a stream whose files it cannot read, and would let a new one be made in its place.
+        said = "; ".join(line for line in broker.complaints() if stream in line) or "it gives no reason"
+        raise ProgramFailed(
+            f"nats-server cannot read stream {stream} in {broker.layout.store} ({said}):"
+            " put a copy of the store in its place, or start in another folder with --data"
+        ) from wrong
+
+
+async def prepare(access: Access, config: Config, *, create: bool = True) -> None:
+    """Make, or check, the stream and the buckets that workers need.
+
+    Args:
+        access: Whom to connect as, to which broker.
+        config: Names, partitions and replicas.
+        create: Make the stream when it is missing; otherwise that is an error.
+
+    Raises:
+        LogError: the broker cannot be reached, or is not what this release needs.
+    """
+    settings = config.log
+    connection = await Connection.open(access)
+    try:
+        await JetStreamLog.over(
+            connection,
+            stream=settings.stream,
+            partitions=Partitions(settings.agents, settings.sessions),
+            replicas=settings.replicas,
+            create=create,
+        )
+        await KeyValueSnapshots.over(connection, settings.replicas)
+        await KeyValueMembership.over(connection, settings.replicas)
+    finally:
+        await connection.close()
+
+
+def promise(sync: str, replicas: int) -> str:
+    """Return what holds for an acknowledged append, given how often servers flush and how many keep a copy."""
+    if sync == "always":
+        return "an acknowledged append survives a power cut"
+    if replicas > 1:
+        return f"an acknowledged append survives the loss of a server; a power cut of all may lose the last {sync}"
+    return f"an acknowledged append survives a crash of the broker, but a power cut may lose the last {sync}"
