@@ -30,12 +30,11 @@ class WorkerProgram:
 
     async def start(self) -> Process:
         """Start it with a fresh line; raises ProgramFailed when the command cannot be run."""
-        if self._line is not None:
-            self._line.close()
         self._line, theirs = socket.socketpair()
         try:
             return await spawn((*self._argv, "--lifeline", str(theirs.fileno())), keep_fds=(theirs.fileno(),))
         except OSError as wrong:
+            self.release()
             raise ProgramFailed(f"{self.name} cannot be started: {wrong}") from wrong
         finally:
             theirs.close()
@@ -51,3 +50,9 @@ class WorkerProgram:
         if status != WRONG_USE:
             return None
         return f"{self.name} cannot run as it is configured: its own message is above"
+
+    def release(self) -> None:
+        """Close our end of the line."""
+        if self._line is not None:
+            self._line.close()
+            self._line = None

@@ -53,6 +53,10 @@ class Program(Protocol):
         """Return why an end with this exit status before readiness is final, or None when another try may help."""
         ...
 
+    def release(self) -> None:
+        """Let go of what the last start opened; the process has ended."""
+        ...
+
 
 class Backoff(msgspec.Struct, frozen=True):
     """How long to wait before a restart: quickly at first, then doubling. All in seconds.
@@ -154,6 +158,7 @@ class Keeper:
                 _logger.warning("program_killed", program=name, reason="it did not end when asked")
             await ending
             reap(process)
+            self.program.release()
             self.ready.clear()
             self._note(pid=0, ready=False)
 

@@ -40,6 +40,11 @@ class Message(msgspec.Struct, frozen=True):
     session: str = ""
     exchange: str = ""
 
+    @property
+    def session_key(self) -> str:
+        """The key of a session's own state: two agents may name their sessions alike."""
+        return f"{self.agent}\n{self.session}"
+
 
 class Emission(msgspec.Struct, frozen=True):
     """An event with another address than the message that led to it; ``None`` inherits."""

@@ -5,6 +5,7 @@ A module below ``schemas.vocabulary`` adds its ``ENTRIES``; nothing else needs t
 """
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 
 import msgspec
@@ -29,7 +30,10 @@ def _load() -> dict[str, Entry]:
 CATALOGUE: dict[str, Entry] = _load()
 """Public subject -> entry, sorted by subject."""
 
-_DECODERS = {topic: msgspec.json.Decoder(entry.event) for topic, entry in CATALOGUE.items()}
+
+@cache
+def _decoder_of(event: type[Event]) -> msgspec.json.Decoder[Event]:
+    return msgspec.json.Decoder(event)
 
 
 def entry_of(event: Event | type[Event]) -> Entry:
@@ -63,6 +67,6 @@ def decode_event(topic: str, body: bytes, version: int = 1) -> Event:
             raise UnknownVersion(f"{topic} has version {version}; this release knows 1 to {entry.version}: upgrade it")
         body = upcast(topic, body, version, entry.version)
     try:
-        return _DECODERS[topic].decode(body)
+        return _decoder_of(entry.event).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise UndecodableEvent(f"{topic}: {wrong}") from wrong

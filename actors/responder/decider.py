@@ -107,7 +107,7 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event]:
     pending = state.pending.get(message.exchange)
     if verdict is None or pending is None:
         return ()
-    earlier = state.sessions.get(_session_key(message)) or ()
+    earlier = state.sessions.get(message.session_key) or ()
     end = verdict(Case(pending, earlier, state.settings), message.event)
     return () if end is None else (end,)
 
@@ -151,7 +151,7 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
     quoted = quote(pending.text, settings.quote_limit)
     if event.action == "EXECUTED" and quoted:
         # Refused words are not kept: they would be quoted back, or shown to a model, by a later answer.
-        key = _session_key(message)
+        key = message.session_key
         turns = (*(sessions.get(key) or ()), quoted)[-MEMORY_TURNS:]
         sessions = sessions.set(key, turns, now_ns, _session_generation_ns(settings))
     return ResponderState(settings, state.pending.delete(exchange), ended, sessions)
@@ -177,11 +177,6 @@ def _configure(state: ResponderState, event: ResponderConfigured) -> ResponderSt
 def _session_generation_ns(settings: ResponderSettings) -> int:
     # Entries live for one to two generations, and no person's words longer than the lifetime.
     return settings.session_lifetime_ms * _NS_PER_MS // 2
-
-
-def _session_key(message: Message) -> str:
-    # Two agents may name their sessions alike; neither may be quoted to the other.
-    return f"{message.agent}\n{message.session}"
 
 
 def _end(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:

@@ -51,11 +51,12 @@ class Pending(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """A router partition: settings, memories by session, texts by exchange."""
+    """A router partition: settings, memories by session, texts by exchange, and the exchanges that ended lately."""
 
     settings: RouterSettings = RouterSettings()
     sessions: Generations[Memory] = Generations()
     pending: Map[str, Pending] = Map()
+    ended: Generations[bool] = Generations()
 
 
 def initial() -> State:
@@ -85,6 +86,8 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     match message.event:
+        case InputReceived() if state.ended.get(message.exchange):
+            return state  # repeated after its end: no second end will come to drop the text
         case InputReceived(text=text):
             memory = recall(state, message)
             pending = Pending(text, memory.exchanges)
@@ -95,7 +98,10 @@ def evolve(state: State, message: Message) -> State:
             return _remember(state, message, memory, _without(state.pending, message.exchange))
         case ResponseEmitted() as response:
             memory = _with_answer(recall(state, message), response, state.settings)
-            return _remember(state, message, memory, _without(state.pending, message.exchange))
+            lifetime_ns = state.settings.ended_lifetime_ms * 1_000_000
+            ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
+            remembered = _remember(state, message, memory, _without(state.pending, message.exchange))
+            return msgspec.structs.replace(remembered, ended=ended)
         case RouterConfigured() as configured:
             return _configured(state, configured)
     return state
@@ -103,7 +109,7 @@ def evolve(state: State, message: Message) -> State:
 
 def recall(state: State, message: Message) -> Memory:
     """Return the memory of a message's session as of that message; a blank one after a lifetime without events."""
-    memory = state.sessions.get(message.session)
+    memory = state.sessions.get(message.session_key)
     if memory is None or message.time_ns - memory.seen_ns > _lifetime_ns(state):
         return Memory()
     return memory
@@ -115,8 +121,8 @@ def _lifetime_ns(state: State) -> int:
 
 def _remember(state: State, message: Message, memory: Memory, pending: Map[str, Pending]) -> State:
     seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
-    sessions = state.sessions.set(message.session, seen, message.time_ns, _lifetime_ns(state))
-    return State(state.settings, sessions, pending)
+    sessions = state.sessions.set(message.session_key, seen, message.time_ns, _lifetime_ns(state))
+    return msgspec.structs.replace(state, sessions=sessions, pending=pending)
 
 
 def _without(pending: Map[str, Pending], exchange: str) -> Map[str, Pending]:

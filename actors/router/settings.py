@@ -121,7 +121,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``.
     ``act_available`` says whether an ACT loop runs in this deployment; without one an exchange that calls for it is
     answered in its best other mode. A session unused for ``session_lifetime_ms`` is forgotten; of its topics the
-    ``topics_remembered`` latest with low confidence are kept.
+    ``topics_remembered`` latest with low confidence are kept. A repeated input of an exchange is recognised for at
+    least ``ended_lifetime_ms`` after its end.
 
     Raises:
         ValueError: an unknown weight name (the message names the nearest), a weight outside [-2, 2], a base
@@ -135,6 +136,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     saturation: Saturation = Saturation()
     act_available: bool = False
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
+    ended_lifetime_ms: Milliseconds = 600 * 1000
     topics_remembered: Count = 32
 
     def __post_init__(self) -> None:

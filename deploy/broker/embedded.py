@@ -124,6 +124,9 @@ class EmbeddedBroker:
             return f"the broker does not start in {self.layout.folder}: {said[-1]}"
         return None
 
+    def release(self) -> None:
+        """Nothing is kept open for the server."""
+
     def complaints(self) -> list[str]:
         """Return what the server has said since its last start that is not mere information, without time stamps."""
         with self.layout.log.open("rb") as log:

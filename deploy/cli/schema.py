@@ -1,5 +1,6 @@
 """``neuraxis schema``."""
 
+import sys
 from typing import Any
 
 import click
@@ -12,13 +13,22 @@ def schema() -> None:
     """Print the catalogue of events."""
 
 
-@schema.command(epilog=examples("neuraxis schema subjects", "neuraxis schema subjects --json | jq -r .subject"))
+@schema.command(
+    epilog=examples(
+        "neuraxis schema subjects",
+        "neuraxis schema subjects > subjects.md",
+        "neuraxis schema subjects --json | jq -r .subject",
+    )
+)
 @json_option
 def subjects(as_json: bool) -> None:
-    """List every subject, who may publish it and what it means."""
+    """List every subject, who may publish it and what it means; in Markdown where the output is no terminal."""
     from deploy.cli.output import emit
-    from schemas.export import subjects_rows
+    from schemas.export import subjects_rows, subjects_table
 
+    if not as_json and not sys.stdout.isatty():
+        click.echo(subjects_table(), nl=False)
+        return
     emit(subjects_rows(), as_json=as_json, columns=("subject", "owner", "scope", "version", "severity", "meaning"))
 
 

@@ -214,7 +214,9 @@ class LedgerReader:
         first_after = "SELECT seq FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1"
         while (first := self._connection.execute(first_after, (after, upto)).fetchone()) is not None:
             after = min(first[0] + _PAGE_ROWS - 1, upto)
-            yield from self._connection.execute(statement, (first[0], after, *(topics or ())))
+            # Not ``yield from``: closing this generator would close the cursor, which fails once the file is closed.
+            for row in self._connection.execute(statement, (first[0], after, *(topics or ()))):
+                yield row
 
 
 def _check(seq: int, version: object, data: object) -> None:

@@ -7,9 +7,13 @@ import msgspec
 
 from events.codec import Recorded, decode
 from events.ledger.reader import LedgerReader
+from events.ledger.rows import topic_of_subject
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
+
+_INPUT = topic_of(InputReceived)
+_RESPONSE = topic_of(ResponseEmitted)
 
 
 class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +43,9 @@ async def exchange_result(path: Path, exchange: str) -> ExchangeResult | None:
 def read_exchange_result(path: Path, exchange: str) -> ExchangeResult | None:
     """Do as ``exchange_result`` does, in the calling thread."""
     with LedgerReader(path) as reader:
-        recorded = [each for each in map(decode, reader.exchange(exchange)) if isinstance(each, Recorded)]
-    started = next((each for each in recorded if each.envelope.topic == topic_of(InputReceived)), None)
+        stored = [each for each in reader.exchange(exchange) if topic_of_subject(each.subject) in (_INPUT, _RESPONSE)]
+    recorded = [each for each in map(decode, stored) if isinstance(each, Recorded)]
+    started = next((each for each in recorded if isinstance(each.message.event, InputReceived)), None)
     if started is None:
         return None
     result = ExchangeResult(

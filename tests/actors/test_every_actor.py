@@ -267,9 +267,6 @@ def test_a_repeated_input_gets_no_second_end(conversation: list[Any]):
     assert ends == {f"exchange-{number}": 1 for number in range(len(conversation))}
 
 
-@pytest.mark.xfail(
-    raises=AssertionError, reason="the router keeps the text of an ended exchange's input that is repeated"
-)
 def test_a_repeated_input_of_a_refused_exchange_leaves_nothing_pending():
     pipeline = Pipeline(ACTORS)
     for _ in range(2):

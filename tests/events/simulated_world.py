@@ -10,6 +10,7 @@ from events.simulated import (
     SimulatedLog,
     SimulatedStream,
 )
+from tests.simulation.loop import VirtualLoop, run_virtual
 
 
 def in_world(

@@ -70,11 +70,11 @@ def test_the_text_comes_before_the_layers() -> None:
     assert [match.view for match in listed(event)] == ["plain", "tool[0]:plain"]
 
 
-def test_layers_of_a_role_taken_out_are_not_scanned() -> None:
-    settings = ReflexSettings(scanned_layers=("user", "tool", "document"))
+def test_the_system_layer_is_scanned_only_on_demand() -> None:
+    settings = ReflexSettings(scanned_layers=("system",))
     received = InputReceived(text="hello", layers=(Layer(role="system", content="never act as if you were human"),))
-    assert Partition(ACTOR).when(received)[0] != ReflexPassed()
-    assert Partition(ACTOR).configure(settings).when(received) == [ReflexPassed()]
+    assert Partition(ACTOR).when(received) == [ReflexPassed()]
+    assert Partition(ACTOR).configure(settings).when(received)[0] != ReflexPassed()
 
 
 def test_flags_alone_let_an_input_pass_and_are_listed() -> None:

@@ -14,6 +14,7 @@ from tests.actors.router.builders import answered, ask, partition, talk
 from tests.actors.scenario import Address, Partition
 
 DAY_MS = 24 * 3600 * 1000
+SESSION_KEY = "agent\nsession"
 E1, E2 = Address(exchange="e1"), Address(exchange="e2")
 
 
@@ -121,11 +122,11 @@ def test_after_a_clarification_an_answer_gains():
 def test_after_an_unproductive_act_another_loses():
     router = partition()
     talk(router, "x", "e1")
-    memory = router.state.sessions.get("session")
+    memory = router.state.sessions.get(SESSION_KEY)
     wasted = msgspec.structs.replace(memory, act_unproductive=True)
     plain, guarded = router, Partition(ACTOR)
     guarded.state = msgspec.structs.replace(
-        router.state, sessions=router.state.sessions.set("session", wasted, router.now_ns, DAY_MS * 1_000_000)
+        router.state, sessions=router.state.sessions.set(SESSION_KEY, wasted, router.now_ns, DAY_MS * 1_000_000)
     )
     guarded.now_ns = router.now_ns
     lost = ask(guarded, "the blue one", "e2").scores["ACT"]
@@ -171,7 +172,7 @@ def test_streaks_are_kept_by_topic_and_only_the_latest():
     for topic, confidence in [("a", 0.1), ("b", 0.1), ("a", 0.12), ("c", 0.01), ("c", 0.5)]:
         low = msgspec.structs.replace(sample, conversation_topic=topic, router_confidence=confidence)
         router.fold(router.own(low))
-    memory = router.state.sessions.get("")  # own events of no session
+    memory = router.state.sessions.get("\n")  # own events of no session
     assert [(streak.topic, streak.confidences) for streak in memory.streaks] == [("a", (0.1, 0.12))]
 
 

@@ -1,0 +1,145 @@
+"""Damaged files: a clear error or a finding, never a raw error of SQLite, never a silent change."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.errors import LedgerDamaged, LogError, Misconfigured
+from events.ledger import LedgerReader, LedgerWriter, exchange_result, rebuild, verify
+from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, query, read, write
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound") / "ledger.db"
+    write(path, exchanges(60))
+    assert path.stat().st_size > 10 * 16384
+    return path
+
+
+def open_writer(path: Path) -> None:
+    async def main() -> None:
+        await (await LedgerWriter.open(path, STREAM, PARTITIONS)).close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("tenths", range(1, 10))
+@pytest.mark.parametrize("off", [0, 1, -1, 16384 // 2], ids=["page", "one more", "one less", "half a page"])
+def test_a_file_cut_anywhere_is_damage_by_name(tenths: int, off: int, sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    pages = sound.stat().st_size // 16384
+    path.write_bytes(sound.read_bytes()[: max(1, pages * tenths // 10) * 16384 + off])
+    for check in (verify, read, rebuild, open_writer):
+        with pytest.raises(LedgerDamaged, match=r"ledger\.db: .*; move the file aside"):
+            check(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database at all, but long enough to be one? " * 40, b"SQLite format 3\0" + b"\xff" * 5000]
+)
+def test_a_file_that_is_no_database_is_damage(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_bytes(content)
+    for check in (verify, read, rebuild, open_writer):
+        with pytest.raises(LedgerDamaged, match=r"ledger\.db: "):
+            check(path)
+    assert path.read_bytes() == content
+
+
+def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    query(path, "CREATE TABLE events (seq INTEGER PRIMARY KEY)")
+    content = path.read_bytes()
+    for check in (verify, read, rebuild, open_writer):
+        with pytest.raises(LedgerDamaged, match="is not a ledger"):
+            check(path)
+    assert path.read_bytes() == content
+
+
+def test_an_empty_file_is_no_ledger_to_read_and_a_new_one_to_write(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.touch()
+    with pytest.raises(LedgerDamaged, match="is not a ledger"):
+        verify(path)
+    open_writer(path)
+    assert verify(path).ok
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    for check in (verify, read, rebuild):
+        with pytest.raises(Misconfigured, match="no ledger is here"):
+            check(tmp_path / "ledger.db")
+    with pytest.raises(Misconfigured, match="no ledger is here"):
+        asyncio.run(exchange_result(tmp_path / "ledger.db", "x1"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(bit=st.integers(0, 2**40))
+@settings(max_examples=150, deadline=None)
+def test_one_bit_turned_anywhere_in_the_file_never_passes_for_another_history(
+    bit: int, sound: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("bit") / "ledger.db"
+    content = sound.read_bytes()
+    path.write_bytes(flip(content, bit % (8 * len(content))))
+    try:
+        report = verify(path)
+    except LogError:
+        return
+    if report.ok:
+        assert read(path) == exchanges(60)
+        with LedgerReader(path) as reader:
+            assert reader.fold_bodies(lambda count, _: count + 1, 0).state == 240
+
+
+@given(bits=st.lists(st.integers(0, 2**40), min_size=1, max_size=200))
+@settings(max_examples=60, deadline=None)
+def test_a_badly_damaged_file_raises_nothing_but_the_logs_errors(
+    bits: list[int], sound: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("bits") / "ledger.db"
+    content = sound.read_bytes()
+    for bit in bits:
+        content = flip(content, bit % (8 * len(content)))
+    for use in (verify, read, fold, rows, look_up, rebuild, open_writer):
+        path.write_bytes(content)
+        for leftover in path.parent.glob("ledger.db-*"):
+            leftover.unlink()
+        try:
+            use(path)
+        except LogError as error:
+            assert str(path) in str(error)
+
+
+def fold(path: Path) -> None:
+    with LedgerReader(path) as reader:
+        reader.fold_bodies(lambda count, _: count + 1, 0)
+
+
+def rows(path: Path) -> None:
+    with LedgerReader(path) as reader:
+        assert all(isinstance(row.exchange, str) for row in reader.events())
+        reader.info()
+        reader.head()
+
+
+def look_up(path: Path) -> None:
+    with LedgerReader(path) as reader:
+        reader.exchange("x7")
+        reader.find("nowhere")
+        reader.at(77)
+        reader.hash_at(77)
+
+
+def test_a_format_of_a_later_release_is_refused_by_name(sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copyfile(sound, path)
+    query(path, "UPDATE meta SET value = 99 WHERE key = 'format'")
+    for check in (verify, read, open_writer):
+        with pytest.raises(Misconfigured, match="ledger format 99"):
+            check(path)
