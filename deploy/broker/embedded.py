@@ -7,12 +7,22 @@ import shutil
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 
 from deploy.broker.binary import BinaryMissing, find_nats_server
 from deploy.broker.configuration import Layout, render, server_configuration
-from deploy.broker.users import SYSTEM, Logins, accounts, broker_users, load_logins, write_contexts, write_private
+from deploy.broker.users import (
+    SYSTEM,
+    Logins,
+    accounts,
+    broker_users,
+    context_file,
+    load_logins,
+    write_contexts,
+    write_private,
+)
 from deploy.child import spawn
 from deploy.settings import BrokerSettings
 from deploy.supervisor import ProgramFailed
@@ -170,8 +180,10 @@ async def _jetstream_serves(port: int) -> None:
 
 
 def _last_port(layout: Layout) -> int:
+    """Return the port that the contexts of the last run name, 0 when there are none."""
     try:
-        return int(json.loads(layout.configuration.read_bytes())["port"])
+        context = json.loads(context_file(layout.contexts, SYSTEM).read_bytes())
+        return urlsplit(context["url"]).port or 0
     except (OSError, ValueError, KeyError, TypeError):
         return 0
 

@@ -62,6 +62,7 @@ class _Neuraxis(click.Group):
 
 
 @click.group(
+    name="neuraxis",
     cls=_Neuraxis,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Start with `neuraxis up` in one terminal and `neuraxis doctor` in another.",

@@ -17,6 +17,7 @@ BUG = 70
 INTERRUPTED = 130
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, Misconfigured)
+_WRONG_USE_CODES = frozenset({"unknown_actor", "unknown_work"})  # of modules too dear to import for a message
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 
@@ -41,7 +42,7 @@ def explain(error: Exception) -> tuple[str, int]:
         return f"{_line(error.format_message())} See `{command} --help`.", WRONG_USE
     if isinstance(error, click.ClickException):
         return _line(error.format_message()), error.exit_code
-    if isinstance(error, (*_WRONG_USE, WrongUse)):
+    if isinstance(error, (*_WRONG_USE, WrongUse)) or getattr(error, "code", "") in _WRONG_USE_CODES:
         return _line(str(error)), WRONG_USE
     if isinstance(error, _NOT_REACHABLE):
         return _line(str(error)), NOT_REACHABLE

@@ -214,8 +214,8 @@ class LedgerReader:
         first_after = "SELECT seq FROM events WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1"
         while (first := self._connection.execute(first_after, (after, upto)).fetchone()) is not None:
             after = min(first[0] + _PAGE_ROWS - 1, upto)
-            # Not ``yield from``: closing this generator would close the cursor, which fails once the file is closed.
-            for row in self._connection.execute(statement, (first[0], after, *(topics or ()))):
+            # Closing a ``yield from`` closes the cursor, which fails once the file is closed.
+            for row in self._connection.execute(statement, (first[0], after, *(topics or ()))):  # noqa: UP028
                 yield row
 
 

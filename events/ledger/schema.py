@@ -1,6 +1,9 @@
 """The ledger file's tables, and opening it for writing and for reading."""
 
+import contextlib
+import os
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -24,32 +27,33 @@ PAGE_SIZE = 16384
 PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000")
 """What a writing connection sets: durable at every commit, and a cache (16 MB) that holds a batch's pages."""
 
-# Ids are random, so that an index over them costs as much as the rest of a row together (measured: half the
-# write rate). Exchange ids grow with time and go to the index's end. The last index holds the anchors alone.
-_TABLES = """
-CREATE TABLE IF NOT EXISTS events (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    topic TEXT NOT NULL,
-    subject TEXT NOT NULL,
-    agent TEXT NOT NULL,
-    session TEXT NOT NULL,
-    exchange TEXT NOT NULL,
-    cause_seq INTEGER NOT NULL,
-    version INTEGER,
-    time INTEGER NOT NULL,
-    headers TEXT NOT NULL,
-    data BLOB NOT NULL,
-    hash BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS events_exchange ON events (exchange) WHERE exchange <> '';
-CREATE INDEX IF NOT EXISTS events_ledger ON events (topic)
-    WHERE topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/';
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
-"""
-
 ANCHOR_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
 """SQL condition for the ledger's own events, spelt as in their index."""
+
+# Ids are random, so that an index over them costs as much as the rest of a row together (measured: half the
+# write rate). Exchange ids grow with time and go to the index's end. The last index holds the anchors alone.
+_TABLES = (
+    """
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY,
+        id TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        exchange TEXT NOT NULL,
+        cause_seq INTEGER NOT NULL,
+        version INTEGER,
+        time INTEGER NOT NULL,
+        headers TEXT NOT NULL,
+        data BLOB NOT NULL,
+        hash BLOB NOT NULL
+    )
+    """,
+    "CREATE INDEX events_exchange ON events (exchange) WHERE exchange <> ''",
+    f"CREATE INDEX events_ledger ON events (topic) WHERE {ANCHOR_TOPICS}",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
+)
 
 
 class Meta(msgspec.Struct, frozen=True):
@@ -69,10 +73,6 @@ class Meta(msgspec.Struct, frozen=True):
     def partitions(self) -> Partitions:
         """The stream's partition counts."""
         return Partitions(self.agents, self.sessions)
-
-
-def _is_new(connection: sqlite3.Connection) -> bool:
-    return bool(connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,))
 
 
 def _check_application(connection: sqlite3.Connection, path: Path) -> None:
@@ -128,15 +128,20 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def connect_for_writing(path: Path) -> sqlite3.Connection:
-    """Open a ledger file for writing, durable at every commit, making it when there is none."""
+    """Open an existing ledger file for writing, durable at every commit.
+
+    Raises:
+        LedgerDamaged, Misconfigured, Unavailable: see ``events.ledger.failures``.
+    """
     with explained(path, "open the ledger"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000
+        )
         try:
-            if not _is_new(connection):
-                _check_application(connection, path)
-            connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
-            connection.execute("PRAGMA journal_mode = WAL")
+            _check_application(connection, path)
+            # Someone may have worked on the file with another journal: switching back needs it undisturbed.
+            if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                connection.execute("PRAGMA journal_mode = WAL")
             for pragma in PRAGMAS:
                 connection.execute(pragma)
         except BaseException:
@@ -146,7 +151,7 @@ def connect_for_writing(path: Path) -> sqlite3.Connection:
 
 
 def prepare(path: Path, stream: str, partitions: Partitions) -> None:
-    """Make the ledger's tables, or check that those in the file are this release's and of this stream.
+    """Make a ledger file, or check that the one there is of this release and of this stream.
 
     Read models that another release wrote are rebuilt.
 
@@ -154,28 +159,54 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
         Misconfigured: the file follows another stream, other partitions, or has another format.
         LedgerDamaged, Unavailable: see ``events.ledger.failures``.
     """
+    if not path.exists():
+        _make(path, stream, partitions)
     connection = connect_for_writing(path)
     try:
-        with explained(path, "prepare the ledger"):
-            connection.execute("BEGIN IMMEDIATE")
-            if _is_new(connection):
-                _create(connection, stream, partitions)
-            meta = read_meta(connection, path)
-            if meta.models != read_models.FINGERPRINT:
+        meta = read_meta(connection, path)
+        if (meta.stream, meta.partitions) != (stream, partitions):
+            raise Misconfigured(
+                f"{path}: follows stream {meta.stream} with {meta.agents} agent and {meta.sessions} session "
+                f"partitions, not {stream} with {partitions.agents} and {partitions.sessions}; "
+                "give each stream a ledger of its own"
+            )
+        if meta.models != read_models.FINGERPRINT:
+            with explained(path, "rebuild the read models"):
+                connection.execute("BEGIN IMMEDIATE")
                 read_models.rebuild_within(connection)
-            connection.execute("COMMIT")
+                connection.execute("COMMIT")
     finally:
         connection.close()
-    if (meta.stream, meta.partitions) != (stream, partitions):
-        raise Misconfigured(
-            f"{path}: follows stream {meta.stream} with {meta.agents} agent and {meta.sessions} session partitions, "
-            f"not {stream} with {partitions.agents} and {partitions.sessions}; give each stream a ledger of its own"
-        )
 
 
-def _create(connection: sqlite3.Connection, stream: str, partitions: Partitions) -> None:
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for statement in _TABLES.strip().rstrip(";").split(";"):
-        connection.execute(statement)
-    meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "")
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", msgspec.structs.asdict(meta).items())
+def _make(path: Path, stream: str, partitions: Partitions) -> None:
+    """Make an empty ledger beside its place and put it there whole, unless another process was first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
+            draft = Path(folder) / path.name
+            with explained(path, "make the ledger"):
+                _create(draft, Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, ""))
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
+    except OSError as error:
+        raise Unavailable(
+            f"{path}: cannot make the ledger: {error}; free space, or grant the right to write"
+        ) from error
+
+
+def _create(path: Path, meta: Meta) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        for statement in _TABLES:
+            connection.execute(statement)
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", msgspec.structs.asdict(meta).items())
+        read_models.rebuild_within(connection)
+        connection.execute("COMMIT")
+    finally:
+        connection.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deploy.program import WorkerProgram
 from deploy.supervisor import ATTEMPTS, Backoff, ProgramFailed, Supervisor
-from tests.deploy.waiting import DEADLINE_S, is_gone
+from tests.deploy.waiting import DEADLINE_S, is_gone, until
 
 SERVES = """
 import pathlib, signal, socket, sys
@@ -66,8 +66,7 @@ def supervise(
 
 
 async def seen(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.005)
+    await asyncio.to_thread(until, condition, "what the test waits for")
 
 
 def test_stages_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:

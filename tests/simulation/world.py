@@ -17,10 +17,8 @@ import msgspec
 from actors.registry import ACTORS
 from actors.runtime.shard import Counters, Role
 from actors.runtime.worker import Worker
-from events.codec import Recorded, decode
 from events.errors import LogError
-from events.log import Append, Record, Stored
-from events.replay import Replay
+from events.log import Append, Record
 from events.routes import partition_names
 from events.simulated import (
     CALM,
@@ -40,7 +38,7 @@ from schemas.event import encode_event, topic_of
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.responder import ResponseEmitted
+from tests.judging import broken_promises, replayed, unfinished
 from tests.simulation.loop import VirtualLoop, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=2)
@@ -242,21 +240,15 @@ class World:
         busy = worker.committer is None or not worker.committer.idle
         return worker.ready.is_set() and not busy and all(s.role is not Role.RECOVERING for s in worker.shards.values())
 
-    def _of(self, kind: type[Any]) -> Counter[str]:
-        topic = topic_of(kind).split(".", 1)[1]
-        found = (s.headers["ce-exchange"] for s in self.stream.store.messages if s.subject.endswith(topic))
-        return Counter(found)
-
     def _open(self) -> list[str]:
-        ended = self._of(ResponseEmitted)
-        return sorted(exchange for exchange in self._of(InputReceived) if not ended[exchange])
+        return unfinished(self.stream.store.messages)
 
     def _broke(self, promise: str) -> None:
         self.outcome.broken.append(promise)
 
     def _judge_living(self) -> None:
         """Compare what the living workers hold with a clean fold of the log."""
-        replay = self._replay()
+        replay, _ = replayed(self.actors, self.stream.store.messages, PARTITIONS)
         for worker in self._workers.values():
             for key, shard in worker.shards.items():
                 clean = replay.views.get(key)
@@ -265,55 +257,10 @@ class World:
                 if state_hash(shard.view.state) != state_hash(clean.state):
                     self._broke(f"{shard}: its state is not a clean fold of the log")
 
-    def _replay(self) -> Replay:
-        replay = Replay(self.actors, PARTITIONS, verify=True)
-        for stored in self.stream.store.messages:
-            replay.feed(stored)
-        report = replay.finish()
-        if not report.clean:
-            self._broke(f"replay differs: {report.differences[:1]} fold errors {report.fold_errors}")
-        pending = {name: c.pending for name, c in report.coverage.items() if c.pending}
-        if pending:
-            self._broke(f"undecided in peace: {pending}")
-        return replay
-
     def _judge(self) -> None:
-        messages: Sequence[Stored] = self.stream.store.messages
+        messages = self.stream.store.messages
         self.outcome.events = len(messages)
-        inputs, ends = self._of(InputReceived), self._of(ResponseEmitted)
-        for exchange in set(self._accepted) | set(inputs):
-            if ends[exchange] != 1:
-                self._broke(f"exchange {exchange} has {ends[exchange]} ends")
-        for exchange in self._accepted:
-            if not inputs[exchange]:
-                self._broke(f"accepted input {exchange} is not in the log")
-        ids = Counter(stored.headers["ce-id"] for stored in messages)
-        for repeated in [name for name, count in ids.items() if count > 1]:
-            self._broke(f"event {repeated} is stored {ids[repeated]} times")
-        self._judge_causes(messages)
-        replay = self._replay()
-        for (name, partition), view in replay.views.items():
-            pending = getattr(view.state, "pending", None)
-            if pending:
-                self._broke(f"{name}/{partition} leaks pending state: {pending}")
-
-    def _judge_causes(self, messages: Sequence[Stored]) -> None:
-        """Every own event has its cause in the log before it, and each actor decided a message once."""
-        seen: dict[str, int] = {}
-        decided: Counter[tuple[str, str, int]] = Counter()
-        for stored in messages:
-            recorded = decode(stored)
-            assert isinstance(recorded, Recorded)
-            envelope = recorded.envelope
-            owner = envelope.topic.split(".")[1]
-            if envelope.cause and not envelope.topic.endswith(".configured"):
-                if envelope.cause not in seen:
-                    self._broke(f"event {envelope.id} of {envelope.topic} has no cause in the log")
-                decided[owner, envelope.cause, envelope.index] += 1
-            seen[envelope.id] = stored.seq
-        for key, count in decided.items():
-            if count > 1:
-                self._broke(f"decided {count} times: {key}")
+        self.outcome.broken += broken_promises(self.actors, messages, self._accepted, PARTITIONS)
 
 
 def run_world(

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints what it measured, its peer, and the ratio of the two from the same run."""

@@ -1,0 +1,211 @@
+"""Appending: fenced appends and group commit, beside raw nats-py on the same server, stream, headers and payload.
+
+The peer does less: it expects nothing of the stream, and a lost connection leaves it waiting. Each case appends
+the same number of prepared records a round; cases run in turns and the median round counts. Run it with
+``python -m bench.append [RECORDS]``.
+"""
+
+import asyncio
+import itertools
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import nats
+from nats.js import JetStreamContext
+
+from actors.runtime.committer import Committer, Group
+from bench.server import SYNCS, nats_server
+from bench.table import Measure, Row, measure_in_turns, rows_of, show
+from events.decision import Decided
+from events.jetstream import JetStreamLog
+from events.log import Append, Fence, Record
+from schemas.actor import Message
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import encode_event
+from schemas.identity import event_id
+from schemas.vocabulary.reflex import ReflexPassed
+
+RECORDS = 2_000
+ROUNDS = 5
+IN_FLIGHT = 16
+"""Appends under way at once in the second group of cases, each to a partition of its own."""
+
+GROUPS = 100
+"""Single-event decisions that wait in each of the partitions' outboxes in the third."""
+
+_EVENT = ReflexPassed()
+_TOPIC = "forged_id.reflex.passed"
+_numbers = itertools.count()
+
+
+def _records(count: int, partition: int) -> list[Record]:
+    """Return new records of one partition, enveloped as an actor's events are."""
+    return [_record(next(_numbers), partition) for _ in range(count)]
+
+
+def _record(number: int, partition: int) -> Record:
+    exchange = event_id("exchange", "bench", number)
+    envelope = Envelope(
+        id=event_id(exchange, "reflex", 0),
+        topic=_TOPIC,
+        source="neuraxis/bench/reflex",
+        time="2025-06-15T15:06:40.000000Z",
+        agent="agent",
+        session=f"session-{number % 499}",
+        exchange=exchange,
+        cause=event_id(exchange, "gateway", 0),
+        cause_seq=number,
+        build="0.1.0+01234567",
+        traceparent=f"00-{exchange}-{exchange[:16]}-01",
+    )
+    return Record(f"log.00.{partition:02d}.reflex.passed", encode_headers(envelope), encode_event(_EVENT))
+
+
+def _filter(partition: int) -> str:
+    return f"log.*.{partition:02d}.reflex.>"
+
+
+class _Bench:
+    """A log of ours and a raw client, on one server and one stream."""
+
+    def __init__(self, log: JetStreamLog, raw: JetStreamContext, count: int) -> None:
+        self._log = log
+        self._raw = raw
+        self._count = count
+
+    async def fenced(self, in_flight: int) -> float:
+        """Append singly behind fences, ``in_flight`` partitions at once; events a second."""
+        lasts = [await self._log.last(_filter(partition)) for partition in range(in_flight)]
+
+        async def write(partition: int, records: Sequence[Record]) -> None:
+            last = lasts[partition]
+            for record in records:
+                last = await self._log.append([Append([record], Fence(_filter(partition), last))])
+
+        return await self._timed([write(partition, self._share(partition, in_flight)) for partition in range(in_flight)])
+
+    async def raw(self, in_flight: int, headers: bool) -> float:
+        """Publish singly with ``js.publish``, as many at once; events a second."""
+
+        async def write(records: Sequence[Record]) -> None:
+            for record in records:
+                await self._raw.publish(record.subject, record.data, headers=dict(record.headers) if headers else None)
+
+        return await self._timed([write(self._share(partition, in_flight)) for partition in range(in_flight)])
+
+    async def raw_pipelined(self) -> float:
+        """Publish with ``js.publish_async``, 256 futures in flight: nats-py's fastest way; events a second."""
+        records = self._share(0, 1)
+        slots = asyncio.Semaphore(256)
+
+        async def write() -> None:
+            futures = []
+            for record in records:
+                await slots.acquire()
+                future = await self._raw.publish_async(record.subject, record.data, headers=dict(record.headers))
+                future.add_done_callback(lambda _: slots.release())
+                futures.append(future)
+            await asyncio.gather(*futures)
+
+        return await self._timed([write()])
+
+    async def group_commit(self) -> float:
+        """Let a committer drain the outboxes of partitions that all have a backlog; events a second."""
+        async with asyncio.TaskGroup() as tasks:
+            committer = Committer(self._log, tasks)
+            writers = [_Partition(partition, await self._log.last(_filter(partition))) for partition in range(IN_FLIGHT)]
+            for writer in writers:
+                writer.outbox.extend(_group(record) for record in _records(GROUPS, writer.number))
+            running = tasks.create_task(committer.run())
+            start = time.perf_counter()
+            for writer in writers:
+                committer.submit(writer)
+            await committer.drained()
+            took = time.perf_counter() - start
+            running.cancel()
+        return committer.appended / took
+
+    def _share(self, partition: int, in_flight: int) -> list[Record]:
+        return _records(self._count // in_flight, partition)
+
+    async def _timed(self, work: Sequence[object]) -> float:
+        start = time.perf_counter()
+        await asyncio.gather(*work)  # type: ignore[call-overload]  # coroutines, made by the callers above
+        return self._count // len(work) * len(work) / (time.perf_counter() - start)
+
+
+class _Partition:
+    """The committer's view of a partition whose decisions are all made."""
+
+    def __init__(self, number: int, last: int) -> None:
+        self.number = number
+        self.outbox: deque[Group] = deque()
+        self.epoch = 0
+        self._last = last
+
+    def fence(self) -> Fence:
+        return Fence(_filter(self.number), self._last)
+
+    def committed(self, groups: Sequence[Group], last_seq: int) -> None:
+        for _ in groups:
+            self.outbox.popleft()
+        self._last = last_seq
+
+    def lost(self, reason: str) -> None:
+        raise RuntimeError(f"partition {self.number}: {reason}")
+
+    def refused(self, group: Group, why: str) -> None:
+        raise RuntimeError(f"partition {self.number}: {why}")
+
+
+def _group(record: Record) -> Group:
+    message = Message(_EVENT, 0, record.headers["ce-id"], 0)
+    return Group((Decided(message, _TOPIC, record.subject, record.data, "", 0, 0, 1),), (record,))
+
+
+async def _run(url: str, sync: str, count: int) -> Iterator[Row]:
+    log = await JetStreamLog.connect(url)
+    client = await nats.connect(url)
+    bench = _Bench(log, client.jetstream(), count)
+    rows: list[Row] = []
+    raw, bare = "js.publish", "js.publish without headers"
+    for in_flight in (1, IN_FLIGHT):
+        cases: dict[str, Measure] = {
+            "fenced append": lambda n=in_flight: bench.fenced(n),
+            raw: lambda n=in_flight: bench.raw(n, True),
+            bare: lambda n=in_flight: bench.raw(n, False),
+        }
+        medians = await measure_in_turns(cases, ROUNDS)
+        rows += rows_of(medians, {"fenced append": (raw, bare)}, f"sync {sync}, {in_flight} in flight", "events/s")
+    pipelined = "js.publish_async, 256 in flight, no fence"
+    cases = {
+        f"group commit, {IN_FLIGHT} partitions": bench.group_commit,
+        raw: lambda: bench.raw(IN_FLIGHT, True),
+        pipelined: bench.raw_pipelined,
+    }
+    medians = await measure_in_turns(cases, ROUNDS)
+    ours = next(iter(cases))
+    rows += rows_of(medians, {ours: (raw, pipelined)}, f"sync {sync}, backlog", "events/s")
+    await client.close()
+    await log.close()
+    return iter(rows)
+
+
+def run(count: int = RECORDS) -> list[Row]:
+    """Measure every case with ``count`` records a round; takes about a minute."""
+    rows: list[Row] = []
+    for sync in SYNCS:
+        with nats_server(sync) as url:
+            rows += asyncio.run(_run(url, sync, count))
+    return rows
+
+
+def main() -> None:
+    """Print the rows as a table."""
+    show(run(int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Rows of measurements, taken in turns so that a noisy machine weighs on all cases alike."""
+
+import statistics
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import msgspec
+
+Measure = Callable[[], Awaitable[float]]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case: the median of its rounds, and how many times each peer's median from the same rounds that is."""
+
+    case: str
+    setting: str
+    value: float
+    unit: str
+    ratios: dict[str, float]
+
+
+async def measure_in_turns(cases: Mapping[str, Measure], rounds: int) -> dict[str, float]:
+    """Run every case once a round, in an order that turns round each time; return the median of each."""
+    found: dict[str, list[float]] = {case: [] for case in cases}
+    for number in range(rounds):
+        names = list(cases) if number % 2 == 0 else list(reversed(cases))
+        for name in names:
+            found[name].append(await cases[name]())
+    return {case: statistics.median(values) for case, values in found.items()}
+
+
+def rows_of(medians: Mapping[str, float], peers: Mapping[str, Sequence[str]], setting: str, unit: str) -> list[Row]:
+    """Return a row for every case; ``peers`` names the cases that each is compared with."""
+    return [
+        Row(
+            case=case,
+            setting=setting,
+            value=round(value, 2),
+            unit=unit,
+            ratios={peer: round(value / medians[peer], 2) for peer in peers.get(case, ())},
+        )
+        for case, value in medians.items()
+    ]
+
+
+def show(rows: Sequence[Row]) -> None:
+    """Print rows as a table."""
+    case, setting = (max(len(text) for text in column) for column in zip(*((r.case, r.setting) for r in rows)))  # noqa: B905
+    for row in rows:
+        ratios = ", ".join(f"{ratio:g} x {peer}" for peer, ratio in row.ratios.items())
+        print(f"{row.setting.ljust(setting)}  {row.case.ljust(case)}  {row.value:>11,.2f} {row.unit}  {ratios}".rstrip())

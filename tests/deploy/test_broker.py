@@ -1,0 +1,243 @@
+"""The embedded broker, with the real nats-server."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deploy.access import Reach, access_of
+from deploy.broker import ADMIN, DECIDERS, OBSERVER, OPERATOR, SYSTEM, BinaryMissing, EmbeddedBroker, find_nats_server
+from deploy.broker.users import context_file, load_logins
+from deploy.config import resolve
+from deploy.running_set import DataFolder
+from deploy.settings import BrokerSettings, LogSettings, RuntimeSettings
+from deploy.supervisor import Backoff, ProgramFailed, Supervisor
+from deploy.up import _prepare_embedded
+from events.errors import LogError, UnknownOutcome
+from events.jetstream import Access, Connection, JetStreamLog
+from events.log import Append, Record
+from tests.deploy.waiting import DEADLINE_S, is_gone, until
+
+CONFIG = resolve({"broker": BrokerSettings, "log": LogSettings, "runtime": RuntimeSettings}, [])
+CLOCK_SUBJECT = "log._.00.clock.fired"
+
+
+def embedded(folder: Path, **settings: object) -> EmbeddedBroker:
+    return EmbeddedBroker(
+        folder,
+        msgspec.convert(settings, BrokerSettings),
+        prepare=lambda broker: _prepare_embedded(broker, CONFIG),
+    )
+
+
+def as_user(broker: EmbeddedBroker, user: str) -> Access:
+    return access_of(Reach(context=str(context_file(broker.layout.contexts, user))), DataFolder(Path()))
+
+
+def run(broker: EmbeddedBroker, meanwhile: Callable[[Supervisor], Awaitable[None]]) -> None:
+    """Keep the broker running while ``meanwhile`` does."""
+
+    async def scenario() -> None:
+        stop, ready = asyncio.Event(), asyncio.Event()
+        supervisor = Supervisor([[broker]], Backoff(first=0.01, most=0.1))
+        running = asyncio.create_task(supervisor.run(stop, ready.set))
+        getting_ready = asyncio.create_task(ready.wait())
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await asyncio.wait((running, getting_ready), return_when=asyncio.FIRST_COMPLETED)
+                if ready.is_set():
+                    await meanwhile(supervisor)
+        finally:
+            getting_ready.cancel()
+            stop.set()
+            await running
+
+    asyncio.run(scenario())
+
+
+async def nothing(_: Supervisor) -> None:
+    """Do nothing."""
+
+
+def test_it_serves_jetstream_on_loopback_and_says_that_every_append_is_flushed(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+
+    async def look(_: Supervisor) -> None:
+        connection = await Connection.open(as_user(broker, SYSTEM))
+        answer = await connection.request("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}')
+        await connection.close()
+        assert msgspec.json.decode(answer.data)["data"]["config"]["sync_always"] is True
+
+    run(broker, look)
+    assert broker.url.startswith("nats://127.0.0.1:")
+
+
+def test_relaxed_flushing_reaches_the_server(tmp_path: Path) -> None:
+    broker = embedded(tmp_path, sync="3s")
+
+    async def look(_: Supervisor) -> None:
+        connection = await Connection.open(as_user(broker, SYSTEM))
+        answer = await connection.request("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}')
+        await connection.close()
+        assert msgspec.json.decode(answer.data)["data"]["config"]["sync_interval"] == 3_000_000_000
+
+    run(broker, look)
+
+
+def test_after_a_kill_it_serves_what_was_acknowledged_at_the_same_address(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+
+    async def kill_it(supervisor: Supervisor) -> None:
+        url = broker.url
+        log = await JetStreamLog.connect(as_user(broker, DECIDERS))
+        last = await log.append([Append([Record(CLOCK_SUBJECT, {"Nats-Msg-Id": "1"}, b"{}")])])
+        os.kill(supervisor.statuses()[0].pid, signal.SIGKILL)
+        await asyncio.to_thread(until, lambda: supervisor.statuses()[0].restarts == 1, "a restart")
+        await asyncio.to_thread(until, lambda: supervisor.statuses()[0].ready, "the broker is back")
+        await log.close()
+        again = await JetStreamLog.connect(as_user(broker, OPERATOR), create=False)
+        assert (await again.info()).last_seq == last
+        await again.close()
+        assert broker.url == url
+
+    run(broker, kill_it)
+
+
+def test_the_next_start_in_the_folder_takes_the_same_port_and_secrets(tmp_path: Path) -> None:
+    first = embedded(tmp_path)
+    run(first, nothing)
+    second = embedded(tmp_path)
+    run(second, nothing)
+    assert second.url == first.url
+    assert second.logins == first.logins
+
+
+def test_a_port_kept_from_the_last_run_is_given_up_when_somebody_else_has_it(tmp_path: Path) -> None:
+    first = embedded(tmp_path)
+    run(first, nothing)
+    with socket.create_server(("127.0.0.1", int(first.url.rpartition(":")[2]))):
+        second = embedded(tmp_path)
+        run(second, nothing)
+    assert second.url != first.url
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ProgramFailed, match=f"port {port} is taken by another program: stop that one, or choose"):
+            run(embedded(tmp_path, port=port), nothing)
+
+
+def test_a_store_that_is_no_folder_is_an_error_in_the_servers_words(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("not a folder")
+    with pytest.raises(ProgramFailed, match=r"does not start in .*storage directory is not a directory"):
+        run(embedded(tmp_path), nothing)
+
+
+def test_a_damaged_stream_is_refused_instead_of_being_made_anew(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+    run(broker, nothing)
+    stream = next(path for path in broker.layout.streams() if path.name == "NEURAXIS")
+    (stream / "meta.inf").write_text("{damaged")
+    with pytest.raises(ProgramFailed, match=r"nats-server cannot read stream NEURAXIS .*checksums do not match"):
+        run(embedded(tmp_path), nothing)
+    assert (stream / "meta.inf").read_text() == "{damaged"
+
+
+def test_a_server_that_cannot_be_run_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ProgramFailed, match=r"is not a program: correct broker.binary"):
+        run(embedded(tmp_path, binary="/no/such/nats-server"), nothing)
+
+
+def test_the_wheels_server_is_found_without_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert os.access(find_nats_server(), os.X_OK)
+    with pytest.raises(BinaryMissing):
+        find_nats_server("nats-server-of-another-name")
+
+
+def test_secrets_are_in_private_files_alone(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+    run(broker, nothing)
+    secrets = [login.password.encode() for login in broker.logins.values()]
+    holding = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and any(secret in path.read_bytes() for secret in secrets)
+    ]
+    assert broker.layout.configuration in holding
+    assert {path.stat().st_mode & 0o077 for path in holding} == {0}
+    assert broker.layout.log not in holding
+    assert not any(secret.decode() in repr(broker.logins) for secret in secrets)
+
+
+def test_every_user_has_a_secret_of_its_own(tmp_path: Path) -> None:
+    logins = load_logins(tmp_path, ("a", "b", "c"))
+    assert len({login.password for login in logins.values()}) == 3
+    assert min(len(login.password) for login in logins.values()) >= 40
+
+
+def test_users_append_what_their_owners_may_and_nothing_else(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+
+    async def append(user: str, subject: str) -> bool:
+        connection = await Connection.open(as_user(broker, user))
+        try:
+            answer = await connection.request(subject, b"{}", {"Nats-Msg-Id": f"{user} {subject}"}, deadline=0.5)
+            return b'"seq"' in answer.data
+        except UnknownOutcome:
+            return False
+        finally:
+            await connection.close()
+
+    async def try_all(_: Supervisor) -> None:
+        allowed = {
+            (user, subject): await append(user, subject)
+            for user in (DECIDERS, OPERATOR, OBSERVER, ADMIN)
+            for subject in (CLOCK_SUBJECT, "log.00.00.input.received")
+        }
+        assert {key for key, may in allowed.items() if may} == {
+            (DECIDERS, CLOCK_SUBJECT),
+            (OPERATOR, "log.00.00.input.received"),
+        }
+
+    run(broker, try_all)
+
+
+def test_nobody_gets_in_without_a_secret(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+
+    async def knock(_: Supervisor) -> None:
+        with pytest.raises(LogError, match="Authorization"):
+            await Connection.open(Access(servers=broker.url), deadline=5.0)
+
+    run(broker, knock)
+
+
+def test_the_server_ends_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, pathlib, sys\n"
+        "from deploy.broker import EmbeddedBroker\n"
+        "from deploy.settings import BrokerSettings\n"
+        "from deploy.supervisor import Supervisor\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "supervisor = Supervisor([[EmbeddedBroker(folder, BrokerSettings())]])\n"
+        "def ready():\n"
+        "    (folder / 'pid.new').write_text(str(supervisor.statuses()[0].pid))\n"
+        "    (folder / 'pid.new').rename(folder / 'pid')\n"
+        "asyncio.run(supervisor.run(asyncio.Event(), ready))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    try:
+        until((tmp_path / "pid").exists, "the broker serves")
+    finally:
+        parent.kill()
+        parent.wait()
+    until(lambda: is_gone(int((tmp_path / "pid").read_text())), "the broker ends with its supervisor")

@@ -1,0 +1,178 @@
+"""The command line from outside: output, exit statuses and one-line errors."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.cli import COMMANDS, main
+from deploy.cli.failures import BUG, CheckFailed, WrongUse, explain
+from deploy.config import BadConfiguration
+from deploy.running_set import NotRunning
+from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
+from tests.broker import Broker
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NATS_URL", raising=False)
+
+
+def neuraxis(*arguments: str, environment: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(main, arguments, env=environment)
+
+
+def commands(group: click.Group = main, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    context = click.Context(group)
+    found: list[tuple[str, ...]] = []
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        found.append((*path, name))
+        if isinstance(command, click.Group):
+            found += commands(command, (*path, name))
+    return found
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...]) -> None:
+    result = neuraxis(*path, "--help")
+    assert result.exit_code == 0
+    assert f"neuraxis {' '.join(path)}" in result.output.partition("Examples:")[2]
+
+
+def test_the_help_loads_no_actor_and_no_broker_client() -> None:
+    code = (
+        "import sys; sys.argv = ['neuraxis', '--help']\n"
+        "from deploy.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('numpy', 'nats', 'actors', 'structlog', 'rich') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert all(command in done.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("frobnicate",), 2, "There is no command 'frobnicate'."),
+        (("dcotor",), 2, "did you mean 'doctor'?"),
+        (("doctor", "--jsno"), 2, "See `neuraxis doctor --help`."),
+        (("doctor",), 3, "no set runs in .neuraxis: start one with `neuraxis up`"),
+        (("doctor", "--data", "elsewhere"), 3, "no set runs in elsewhere"),
+        (("up", "--sync", "sometimes"), 2, "--sync: broker.sync: Expected `str` matching regex"),
+        (("up", "--set", "router.profil=seed"), 2, "router has no key 'profil': did you mean 'profile'?"),
+        (("up", "--config", "none.toml"), 2, "there is no configuration file none.toml"),
+        (("up", "--port", "70000"), 2, "70000 is not in the range"),
+        (("up", "--nats", "http://x"), 2, "is not a broker's address"),
+        (("worker", "ruoter"), 2, "there is no actor 'ruoter': did you mean 'router'?"),
+        (("worker", "router"), 3, "no set runs in .neuraxis"),
+        (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),
+        (("config", "show", "ruoter"), 2, "there is no section 'ruoter'"),
+        (("schema", "jsonschema", "forged_id.nothing"), 2, "is not in the catalogue"),
+    ],
+)
+def test_errors_are_one_line_on_stderr_with_the_documented_status(
+    arguments: tuple[str, ...], status: int, message: str
+) -> None:
+    result = neuraxis(*arguments)
+    assert result.exit_code == status, result.output
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("neuraxis: ")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (CheckFailed("x"), 1),
+        (Conflict("x"), 1),
+        (LedgerDamaged("x"), 1),
+        (WrongUse("x"), 2),
+        (BadConfiguration("x"), 2),
+        (Misconfigured("x"), 2),
+        (click.UsageError("x"), 2),
+        (Unavailable("x"), 3),
+        (UnknownOutcome("x"), 3),
+        (NotRunning("x"), 3),
+        (ZeroDivisionError("x"), BUG),
+    ],
+)
+def test_every_kind_of_error_has_its_status(error: Exception, status: int) -> None:
+    assert explain(error)[1] == status
+
+
+def test_an_error_of_many_lines_is_told_in_one() -> None:
+    assert explain(Misconfigured("one\n  two"))[0] == "one two"
+
+
+def test_config_show_tells_each_value_and_where_it_came_from() -> None:
+    Path("neuraxis.toml").write_text("[log]\nsessions = 8\n")
+    result = neuraxis(
+        "config", "show", "--json", "--set", "router.profile=seed", environment={"NEURAXIS_BROKER__SYNC": "1s"}
+    )
+    shown = {row["key"]: (row["value"], row["origin"]) for row in map(json.loads, result.stdout.splitlines())}
+    assert shown["log.sessions"] == (8, "neuraxis.toml")
+    assert shown["broker.sync"] == ("1s", "NEURAXIS_BROKER__SYNC")
+    assert shown["router.profile"] == ("seed", "--set router.profile")
+    assert shown["log.agents"] == (4, "default")
+
+
+def test_config_show_can_be_told_which_sections() -> None:
+    result = neuraxis("config", "show", "log")
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == [
+        "log.stream",
+        "log.agents",
+        "log.sessions",
+        "log.replicas",
+    ]
+
+
+def test_the_catalogue_is_printed_in_every_form() -> None:
+    rows = [json.loads(line) for line in neuraxis("schema", "subjects", "--json").stdout.splitlines()]
+    assert {"forged_id.input.received", "forged_id.response.emitted"} <= {row["subject"] for row in rows}
+    assert neuraxis("schema", "subjects").stdout.startswith("| Subject")
+    assert json.loads(neuraxis("schema", "asyncapi").stdout)["asyncapi"].startswith("3.")
+    one = json.loads(neuraxis("schema", "jsonschema", "forged_id.input.received").stdout)
+    assert "forged_id.input.received" in json.dumps(one)
+
+
+def test_the_version_is_the_distributions() -> None:
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
+    assert declared in neuraxis("--version").stdout
+
+
+def test_a_broker_that_is_not_there_is_told_and_fails_the_doctor() -> None:
+    result = neuraxis("doctor", "--nats", "nats://127.0.0.1:1", "--json")
+    assert result.exit_code == 1
+    broker = json.loads(result.stdout.splitlines()[0])
+    assert (broker["check"], broker["verdict"]) == ("broker", "fail")
+
+
+def test_a_broker_without_the_log_fails_the_doctor_with_the_remedy(broker: Broker) -> None:
+    result = neuraxis("doctor", "--nats", broker.url)
+    assert result.exit_code == 1
+    assert "holds no stream NEURAXIS" in result.stdout
+    assert "neuraxis: 1 of " in result.stderr
+
+
+def test_output_into_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m deploy.cli schema asyncapi | head -c 1; exit ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=Path(__file__).parents[2],
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,104 @@
+"""What the doctor concludes from what it sees."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy import doctor
+from deploy.doctor import Verdict
+from deploy.running_set import RunFile
+from deploy.supervisor import Status
+from schemas.subjects import Partitions
+
+OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
+
+
+def run_file(*processes: Status) -> RunFile:
+    return RunFile(
+        pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:1", processes=processes
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "messages", "verdict"),
+    [(1, 10, 10, OK), (0, 0, 0, OK), (1, 10, 9, FAIL), (3, 10, 8, FAIL), (11, 10, 0, FAIL)],
+)
+def test_a_stream_must_hold_every_message_from_the_first(
+    first: int, last: int, messages: int, verdict: Verdict
+) -> None:
+    state = {"first_seq": first, "last_seq": last, "messages": messages, "bytes": 100}
+    assert doctor.judge_stream("NEURAXIS", state, 1).verdict is verdict
+
+
+def test_one_copy_is_never_called_highly_available() -> None:
+    state = {"first_seq": 1, "last_seq": 1, "messages": 1, "bytes": 100}
+    assert "not highly available" in doctor.judge_stream("NEURAXIS", state, 1).detail
+    assert "3 copies" in doctor.judge_stream("NEURAXIS", state, 3).detail
+
+
+def test_other_partition_counts_than_configured_fail_with_those_to_configure() -> None:
+    assert doctor.judge_partitions(Partitions(4, 16), Partitions(4, 16)).verdict is OK
+    found = doctor.judge_partitions(Partitions(2, 8), Partitions(4, 16))
+    assert found.verdict is FAIL
+    assert "log.agents = 2" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("storage", "replicas", "verdict", "detail"),
+    [
+        ({"sync_always": True}, 1, OK, "survives a power cut"),
+        ({"sync_interval": 1_000_000_000}, 1, WARN, "a power cut may lose the last 1 s"),
+        ({"sync_interval": 120_000_000_000}, 3, WARN, "survives the loss of a server"),
+        (None, 1, WARN, "cannot see how the broker flushes"),
+        (None, 3, OK, "3 copies"),
+    ],
+)
+def test_the_promise_that_holds_is_named(
+    storage: dict[str, object] | None, replicas: int, verdict: Verdict, detail: str
+) -> None:
+    found = doctor.judge_sync(storage, replicas)
+    assert found.verdict is verdict
+    assert detail in found.detail
+
+
+@pytest.mark.parametrize(("there", "verdict"), [(100.0, OK), (100.4, OK), (98.0, WARN), (150.0, FAIL), (None, WARN)])
+def test_clocks_apart_are_told(there: float | None, verdict: Verdict) -> None:
+    assert doctor.judge_clock(there, 100.0).verdict is verdict
+
+
+@pytest.mark.parametrize(("pending", "verdict"), [([], OK), ([0, 5], OK), ([0, 5_000], WARN)])
+def test_the_slowest_reader_counts(pending: list[int], verdict: Verdict) -> None:
+    assert doctor.judge_readers(pending).verdict is verdict
+
+
+def test_an_actor_that_nobody_runs_fails_with_the_command_to_run() -> None:
+    assert doctor.judge_workers(("clock", "router"), [("clock",), ("router",)]).verdict is OK
+    found = doctor.judge_workers(("clock", "router"), [("clock",)])
+    assert (found.verdict, found.detail) == (FAIL, "nobody runs router")
+    assert "neuraxis worker router" in found.remedy
+
+
+@pytest.mark.parametrize(("position", "verdict"), [(100, OK), (None, WARN), (0, OK), ("damaged", FAIL), (101, FAIL)])
+def test_the_ledger_is_measured_against_the_stream(position: int | str | None, verdict: Verdict) -> None:
+    assert doctor.judge_ledger(Path("ledger.db"), position, 100).verdict is verdict
+    assert doctor.judge_ledger(Path("ledger.db"), 1, 100_000).verdict is WARN
+
+
+def test_processes_that_are_down_or_were_started_again_are_told() -> None:
+    assert doctor.judge_processes(None).verdict is SKIP
+    assert doctor.judge_processes(run_file(Status("broker", 2, True, 0))).verdict is OK
+    assert doctor.judge_processes(run_file(Status("broker", 2, True, 3))).verdict is WARN
+    assert doctor.judge_processes(run_file(Status("broker", 0, False, 3))).verdict is FAIL
+
+
+@pytest.mark.parametrize(("free", "verdict"), [((50, 100), OK), ((5, 100), WARN), (None, SKIP)])
+def test_a_disk_that_fills_up_is_told(free: tuple[int, int] | None, verdict: Verdict) -> None:
+    assert doctor.judge_disk(Path(".neuraxis"), free).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "seconds"),
+    [("2030-01-01T00:00:00.123456789Z", 1893456000.123456), ("2030-01-01T00:00:00Z", 1893456000.0), ("", None)],
+)
+def test_the_brokers_timestamps_are_read(timestamp: str, seconds: float | None) -> None:
+    assert doctor._seconds(timestamp) == seconds

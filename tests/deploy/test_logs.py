@@ -1,0 +1,65 @@
+"""What logs hold, and what they never do."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from deploy.logs import name_actor, redact
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "value", "shown"),
+    [
+        ("info", "text", "my secret diary", "[hidden]"),
+        ("warning", "response", "an answer", "[hidden]"),
+        ("info", "layers", [{"content": "words"}], "[hidden]"),
+        ("debug", "text", "my secret diary", "my secret diary"),
+        ("debug", "password", "hunter2", "[hidden]"),
+        ("info", "api_key", "sk-1", "[hidden]"),
+        ("info", "Authorization", "Bearer x", "[hidden]"),
+        ("info", "prompt_tokens", 12, 12),
+        ("info", "url", "nats://me:hunter2@broker:4222", "nats://[hidden]@broker:4222"),
+        ("info", "detail", "cannot reach tls://token@broker today", "cannot reach tls://[hidden]@broker today"),
+        ("info", "reason", "low_confidence", "low_confidence"),
+    ],
+)
+def test_secrets_are_hidden_always_and_words_above_debug(method: str, key: str, value: object, shown: object) -> None:
+    assert redact(None, method, {"event": "x", key: value})[key] == shown
+
+
+def test_people_see_which_actor_speaks() -> None:
+    said = name_actor(None, "info", {"event": "Mode selected: RESPOND", "actor": "router"})
+    assert said == {"event": "[ROUTER] Mode selected: RESPOND"}
+
+
+def logged(code: str, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, timeout=60
+    ).stderr
+
+
+SAYS = """
+import logging, sys, structlog
+from deploy import logs
+logs.set_up("info", sys.argv[1], process="deciders")
+with structlog.contextvars.bound_contextvars(exchange="e1"):
+    structlog.get_logger("neuraxis.test").info("decided", actor="router", text="words")
+logging.getLogger("nats").warning("from a library")
+structlog.get_logger("neuraxis.test").debug("unseen")
+"""
+
+
+def test_json_lines_carry_process_logger_level_and_exchange() -> None:
+    own, foreign = (json.loads(line) for line in logged(SAYS, "json").splitlines())
+    assert own["event"] == "decided"
+    assert (own["process"], own["logger"], own["level"], own["exchange"]) == ("deciders", "neuraxis.test", "info", "e1")
+    assert own["text"] == "[hidden]"
+    assert (foreign["event"], foreign["logger"], foreign["process"]) == ("from a library", "nats", "deciders")
+
+
+def test_the_pretty_form_names_the_actor_and_colours_no_pipe() -> None:
+    own = logged(SAYS, "pretty").splitlines()[0]
+    assert "[ROUTER] decided" in own
+    assert "\x1b" not in own

@@ -1,0 +1,88 @@
+"""The lock of a data folder and what ``run.json`` says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.running_set import DataFolder, FolderTaken, NotRunning, RunFile
+from tests.deploy.waiting import until
+
+RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
+
+HOLDS = """
+import pathlib, signal, sys
+from deploy.running_set import DataFolder
+with DataFolder(pathlib.Path(sys.argv[1])).locked():
+    pathlib.Path(sys.argv[1], "held").touch()
+    signal.pause()
+"""
+
+
+def test_a_second_set_is_refused_and_told_the_first_ones_process(tmp_path: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path)])
+    try:
+        until((tmp_path / "held").exists, "the folder is held")
+        with (
+            pytest.raises(FolderTaken, match=f"is in use by process {holder.pid}: stop that one"),
+            DataFolder(tmp_path).locked(),
+        ):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+def test_a_killed_set_leaves_no_lock(tmp_path: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS, str(tmp_path)])
+    until((tmp_path / "held").exists, "the folder is held")
+    holder.kill()
+    holder.wait()
+    with DataFolder(tmp_path).locked():
+        assert (tmp_path / "lock").exists()
+
+
+def test_the_folder_stays_held_while_a_killed_sets_broker_lives(tmp_path: Path) -> None:
+    code = HOLDS.replace("locked():", "locked() as lock:").replace(
+        "signal.pause()",
+        "import subprocess\n"
+        "    child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'], pass_fds=[lock])\n"
+        "    pathlib.Path(sys.argv[1], 'child.new').write_text(str(child.pid))\n"
+        "    pathlib.Path(sys.argv[1], 'child.new').rename(pathlib.Path(sys.argv[1], 'child'))\n"
+        "    signal.pause()",
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    until((tmp_path / "child").exists, "the child runs")
+    holder.kill()
+    holder.wait()
+    data = DataFolder(tmp_path)
+    data.write(RUN)
+    assert data.read() == RUN, "the folder is held by the child"
+    subprocess.run(["kill", "-9", (tmp_path / "child").read_text()], check=True)
+    with data.locked():
+        pass
+
+
+def test_what_was_written_is_read_while_the_folder_is_held(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked():
+        data.write(RUN)
+        assert data.read() == RUN
+        assert data.run_file.stat().st_mode & 0o077 == 0
+
+
+def test_a_run_file_that_a_killed_set_left_is_not_believed(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    with data.locked():
+        data.write(RUN)
+    with pytest.raises(NotRunning, match="was killed: start it again"):
+        data.read()
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"pid": "x"}'])
+def test_a_damaged_run_file_is_refused_by_name(content: str, tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    data.run_file.write_text(content)
+    with pytest.raises(NotRunning, match=r"run\.json cannot be read"):
+        data.read()

@@ -1,0 +1,181 @@
+"""The whole set, as processes: brought up, hurt, and stopped."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.access import Reach, access_of
+from deploy.running_set import DataFolder
+from events.jetstream import JetStreamLog
+from tests.broker import Broker
+from tests.deploy.waiting import is_gone, until
+
+
+class Up:
+    """``neuraxis up`` in a folder of its own."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.output = folder / "up.log"
+        self.ready_file = folder / "ready"
+        environment = {name: value for name, value in os.environ.items() if name != "NATS_URL"}
+        with self.output.open("ab") as output:
+            self.process = subprocess.Popen(
+                self.command("up", "--ready-file", str(self.ready_file), *flags),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=folder,
+                env=environment,
+            )
+
+    def command(self, name: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "deploy.cli", name, "--data", str(self.data), *arguments]
+
+    def neuraxis(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(name, *arguments), capture_output=True, text=True, timeout=120, cwd=self.folder, check=False
+        )
+
+    def run_file(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.data / "run.json").read_text())
+        return found
+
+    def processes(self) -> dict[str, dict[str, Any]]:
+        return {process["name"]: process for process in self.run_file()["processes"]}
+
+    def until_ready(self) -> None:
+        until(lambda: self.ready_file.exists() or self.process.poll() is not None, "the set is ready")
+        assert self.process.poll() is None, self.output.read_text()
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    running = Up(tmp_path)
+    try:
+        running.until_ready()
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+def test_a_set_comes_up_healthy_and_stops_in_order_leaving_nothing(up: Up) -> None:
+    examined = up.neuraxis("doctor", "--json")
+    findings = {row["check"]: row for row in map(json.loads, examined.stdout.splitlines())}
+    assert examined.returncode == 0, examined.stdout
+    assert {row["verdict"] for name, row in findings.items() if name != "disk"} == {"ok", "n/a"}
+    assert findings["durability"]["detail"] == "an acknowledged append survives a power cut"
+
+    pids = [process["pid"] for process in up.processes().values()]
+    assert up.stop(signal.SIGINT) == 0
+    assert all(is_gone(pid) for pid in pids)
+    assert not up.ready_file.exists()
+    assert not (up.data / "run.json").exists()
+    refused = up.neuraxis("doctor")
+    assert refused.returncode == 3
+
+    log = up.output.read_text()
+    broker_log = (up.data / "broker" / "nats-server.log").read_text()
+    assert "program_killed" not in log
+    assert "Server Exiting" in broker_log, "the broker was stopped, not killed"
+
+
+def test_a_second_set_in_the_folder_is_refused_and_named_the_first(up: Up) -> None:
+    second = up.neuraxis("up")
+    assert second.returncode == 2
+    assert f"is in use by process {up.process.pid}" in second.stderr
+    assert up.process.poll() is None
+
+
+def test_killed_processes_come_back_at_the_same_address_and_the_set_goes_on(up: Up) -> None:
+    url = up.run_file()["nats_url"]
+    before = up.processes()
+    for process in before.values():
+        os.kill(process["pid"], signal.SIGKILL)
+
+    def all_back() -> bool:
+        now = up.processes()
+        return all(now[name]["ready"] and now[name]["pid"] != before[name]["pid"] for name in before)
+
+    until(all_back, "every process is back")
+    assert up.run_file()["nats_url"] == url
+    examined = up.neuraxis("doctor")
+    assert examined.returncode == 0, examined.stdout
+    assert "started again" in examined.stdout
+
+
+def test_nothing_outlives_a_set_that_is_killed_and_the_next_one_starts_on_its_log(up: Up) -> None:
+    pids = [process["pid"] for process in up.processes().values()]
+    url = up.run_file()["nats_url"]
+    up.process.kill()
+    up.process.wait()
+    until(lambda: all(is_gone(pid) for pid in pids), "every child ends")
+    assert "was killed" in up.neuraxis("doctor").stderr
+
+    up.ready_file.unlink()
+    again = Up(up.folder)
+    try:
+        again.until_ready()
+        assert again.run_file()["nats_url"] == url
+        assert asyncio.run(_last_sequence(again.data)) > 0
+        assert again.stop() == 0
+    finally:
+        again.process.kill()
+        again.process.wait()
+
+
+async def _last_sequence(data: Path) -> int:
+    log = await JetStreamLog.connect(access_of(Reach(), DataFolder(data)), create=False)
+    try:
+        return (await log.info()).last_seq
+    finally:
+        await log.close()
+
+
+def test_a_set_on_a_broker_of_ones_own_keeps_its_login_private_and_takes_it_away(
+    tmp_path: Path, broker: Broker
+) -> None:
+    up = Up(tmp_path, "--nats", broker.url, "--processes", "2")
+    try:
+        up.until_ready()
+        assert set(up.processes()) == {"deciders-1", "deciders-2", "ledger"}
+        assert up.run_file()["nats_url"] == broker.url
+        login = up.data / "external.json"
+        assert login.stat().st_mode & 0o077 == 0
+        examined = up.neuraxis("doctor")
+        assert examined.returncode == 0, examined.stdout
+        assert "cannot see how the broker flushes" in examined.stdout
+        assert up.stop() == 0
+        assert not login.exists()
+    finally:
+        up.process.kill()
+        up.process.wait()
+
+
+def test_a_set_that_cannot_start_says_why_in_one_last_line(tmp_path: Path, broker: Broker) -> None:
+    port = broker.url.rpartition(":")[2]
+    up = Up(tmp_path, "--port", port)
+    assert up.process.wait(60) == 1
+    last = up.output.read_text().splitlines()[-1]
+    assert last.startswith(f"neuraxis: port {port} is taken by another program")
+    assert not (up.data / "run.json").exists()
+
+
+def test_a_setting_that_an_actor_refuses_stops_the_set_before_it_starts(tmp_path: Path) -> None:
+    up = Up(tmp_path, "--set", "router.weights.respond.bsae=1")
+    assert up.process.wait(60) == 2
+    assert "router: unknown router weight 'respond.bsae'" in up.output.read_text()

@@ -1,0 +1,142 @@
+"""The read models follow from the events, live and rebuilt alike."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.ledger import exchange_result, rebuild, verify
+from events.log import Stored
+from schemas.event import Event
+from schemas.vocabulary.router import ModeSelected
+from tests.events.ledger.messages import (
+    INPUT,
+    MODE,
+    PASSED,
+    RESPONSE,
+    exchanges,
+    query,
+    stored,
+    tables,
+    wild_messages,
+    write,
+)
+
+EVENTS = (INPUT, PASSED, MODE, RESPONSE)
+
+
+def test_an_exchange_has_its_end_and_its_latency(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, INPUT, at_ms=0), stored(2, PASSED, at_ms=1), stored(3, RESPONSE, at_ms=12)])
+    columns = "exchange, agent, session, started_seq, ended_seq, stage, action, reason, mode, latency_ms"
+    assert query(path, f"SELECT {columns} FROM exchanges") == [
+        ("x1", "ada", "s1", 1, 3, "DELIBERATIVE", "EXECUTED", "RESPOND", "RESPOND", 12.0)
+    ]
+
+
+def test_an_open_exchange_has_no_end(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, INPUT)])
+    assert query(path, "SELECT started_seq, ended_seq, stage, latency_ms FROM exchanges") == [(1, None, None, None)]
+
+
+def test_a_repeated_end_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    late = msgspec.structs.replace(RESPONSE, action="FAILED")
+    write(path, [stored(1, INPUT), stored(2, RESPONSE), stored(3, late), stored(4, INPUT, at_ms=9)], size=1)
+    assert query(path, "SELECT started_seq, ended_seq, action FROM exchanges") == [(1, 2, "EXECUTED")]
+
+
+def test_a_routing_decision_has_the_columns_of_its_source(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    assert isinstance(MODE, ModeSelected)
+    write(path, [stored(1, MODE, at_ms=1)])
+    columns = "topic, exchange_id, selected_mode, router_confidence, tiebreaker_used, margin, effective_margin"
+    assert query(path, f"SELECT {columns} FROM routing_decisions") == [
+        ("unclassified", "x1", "RESPOND", 0.3, 0, 0.3, 0.164)
+    ]
+    ((scores, candidates, signals, weights),) = query(
+        path, "SELECT scores, tiebreaker_candidates, signal_snapshot, weight_snapshot FROM routing_decisions"
+    )
+    assert msgspec.json.decode(scores) == MODE.scores
+    assert msgspec.json.decode(candidates) == []
+    assert msgspec.json.decode(signals) == msgspec.to_builtins(MODE.signals)
+    assert msgspec.json.decode(weights) == MODE.weights
+    assert query(path, "SELECT routing_time_ms, previous_mode, feedback, created_at FROM routing_decisions") == [
+        (2.3, None, None, "2023-11-14T22:13:20.001000+00:00")
+    ]
+
+
+def test_other_tools_can_look_into_the_json_columns(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, MODE)])
+    assert query(path, "SELECT json_extract(scores, '$.ACT') FROM routing_decisions") == [(0.2,)]
+
+
+@given(
+    picks=st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 5), st.integers(0, 99)), min_size=1, max_size=40),
+    size=st.integers(1, 40),
+)
+@settings(max_examples=40, deadline=None)
+def test_a_rebuild_equals_what_was_folded_live(
+    picks: list[tuple[Event, int, int]], size: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("rebuild") / "ledger.db"
+    messages = [
+        stored(seq, event, exchange=f"x{number}" if number else "", agent=f"a{number % 2}", at_ms=at_ms)
+        for seq, (event, number, at_ms) in enumerate(picks, 1)
+    ]
+    write(path, messages, size=size)
+    folded = tables(path)
+    rebuild(path)
+    assert tables(path) == folded
+    assert verify(path).ok
+
+
+@given(wild_messages())
+@settings(max_examples=40, deadline=None)
+def test_unreadable_messages_do_not_stop_the_folding(messages: list[Stored]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.db"
+        write(path, [*messages, stored(2**62 + 1, INPUT)])
+        folded = tables(path)
+        assert len(folded["exchanges"]) >= 1
+        rebuild(path)
+        assert tables(path) == folded
+
+
+def test_an_empty_ledger_has_empty_read_models(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, PASSED)])
+    assert tables(path) == {"exchanges": [], "routing_decisions": []}
+
+
+def test_read_models_of_another_release_are_rebuilt_when_the_ledger_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, exchanges(3))
+    folded = tables(path)
+    query(path, "DROP TABLE routing_decisions")
+    query(path, "DELETE FROM exchanges WHERE exchange = 'x1'")
+    query(path, "UPDATE meta SET value = 'of old' WHERE key = 'models'")
+    write(path, [])
+    write(path, exchanges(3))
+    assert tables(path) == folded
+    assert verify(path).ok
+
+
+def test_the_result_of_an_exchange_is_looked_up_by_its_id(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [*exchanges(2), stored(9, INPUT, exchange="open")])
+    done = asyncio.run(exchange_result(path, "x1"))
+    assert done is not None
+    assert (done.agent, done.session, done.started_seq, done.ended_seq, done.latency_ms) == ("ada", "s1", 5, 8, 30.0)
+    assert done.ended == RESPONSE
+    still_open = asyncio.run(exchange_result(path, "open"))
+    assert still_open is not None
+    assert still_open.ended is None
+    assert asyncio.run(exchange_result(path, "never")) is None
+    assert asyncio.run(exchange_result(path, "")) is None

@@ -1,0 +1,107 @@
+"""kill -9 of anything, at random moments, under load; judged from the log.
+
+The short form runs by default; ``make test-faults`` runs the long one. A process's death does not test flushing: the
+page cache outlives it. What a power cut does is another test's affair (``tests/faults/test_cut_stores.py``).
+"""
+
+import asyncio
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.faults.rig import Load, RunningSet, judge, running_set, waited
+
+TARGETS = ("broker", "deciders-1", "deciders-2", "ledger")
+SEED = int(os.environ.get("NEURAXIS_SEED", "1"))
+
+
+async def _hurt(running: RunningSet, rounds: int, draw: random.Random) -> list[str]:
+    """Kill programs at random moments under load; return the inputs that were accepted."""
+    load, stop = Load(rate=40), asyncio.Event()
+    async with running.log() as log:
+        loading = asyncio.create_task(load.run(log, stop))
+        await asyncio.sleep(1)
+        for _ in range(rounds):
+            victims = draw.sample(TARGETS, k=draw.choice([1, 1, 2]))
+            for victim in victims:
+                running.signal(victim, signal.SIGKILL)
+            await asyncio.sleep(draw.uniform(0.3, 2.5))
+        await asyncio.sleep(1)
+        stop.set()
+        await loading
+    assert load.accepted
+    return load.accepted
+
+
+def _kill_rounds(tmp_path: Path, rounds: int) -> None:
+    with running_set(tmp_path) as running:
+        accepted = asyncio.run(_hurt(running, rounds, random.Random(SEED)))
+        waited(running.ready, "the set to be whole again")
+        asyncio.run(judge(running, accepted))
+
+
+def test_nothing_is_lost_or_done_twice_when_programs_are_killed(tmp_path: Path) -> None:
+    _kill_rounds(tmp_path, rounds=5)
+
+
+@pytest.mark.faults
+def test_nothing_is_lost_or_done_twice_in_twenty_rounds_of_kills(tmp_path: Path) -> None:
+    _kill_rounds(tmp_path, rounds=20)
+
+
+def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(tmp_path: Path) -> None:
+    """The zombie: it wakes up believing that it leads, and the fence turns it away."""
+
+    async def freeze(running: RunningSet) -> list[str]:
+        load, stop = Load(rate=60), asyncio.Event()
+        async with running.log() as log:
+            loading = asyncio.create_task(load.run(log, stop))
+            await asyncio.sleep(0.5)
+            for victim in ("deciders-1", "deciders-2"):
+                running.signal(victim, signal.SIGSTOP)
+                await asyncio.sleep(5.0)
+                running.signal(victim, signal.SIGCONT)
+                await asyncio.sleep(1.0)
+            stop.set()
+            await loading
+        return load.accepted
+
+    with running_set(tmp_path) as running:
+        accepted = asyncio.run(freeze(running))
+        messages = asyncio.run(judge(running, accepted))
+        assert len(accepted) > 200
+        assert messages
+
+
+def test_killing_the_whole_set_loses_nothing(tmp_path: Path) -> None:
+    """kill -9 of ``up`` takes its children along; a new set goes on where the log ends."""
+
+    async def load_for(running: RunningSet, seconds: float) -> list[str]:
+        load, stop = Load(rate=60), asyncio.Event()
+        async with running.log() as log:
+            loading = asyncio.create_task(load.run(log, stop))
+            await asyncio.sleep(seconds)
+            stop.set()
+            await loading
+        return load.accepted
+
+    with running_set(tmp_path / "set") as running:
+        accepted = asyncio.run(load_for(running, 2))
+        pids = [running.pid(name) for name in TARGETS]
+        running.process.kill()
+        running.process.wait()
+        waited(lambda: not any(_alive(pid) for pid in pids), "the children to die with their parent", 10)
+    with running_set(tmp_path / "set") as running:
+        accepted += asyncio.run(load_for(running, 1))
+        asyncio.run(judge(running, accepted))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
