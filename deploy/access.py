@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -73,6 +74,8 @@ def access_of(reach: Reach, data: DataFolder, *, user: str = OPERATOR, name: str
         access = msgspec.structs.replace(access, credentials=_readable(reach.creds))
     if reach.tls_ca:
         access = msgspec.structs.replace(access, tls_ca=_readable(reach.tls_ca))
+    if access.credentials and find_spec("nkeys") is None:
+        raise BadContext("credentials files need the package nkeys: `pip install nkeys`")
     return msgspec.structs.replace(access, name=name)
 
 

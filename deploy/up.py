@@ -75,20 +75,22 @@ async def _run(plan: Plan, lock: int) -> None:
 
     def describe() -> None:
         statuses = tuple(supervisor.statuses())
-        plan.data.write(
-            RunFile(
-                pid=os.getpid(),
-                started=started,
-                version=version("neuraxis"),
-                nats_url=place.url(),
-                contexts=place.contexts,
-                context=place.context(OPERATOR),
-                stream=plan.config.log.stream,
-                ledger=str(plan.data.ledger.resolve()),
-                ready=announced and all(status.ready for status in statuses),
-                processes=statuses,
-            )
+        run = RunFile(
+            pid=os.getpid(),
+            started=started,
+            version=version("neuraxis"),
+            nats_url=place.url(),
+            contexts=place.contexts,
+            context=place.context(OPERATOR),
+            stream=plan.config.log.stream,
+            ledger=str(plan.data.ledger.resolve()),
+            ready=announced and all(status.ready for status in statuses),
+            processes=statuses,
         )
+        try:
+            plan.data.write(run)
+        except OSError as wrong:  # a full disk must not take the set down
+            _logger.warning("run_file_not_written", path=str(plan.data.run_file), error=str(wrong))
 
     def ready() -> None:
         nonlocal announced
@@ -156,7 +158,8 @@ def worker_programs(plan: Plan, place: Place) -> tuple[WorkerProgram, ...]:
 
 
 def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...]) -> WorkerProgram:
-    command = (sys.executable, "-m", "deploy.cli", "worker", *hosts)
+    # -P: a folder named `deploy` where the person stands must not be taken for ours.
+    command = (sys.executable, "-P", "-m", "deploy.cli", "worker", *hosts)
     flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags)
     return WorkerProgram(name, (*command, *flags))
 

@@ -22,7 +22,7 @@ from events.errors import LogError, Misconfigured
 from events.log import Fence, Log, Snapshots
 from events.routes import fence_filter, partition_filters
 from events.snapshot import pack, snapshot_key, unpack
-from events.view import Offered, View
+from events.view import Offered, Standing, View
 from schemas.actor import Actor, Emission, Scope, Timer
 from schemas.catalogue import prefixes_of
 from schemas.identity import content_hash
@@ -305,10 +305,7 @@ class Shard:
         around = self._around
         self._inbox.clear()
         upto = around.position()  # what comes later is handed to the inbox
-        data = await around.snapshots.load(snapshot_key(self.actor, self.partition))
-        standing = unpack(self.actor, self.partition, data) if data is not None else None
-        if standing is not None:
-            around.counters.snapshots_used += 1
+        standing = await self._load_snapshot(upto)
         view = View(self.actor, self.partition, around.log.partitions, standing)
         filters = partition_filters(self.actor, self.partition)
         async for batch in around.log.history(filters, view.place, upto):
@@ -323,6 +320,20 @@ class Shard:
         for offered, own in self._inbox:
             self.take(offered, own)
         self._inbox.clear()
+
+    async def _load_snapshot(self, upto: int) -> Standing | None:
+        around = self._around
+        data = await around.snapshots.load(snapshot_key(self.actor, self.partition))
+        standing = unpack(self.actor, self.partition, data) if data is not None else None
+        if standing is None:
+            return None
+        reached = max(standing.place, standing.own_last)
+        if reached > upto and reached > (await around.log.info()).last_seq:
+            # The log lost its tail (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
+            _logger.error("snapshot_ahead_of_log", actor=self.actor.name, partition=self.partition, place=reached)
+            return None
+        around.counters.snapshots_used += 1
+        return standing
 
     def _owns(self, subject: str) -> bool:
         return subject.split(".", 3)[3].split(".", 1)[0] in self._own_prefixes

@@ -104,7 +104,8 @@ def running_set(folder: Path, *, processes: int = 2) -> Iterator[RunningSet]:
         assert process.poll() is None, running.said.read_text()
         yield running
     finally:
-        process.send_signal(signal.SIGTERM)
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
         try:
             process.wait(DEADLINE)
         except subprocess.TimeoutExpired:

@@ -1,0 +1,25 @@
+"""Feeding inputs from a file through the pipeline: lines, their exchanges, and what came of them in numbers.
+
+Nothing is held but what is under way: a file may be larger than memory.
+"""
+
+from deploy.feeding.feeder import Feeder
+from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
+from deploy.feeding.outcomes import Failure, Outcome
+from deploy.feeding.reading import Line, lines_of
+from deploy.feeding.tally import Summary, Tally
+
+__all__ = [
+    "BadLine",
+    "Failure",
+    "Feeder",
+    "Line",
+    "LineFormat",
+    "Outcome",
+    "Summary",
+    "Talk",
+    "Tally",
+    "format_of",
+    "lines_of",
+    "parse",
+]

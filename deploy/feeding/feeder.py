@@ -1,0 +1,152 @@
+"""Sending lines through an edge, many at a time, and handing on what came of each."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+
+from actors.gateway import Answered, Edge, InvalidInput, new_input
+from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
+from deploy.feeding.outcomes import Failure, Outcome
+from deploy.feeding.reading import MAX_LINE_BYTES, Line
+from events.errors import LogError
+from schemas.identity import new_exchange_id
+from schemas.subjects import Partitions
+
+
+class Feeder:
+    """Sends talks into the log and waits for their ends.
+
+    Args:
+        edge: Where inputs go.
+        partitions: Those of the log.
+        report: Called with each outcome and failure as it comes.
+        run: What sessions are named after where lines name none.
+        agent: Agent of lines that name none.
+        session: Session of lines that name none; empty: one for the whole feed, named after ``run``.
+        session_per_line: Give each line that names no session one of its own; a conversation always has one.
+        concurrency: Talks under way at once.
+        rate: Inputs begun a second at most; 0 is no limit.
+        answer_s: Seconds to wait for an end.
+    """
+
+    def __init__(
+        self,
+        edge: Edge,
+        partitions: Partitions,
+        report: Callable[[Outcome | Failure], None],
+        *,
+        run: str = "",
+        agent: str = "default",
+        session: str = "",
+        session_per_line: bool = False,
+        concurrency: int = 64,
+        rate: float = 0.0,
+        answer_s: float = 65.0,
+    ) -> None:
+        self._edge = edge
+        self._partitions = partitions
+        self._report = report
+        self._run = run or f"feed-{new_exchange_id(time.time_ns())[:16]}"
+        self._agent = agent
+        self._session = session
+        self._session_per_line = session_per_line
+        self._room = asyncio.Semaphore(concurrency)
+        self._answer_s = answer_s
+        self._pace = _Pace(rate)
+
+    async def feed(
+        self, lines: AsyncIterator[Line], form: LineFormat, name: str = "", progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Send every line, in order, at most ``concurrency`` at a time; ``progress`` hears of the bytes taken.
+
+        ``name`` is the file's, from which its format is guessed. Whatever happens to one line, the others go on.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            async for line in lines:
+                if form is LineFormat.AUTO and line.raw and line.raw.strip():
+                    form = format_of(name, line.raw)
+                talk = _read(line, form)
+                if isinstance(talk, Talk):
+                    await self._room.acquire()
+                    tasks.create_task(self._converse(talk))
+                elif talk is not None:
+                    self._report(Failure(line=talk.line, id=talk.id, code=talk.code, detail=talk.detail))
+                if progress is not None:
+                    progress(line.offset)
+
+    async def _converse(self, talk: Talk) -> None:
+        try:
+            for turn in range(1, len(talk.turns) + 1):
+                result = await self._exchange(talk, turn)
+                self._report(result)
+                if isinstance(result, Failure):
+                    return
+        finally:
+            self._room.release()
+
+    async def _exchange(self, talk: Talk, turn: int) -> Outcome | Failure:
+        given = talk.line if talk.id is None else talk.id
+        exchange = ""
+        await self._pace.wait()
+        begun = time.perf_counter()
+        try:
+            addressed = new_input(
+                talk.turns[turn - 1],
+                agent=talk.agent or self._agent,
+                session=talk.session or self._session_of(talk),
+                partitions=self._partitions,
+                now_ns=time.time_ns(),
+                layers=talk.layers,
+                situation=talk.situation,
+                label=f"{given}#{turn}" if talk.many else str(given),
+            )
+            await self._edge.submit(addressed)
+            exchange = addressed.exchange
+            answered = await self._edge.answer(exchange, self._answer_s)
+        except (InvalidInput, LogError) as wrong:
+            return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=str(wrong))
+        return outcome_of(answered, time.perf_counter() - begun, id=given, turn=turn if talk.many else 0)
+
+    def _session_of(self, talk: Talk) -> str:
+        if talk.many or self._session_per_line:
+            return f"{self._session or self._run}-{talk.line}"
+        return self._session or self._run
+
+
+def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | None, turn: int = 0) -> Outcome:
+    """Return the row of an exchange that ended ``seconds`` after it was sent."""
+    end = answered.event
+    return Outcome(
+        id=id,
+        turn=turn,
+        exchange=answered.exchange,
+        stage=end.stage,
+        action=end.action,
+        reason=end.reason,
+        mode=end.mode,
+        response=end.response,
+        latency_ms=round(seconds * 1000, 3),
+    )
+
+
+def _read(line: Line, form: LineFormat) -> Talk | BadLine | None:
+    if line.raw is None:
+        detail = f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB: send less"
+        return BadLine(line.number, "too_long", detail)
+    return parse(line.number, line.raw, form)
+
+
+class _Pace:
+    """Lets inputs begin at a steady rate; a late one does not make the next come early."""
+
+    def __init__(self, rate: float) -> None:
+        self._interval = 1.0 / rate if rate else 0.0
+        self._next = 0.0
+
+    async def wait(self) -> None:
+        """Wait for the next input's turn."""
+        now = time.monotonic()
+        begin = max(self._next, now)
+        self._next = begin + self._interval
+        if begin > now:
+            await asyncio.sleep(begin - now)

@@ -1,0 +1,71 @@
+"""Reading a file or a pipe line by line beside the event loop, never more than a little ahead of what is taken."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import BinaryIO
+
+import msgspec
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Longest line that is read whole: the largest input with every character escaped, and room for its layers."""
+
+_AHEAD = 256
+"""Lines read ahead."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line of a file, its number from 1, and the bytes of the file up to its end; ``raw`` is None when too long."""
+
+    number: int
+    raw: bytes | None
+    offset: int
+
+
+async def lines_of(file: BinaryIO) -> AsyncIterator[Line]:
+    """Yield a file's lines as they come. The caller closes the file."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[Line | OSError | None] = asyncio.Queue()
+    room = threading.Semaphore(_AHEAD)
+    stopped = threading.Event()
+
+    def read() -> None:
+        number = offset = 0
+        end: OSError | None = None
+        try:
+            while True:
+                room.acquire()
+                number += 1
+                raw, size = _next_line(file)
+                if not size or stopped.is_set():
+                    break
+                offset += size
+                loop.call_soon_threadsafe(queue.put_nowait, Line(number, raw, offset))
+        except OSError as wrong:
+            end = wrong
+        if not stopped.is_set():
+            loop.call_soon_threadsafe(queue.put_nowait, end)
+
+    # A daemon, not the loop's executor: one that waits for a pipe must not keep an interrupted command alive.
+    threading.Thread(target=read, name="feed reader", daemon=True).start()
+    try:
+        while (line := await queue.get()) is not None:
+            if isinstance(line, OSError):
+                raise line
+            room.release()
+            yield line
+    finally:
+        stopped.set()
+        room.release()
+
+
+def _next_line(file: BinaryIO) -> tuple[bytes | None, int]:
+    """Return the next line, None in place of one that is too long, and its size; size 0 is the end."""
+    raw = file.readline(MAX_LINE_BYTES)
+    size = len(raw)
+    if size < MAX_LINE_BYTES or raw.endswith(b"\n"):
+        return raw, size
+    while raw and not raw.endswith(b"\n"):
+        raw = file.readline(MAX_LINE_BYTES)
+        size += len(raw)
+    return None, size

@@ -1,0 +1,80 @@
+"""Counting outcomes in memory that does not grow with their number."""
+
+import math
+from collections import Counter
+
+import msgspec
+
+from deploy.feeding.outcomes import Outcome
+
+_STEP = math.log(1.01)
+"""Latencies are counted in buckets 1% wide: a percentile is right to within 1%."""
+
+_SMALLEST_MS = 0.001
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The counts of a feed.
+
+    ``ended`` exchanges ended, by ``stages``, ``actions`` and ``modes``; ``bad`` inputs had no exchange or no end that was
+    heard, by code. ``rate`` is ended exchanges a second. Latencies are in milliseconds, right to 1%; 0 when none ended.
+    """
+
+    ended: int
+    bad: int
+    stages: dict[str, int]
+    actions: dict[str, int]
+    modes: dict[str, int]
+    failures: dict[str, int]
+    seconds: float
+    rate: float
+    p50_ms: float
+    p99_ms: float
+
+
+class Tally:
+    """Counts outcomes and failures."""
+
+    def __init__(self) -> None:
+        self._stages: Counter[str] = Counter()
+        self._actions: Counter[str] = Counter()
+        self._modes: Counter[str] = Counter()
+        self._failures: Counter[str] = Counter()
+        self._latencies: Counter[int] = Counter()
+
+    def ended(self, outcome: Outcome) -> None:
+        """Count an exchange that ended."""
+        self._stages[outcome.stage] += 1
+        self._actions[outcome.action] += 1
+        if outcome.mode is not None:
+            self._modes[outcome.mode] += 1
+        self._latencies[math.ceil(math.log(max(outcome.latency_ms, _SMALLEST_MS)) / _STEP)] += 1
+
+    def failed(self, code: str) -> None:
+        """Count an input without an end."""
+        self._failures[code] += 1
+
+    def percentile(self, share: float) -> float:
+        """Return the latency in milliseconds that ``share`` of the ended exchanges did not exceed; 0 when none did."""
+        rank = math.ceil(share * self._latencies.total())
+        for bucket in sorted(self._latencies):
+            rank -= self._latencies[bucket]
+            if rank <= 0:
+                return math.exp(bucket * _STEP)
+        return 0.0
+
+    def summary(self, seconds: float) -> Summary:
+        """Return the counts so far, ``seconds`` after the first input."""
+        ended = self._stages.total()
+        return Summary(
+            ended=ended,
+            bad=self._failures.total(),
+            stages=dict(self._stages.most_common()),
+            actions=dict(self._actions.most_common()),
+            modes=dict(self._modes.most_common()),
+            failures=dict(self._failures.most_common()),
+            seconds=round(seconds, 3),
+            rate=round(ended / seconds, 1) if seconds > 0 else 0.0,
+            p50_ms=round(self.percentile(0.5), 2),
+            p99_ms=round(self.percentile(0.99), 2),
+        )
