@@ -62,6 +62,11 @@ def _settled(state: Anchoring) -> Anchoring:
     return msgspec.structs.replace(state, due=None) if vouched else state
 
 
+def anchored(state: Anchoring, head: Head, seq: int) -> Anchoring:
+    """Note that the anchor of a head was stored under a sequence; the log will show it later."""
+    return _settled(msgspec.structs.replace(state, fence=max(state.fence, seq), through=max(state.through, head.seq)))
+
+
 def at_rest(state: Anchoring, head: Head) -> Anchoring:
     """Make the head due when rows were stored that no anchor vouches for: the last thing before a stop."""
     return _settled(msgspec.structs.replace(state, due=head)) if head.rows else state

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 import structlog
 
-from actors.ledger.anchoring import Anchoring, at_rest, observe, to_append
+from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
 from events.errors import Conflict, LogError, Misconfigured, Unavailable
@@ -154,7 +154,7 @@ class LedgerProjector:
             return
         append = to_append(self._anchoring, due, self._source, rfc3339(self._now_ns()), self._build)
         try:
-            await self._log.append([append])
+            self._anchoring = anchored(self._anchoring, due, await self._log.append([append]))
         except Conflict:
             # Another projector's anchor is in the log, further on: reading it settles this one or makes it due again.
             _logger.debug("anchor_conflict", through_seq=due.seq)

@@ -55,7 +55,11 @@ class Feeder:
         self._pace = _Pace(rate)
 
     async def feed(
-        self, lines: AsyncIterator[Line], form: LineFormat, name: str = "", progress: Callable[[int], None] | None = None
+        self,
+        lines: AsyncIterator[Line],
+        form: LineFormat,
+        name: str = "",
+        progress: Callable[[int], None] | None = None,
     ) -> None:
         """Send every line, in order, at most ``concurrency`` at a time; ``progress`` hears of the bytes taken.
 

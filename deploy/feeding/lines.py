@@ -51,13 +51,21 @@ class _Turn(msgspec.Struct):
     content: str | None = None
 
 
+class _Context(msgspec.Struct):
+    situation: str = "general"
+
+
+class _OnlyId(msgspec.Struct):
+    id: Id = None
+
+
 class _Written(msgspec.Struct):
     text: str | msgspec.UnsetType = msgspec.UNSET
     turns: tuple[_Turn, ...] | msgspec.UnsetType = msgspec.UNSET
     id: Id = None
     session: str | None = None
     agent: str | None = None
-    context: str | None = None
+    context: str | _Context | None = None
     layers: tuple[Layer, ...] | None = None
 
 
@@ -119,7 +127,7 @@ def _parse_json(number: int, raw: bytes) -> Talk | BadLine:
         id=written.id,
         session=written.session or "",
         agent=written.agent or "",
-        situation=written.context or "general",
+        situation=_situation(written.context),
         layers=written.layers or (),
     )
 
@@ -129,6 +137,10 @@ def _user_turns(written: _Written) -> tuple[str, ...]:
         return (written.text,)
     assert isinstance(written.turns, tuple)
     return tuple(turn.text or turn.content or "" for turn in written.turns if turn.role == "user")
+
+
+def _situation(context: str | _Context | None) -> str:
+    return (context.situation if isinstance(context, _Context) else context) or "general"
 
 
 def _why_not_json(number: int, raw: bytes, wrong: msgspec.DecodeError) -> BadLine:
@@ -145,11 +157,8 @@ def _why_not_json(number: int, raw: bytes, wrong: msgspec.DecodeError) -> BadLin
 
 
 def _id_in(raw: bytes) -> Id:
-    class OnlyId(msgspec.Struct):
-        id: Id = None
-
     try:
-        return msgspec.json.decode(raw, type=OnlyId).id
+        return msgspec.json.decode(raw, type=_OnlyId).id
     except msgspec.DecodeError:
         return None
 

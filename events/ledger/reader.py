@@ -183,6 +183,31 @@ class LedgerReader:
         """Return the messages of an exchange, in order; none when it is unknown."""
         return self._messages("exchange = ? AND exchange <> '' ORDER BY seq", to_text(exchange))
 
+    def exchange_ids(self, prefix: str, most: int) -> list[str]:
+        """Return the ids of exchanges that start with ``prefix``, in order, ``most`` of them at most."""
+        with explained(self.path, "read the ledger"):
+            rows = self._connection.execute(
+                "SELECT DISTINCT exchange FROM events WHERE exchange <> '' AND exchange >= ? AND exchange < ?"
+                " ORDER BY exchange LIMIT ?",
+                (to_text(prefix), to_text(prefix + chr(0x10FFFF)), most),
+            )
+            return [from_text(exchange) for (exchange,) in rows]
+
+    def last_exchange(self) -> str | None:
+        """Return the id of the exchange whose first event came last, or None."""
+        with explained(self.path, "read the ledger"):
+            row = self._connection.execute(
+                "SELECT exchange FROM events WHERE topic = 'forged_id.input.received' AND exchange <> ''"
+                " ORDER BY seq DESC LIMIT 1"
+            ).fetchone()
+        return None if row is None else from_text(row[0])
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of events of each public subject, the most frequent first."""
+        with explained(self.path, "read the ledger"):
+            rows = self._connection.execute("SELECT topic, count(*) FROM events GROUP BY topic ORDER BY 2 DESC, 1")
+            return {from_text(topic): count for topic, count in rows}
+
     def at(self, seq: int) -> Stored | None:
         """Return the message of a sequence, or None."""
         return next(iter(self._messages("seq = ?", seq)), None)

@@ -63,7 +63,7 @@ def test_a_child_that_does_not_end_when_asked_is_killed(guarded: bool, tmp_path:
         return await end(process, deadline=0.1)
 
     assert not asyncio.run(scenario())
-    assert is_gone(int(pid_file.read_text()))
+    until(lambda: is_gone(int(pid_file.read_text())), "the child is killed")
 
 
 @pytest.mark.parametrize("guarded", GUARDED)

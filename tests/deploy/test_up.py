@@ -27,6 +27,9 @@ class Up:
         self.data = folder / "data"
         self.output = folder / "up.log"
         self.ready_file = folder / "ready"
+        decoy = folder / "deploy"  # people keep folders of this name where they work
+        decoy.mkdir(exist_ok=True)
+        (decoy / "__init__.py").write_text("raise RuntimeError('not the deploy that was meant')\n")
         environment = {name: value for name, value in os.environ.items() if name != "NATS_URL"}
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
@@ -39,7 +42,7 @@ class Up:
             )
 
     def command(self, name: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "deploy.cli", name, "--data", str(self.data), *arguments]
+        return [sys.executable, "-P", "-m", "deploy.cli", name, "--data", str(self.data), *arguments]
 
     def neuraxis(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

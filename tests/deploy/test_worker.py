@@ -9,25 +9,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
+from nats.aio.msg import Msg
 
 from actors.runtime.committer import Group
 from deploy.lifeline import READY
 from deploy.worker import UnknownWork, check_work, known_work, replier
+from events.decision import Decided
 from events.jetstream import Access, Connection, JetStreamLog
+from events.log import Record
+from schemas.actor import Message
+from schemas.catalogue import CATALOGUE
+from schemas.event import encode_event
 from schemas.subjects import Partitions
 from tests.broker import Broker
 
 ALIVE_S = 60.0
 
 
+def command(broker: Broker, folder: Path, *hosts: str) -> list[str]:
+    return [sys.executable, "-m", "deploy.cli", "worker", *hosts, "--nats", broker.url, "--data", str(folder)]
+
+
 @contextmanager
-def worker(broker: Broker, folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], socket.socket]]:
+def worker(broker: Broker, folder: Path, *hosts: str) -> Iterator[tuple[subprocess.Popen[str], socket.socket]]:
     """Start a worker on a lifeline; yields the process and our end."""
     ours, theirs = socket.socketpair()
     process = subprocess.Popen(
-        [sys.executable, "-m", "deploy.cli", "worker", *arguments, "--nats", broker.url, "--data", str(folder)]
-        + ["--lifeline", str(theirs.fileno())],
+        [*command(broker, folder, *hosts), "--lifeline", str(theirs.fileno())],
         pass_fds=(theirs.fileno(),),
         stderr=subprocess.PIPE,
         text=True,
@@ -71,7 +81,7 @@ def test_a_worker_refuses_a_stream_of_other_partitions_in_one_line(broker: Broke
 
 def test_a_worker_that_stands_by_itself_does_not_end_without_a_supervisor(broker: Broker, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "deploy.cli", "worker", "ledger", "--nats", broker.url, "--data", str(tmp_path)],
+        command(broker, tmp_path, "ledger"),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -94,7 +104,7 @@ def test_the_readiness_of_a_worker_reaches_systemd(broker: Broker, tmp_path: Pat
         manager.bind(address)
         manager.settimeout(ALIVE_S)
         process = subprocess.Popen(
-            [sys.executable, "-m", "deploy.cli", "worker", "ledger", "--nats", broker.url, "--data", str(tmp_path)],
+            command(broker, tmp_path, "ledger"),
             env={"NOTIFY_SOCKET": f"@{address[1:]}"},
             stderr=subprocess.DEVNULL,
         )
@@ -110,3 +120,48 @@ def test_work_is_named_once_and_by_known_names() -> None:
     assert set(known_work()) >= {"clock", "reflex", "responder", "router", "ledger"}
     with pytest.raises(UnknownWork, match="there is no actor 'legder': did you mean 'ledger'"):
         check_work(("legder",))
+
+
+def answer_to(inbox: str) -> Group:
+    """Return a stored answer that names ``inbox``."""
+    sample = CATALOGUE["forged_id.response.emitted"].sample
+    event = msgspec.structs.replace(sample, reply_to=inbox)
+    message = Message(event=event, seq=7, id="a1", time_ns=0, exchange="e1")
+    subject = "log.00.00.response.emitted"
+    decided = Decided(message, "forged_id.response.emitted", subject, encode_event(event), "c1", 6, 0, 1)
+    return Group((decided,), (Record(subject, {"ce-id": "a1"}, decided.data),))
+
+
+def sent_for(broker: Broker, inbox: str) -> dict[str, bytes]:
+    """Return what was published, by subject, when an answer to ``inbox`` was to be sent."""
+
+    async def scenario() -> dict[str, bytes]:
+        connection = await Connection.open(Access(servers=broker.url))
+        sent: dict[str, bytes] = {}
+        ended = asyncio.Event()
+
+        async def take(message: Msg) -> None:
+            sent[message.subject] = message.data
+            if message.subject == "end":
+                ended.set()
+
+        await connection.nc.subscribe(">", cb=take)
+        await replier(connection)(inbox, answer_to(inbox))
+        await connection.publish("end", b"")
+        async with asyncio.timeout(ALIVE_S):
+            await ended.wait()
+        await connection.close()
+        del sent["end"]
+        return sent
+
+    return asyncio.run(scenario())
+
+
+def test_a_copy_of_an_answer_reaches_the_inbox_its_input_named(broker: Broker) -> None:
+    sent = sent_for(broker, "_INBOX.operator.x1")
+    assert sent == {"_INBOX.operator.x1": answer_to("_INBOX.operator.x1").records[0].data}
+
+
+@pytest.mark.parametrize("inbox", ["log._.00.input.received", "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.", "x"])
+def test_an_answer_goes_nowhere_but_to_an_inbox(inbox: str, broker: Broker) -> None:
+    assert sent_for(broker, inbox) == {}

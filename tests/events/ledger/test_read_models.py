@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from events.ledger import exchange_result, rebuild, verify
 from events.log import Stored
 from schemas.event import Event
-from schemas.vocabulary.router import ModeSelected
+from schemas.vocabulary.router import ModeSelected, Signals
 from tests.events.ledger.messages import (
     INPUT,
     MODE,
@@ -64,7 +64,7 @@ def test_a_routing_decision_has_the_columns_of_its_source(tmp_path: Path) -> Non
     )
     assert msgspec.json.decode(scores) == MODE.scores
     assert msgspec.json.decode(candidates) == []
-    assert msgspec.json.decode(signals) == msgspec.to_builtins(MODE.signals)
+    assert msgspec.json.decode(signals, type=Signals) == MODE.signals
     assert msgspec.json.decode(weights) == MODE.weights
     assert query(path, "SELECT routing_time_ms, previous_mode, feedback, created_at FROM routing_decisions") == [
         (2.3, None, None, "2023-11-14T22:13:20.001000+00:00")

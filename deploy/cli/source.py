@@ -1,0 +1,90 @@
+"""Which recorded events a command reads: those of ``--log``, of the data folder's ledger, or of the stream."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target
+
+if TYPE_CHECKING:
+    from deploy.sources import LedgerSource, Source
+    from events.log import Log
+
+_CATCH_UP_S = 2.0
+"""Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
+
+
+def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--log``, as the argument ``log_file``."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    help = "Read this ledger file instead of a live log; nothing needs to run."
+    return click.option("--log", "log_file", type=file, metavar="FILE", help=help)(command)
+
+
+@asynccontextmanager
+async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+    """Open the ledger file, or the stream when none is named.
+
+    Raises:
+        LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
+    """
+    from deploy.cli.connect import connected
+    from deploy.sources import LedgerSource, StreamSource
+
+    if log_file is not None:
+        ledger = LedgerSource(log_file)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+        return
+    async with connected(target) as log:
+        yield StreamSource(log)
+
+
+@asynccontextmanager
+async def opened_with_index(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+    """Open what finds an exchange fastest: the ledger file of the data folder if it is up to date, else the stream.
+
+    A ledger is up to date that holds all of the stream, or whose stream nobody can reach. Raises as :func:`opened` does.
+    """
+    from deploy.cli.connect import connected
+    from deploy.running_set import NotRunning
+    from deploy.sources import LedgerSource, StreamSource
+    from events.errors import Unavailable
+
+    file = log_file or target.data.ledger
+    async with AsyncExitStack() as open_things:
+        ledger = None
+        if log_file is not None or (file.exists() and not target.flags.named):
+            ledger = LedgerSource(file)
+            open_things.callback(ledger.close)
+        if ledger is not None and log_file is not None:
+            yield ledger
+            return
+        try:
+            log = await open_things.enter_async_context(connected(target))
+        except (NotRunning, Unavailable):
+            if ledger is None:
+                raise
+            yield ledger
+            return
+        yield ledger if ledger is not None and await _holds_all(ledger, log) else StreamSource(log)
+
+
+async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
+    """Whether the ledger follows this very stream, and reaches its end within a moment."""
+    end = (await log.info()).last_seq
+    give_up = asyncio.get_running_loop().time() + _CATCH_UP_S
+    while (await ledger.info()).last_seq < end:
+        if asyncio.get_running_loop().time() > give_up:
+            return False
+        await asyncio.sleep(0.02)
+    async for batch in log.history(["log.>"], end - 1, end):
+        row = ledger.at(end)
+        return row is not None and (row.time_ns, row.data) == (batch[0].time_ns, batch[0].data)
+    return False

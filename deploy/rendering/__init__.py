@@ -1,0 +1,1 @@
+"""Showing decisions to people: pure functions from what was recorded to text and tables."""

@@ -1,0 +1,27 @@
+"""The terminal, if there is one: a console of a sensible width, and progress bars for whoever waits."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console on stdout (or stderr); where that is no terminal, nothing is coloured, cut or wrapped."""
+    found = Console(stderr=stderr, highlight=False)
+    return found if found.is_terminal else Console(stderr=stderr, highlight=False, width=1000)
+
+
+@contextmanager
+def progress(what: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """Show a bar on stderr, on a terminal only; yields what takes how far it is, of ``total`` (None: nobody knows)."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)

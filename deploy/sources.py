@@ -1,0 +1,180 @@
+"""Where recorded events are read from: a ledger file, or the live stream; the same questions to both."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote
+
+from events.jetstream import JetStreamLog
+from events.ledger import LedgerReader
+from events.log import LogInfo, Stored
+from schemas.event import topic_of
+from schemas.subjects import Partitions, split_stored, topic_filter
+from schemas.vocabulary.gateway import InputReceived
+
+EVERYTHING = "log.>"
+_INPUTS = topic_filter(topic_of(InputReceived))
+
+
+class Source(Protocol):
+    """Recorded events, in order."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        ...
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts of the log."""
+        ...
+
+    async def info(self) -> LogInfo:
+        """Return its extent."""
+        ...
+
+    def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read the messages with ``after < seq <= upto`` that match any filter, in order."""
+        ...
+
+    async def counts(self) -> dict[str, int]:
+        """Return the number of events of each public subject, the most frequent first."""
+        ...
+
+    async def exchange_ids(self, prefix: str, most: int) -> list[str]:
+        """Return the ids of exchanges that start with ``prefix``, ``most`` of them at most."""
+        ...
+
+    async def last_exchange(self) -> str | None:
+        """Return the id of the exchange that began last, or None."""
+        ...
+
+    async def exchange(self, exchange: str) -> list[Stored]:
+        """Return the messages of an exchange, in order; none when it is unknown."""
+        ...
+
+
+class LedgerSource:
+    """A ledger file, open for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file; raises as ``LedgerReader`` does."""
+        self._reader = LedgerReader(path)
+        self.name = f"ledger {path}"
+        self.partitions = self._reader.partitions
+
+    def close(self) -> None:
+        """Close the file."""
+        self._reader.close()
+
+    def at(self, seq: int) -> Stored | None:
+        """Return the message of a sequence, or None."""
+        return self._reader.at(seq)
+
+    async def info(self) -> LogInfo:
+        """Return the file's extent."""
+        info = self._reader.info()
+        return LogInfo(info.partitions, info.first_seq, info.last_seq, info.rows, info.bytes)
+
+    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a range; see ``Source``."""
+        for batch in self._reader.history(filters, after, upto):
+            yield batch
+
+    async def counts(self) -> dict[str, int]:
+        """Count by subject; see ``Source``."""
+        return self._reader.counts()
+
+    async def exchange_ids(self, prefix: str, most: int) -> list[str]:
+        """Look up ids; see ``Source``."""
+        return self._reader.exchange_ids(prefix, most)
+
+    async def last_exchange(self) -> str | None:
+        """Look up the latest; see ``Source``."""
+        return self._reader.last_exchange()
+
+    async def exchange(self, exchange: str) -> list[Stored]:
+        """Look up an exchange; see ``Source``."""
+        return self._reader.exchange(exchange)
+
+
+class StreamSource:
+    """The live stream. It has no index over exchanges: looking one up reads the log's inputs."""
+
+    def __init__(self, log: JetStreamLog) -> None:
+        self._log = log
+        self.name = f"stream {log.stream} at {log.connection.access.servers}"
+        self.partitions = log.partitions
+
+    async def info(self) -> LogInfo:
+        """Return the stream's extent."""
+        return await self._log.info()
+
+    def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a range; see ``Source``."""
+        return self._log.history(filters, after, upto)
+
+    async def counts(self) -> dict[str, int]:
+        """Ask the broker for its counts by subject; see ``Source``."""
+        by_subject: dict[str, int] = {}
+        while True:
+            # The broker answers in pages; a page of none is the end.
+            page = await self._log.connection.api(
+                f"STREAM.INFO.{self._log.stream}", {"subjects_filter": ">", "offset": len(by_subject)}
+            )
+            found = page["state"].get("subjects") or {}
+            by_subject |= found
+            if not found or len(by_subject) >= int(page.get("total", 0)):
+                break
+        totals: dict[str, int] = {}
+        for subject, count in by_subject.items():
+            topic = split_stored(subject)[0]
+            totals[topic] = totals.get(topic, 0) + count
+        return dict(sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    async def exchange_ids(self, prefix: str, most: int) -> list[str]:
+        """Look up ids; see ``Source``."""
+        found: dict[str, None] = {}
+        async for stored in self._inputs():
+            exchange = exchange_of(stored)
+            if exchange and exchange.startswith(prefix):
+                found[exchange] = None
+            if len(found) == most:
+                break
+        return sorted(found)
+
+    async def last_exchange(self) -> str | None:
+        """Look up the latest; see ``Source``."""
+        last = await self._log.last(_INPUTS)
+        async for batch in self._log.history([_INPUTS], last - 1, last):
+            return exchange_of(batch[-1]) or None
+        return None
+
+    async def exchange(self, exchange: str) -> list[Stored]:
+        """Look up an exchange; see ``Source``."""
+        async for stored in self._inputs():
+            if exchange_of(stored) == exchange:
+                return await self._from(stored, exchange)
+        return []
+
+    async def _from(self, first: Stored, exchange: str) -> list[Stored]:
+        _, agent, session = split_stored(first.subject)
+        upto = (await self._log.info()).last_seq
+        filters = [f"log.{agent}.{session}.>", f"log.{agent}._.>"]
+        return [
+            stored
+            async for batch in self._log.history(filters, first.seq - 1, upto)
+            for stored in batch
+            if exchange_of(stored) == exchange
+        ]
+
+    async def _inputs(self) -> AsyncIterator[Stored]:
+        upto = (await self._log.info()).last_seq
+        async for batch in self._log.history([_INPUTS], 0, upto):
+            for stored in batch:
+                yield stored
+
+
+def exchange_of(stored: Stored) -> str:
+    """Return the exchange that a message's headers name, or nothing."""
+    return unquote(stored.headers.get("ce-exchange", ""))
