@@ -17,7 +17,7 @@ PULL = 100
 
 
 def _hop(broker: NatsBroker, stream: JStream, consumed: str, published: str, how: str) -> None:
-    durable = published.replace(".", "-")
+    durable = f"{how}-{published.replace('.', '-')}"
     if how == "pull":
         subscriber = broker.subscriber(consumed, stream=stream, durable=durable, pull_sub=PullSub(batch_size=PULL))
     else:

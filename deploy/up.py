@@ -131,7 +131,7 @@ def _embedded(plan: Plan, lock: int) -> Place:
         settings,
         stream=plan.config.log.stream,
         keep_fds=(lock,),
-        prepare=lambda broker: _prepare_embedded(broker, plan.config),
+        prepare=lambda broker: prepare_embedded(broker, plan.config),
     )
     if settings.sync != "always":
         _logger.warning("sync_relaxed", sync=settings.sync, promise=promise(settings.sync, 1))
@@ -164,7 +164,7 @@ def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...]) -> Work
     return WorkerProgram(name, (*command, *flags))
 
 
-async def _prepare_embedded(broker: EmbeddedBroker, config: Config) -> None:
+async def prepare_embedded(broker: EmbeddedBroker, config: Config) -> None:
     """Make the stream and the buckets, as the one user who may; refuse a store that has lost its stream."""
     reach = Reach(context=str(context_file(broker.layout.contexts, ADMIN)))
     stream = config.log.stream

@@ -43,8 +43,9 @@ class Layout(msgspec.Struct, frozen=True):
         return self.folder / "contexts"
 
     def streams(self) -> list[Path]:
-        """Return the folders of the streams in the store, whether or not the server can read them."""
-        return sorted(path for path in self.store.glob("jetstream/*/streams/*") if path.is_dir())
+        """Return the folders of the streams that hold messages, whether or not the server can read them."""
+        blocks = self.store.glob("jetstream/*/streams/*/msgs/*.blk")
+        return sorted({block.parent.parent for block in blocks if block.stat().st_size})
 
 
 def server_configuration(

@@ -22,11 +22,14 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
 
 
 def stream_of(target: Target) -> str:
-    """Return the name of the stream: what the running set says, else what is configured."""
+    """Return the name of the stream: what the running set says, unless a broker was named; else what is configured."""
+    config = target.config()
+    if stated(target.flags, config.broker, os.environ).named:
+        return config.log.stream
     try:
         return target.data.read().stream
     except NotRunning:
-        return target.config().log.stream
+        return config.log.stream
 
 
 @asynccontextmanager

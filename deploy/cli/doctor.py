@@ -40,18 +40,12 @@ def _patient(target: Target) -> "Patient":
     from deploy.broker import ADMIN, SYSTEM
     from deploy.cli.connect import stream_of
     from deploy.doctor import Patient
-    from deploy.running_set import NotRunning
     from schemas.subjects import Partitions
 
     config = target.config()
     reach = stated(target.flags, config.broker, os.environ)
-    try:
-        run = target.data.read()
-    except NotRunning:
-        if not reach.named:
-            raise
-        run = None
-    embedded = not reach.named and run is not None and run.contexts
+    run = None if reach.named else target.data.read()  # a broker that was named may be another set's
+    embedded = run is not None and run.contexts
     return Patient(
         access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
         system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,

@@ -19,6 +19,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
+from events.jetstream.client import HeaderClient
 
 OLDEST_SERVER = (2, 12, 0)
 REPLY_DEADLINE = 5.0
@@ -78,7 +79,7 @@ class Connection:
             Unavailable: no server answers there, or it rejects the credentials.
             Misconfigured: the server is too old or has no JetStream.
         """
-        nc = Client()
+        nc = HeaderClient()
         connection = cls(nc, access)
         options: dict[str, Any] = {
             "servers": access.servers.split(","),

@@ -184,8 +184,8 @@ class JetStreamLog:
 
 def _check_size(record: Record, max_payload: int) -> None:
     # nats-py checks the data alone; over the limit with headers the server drops the connection for good.
-    headers = sum(len(name) + len(value) + 4 for name, value in record.headers.items()) + HEADER_ROOM
-    size = headers + len(record.data)
+    names, values = record.headers.keys(), record.headers.values()
+    size = sum(map(len, names)) + sum(map(len, values)) + 4 * len(names) + HEADER_ROOM + len(record.data)
     limit = min(max_payload, MAX_RECORD_BYTES + 64 * 1024)
     if size > limit:
         raise Refused(f"a record of {size} bytes on {record.subject}: at most {limit} with headers; send less text")

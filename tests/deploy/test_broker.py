@@ -19,7 +19,7 @@ from deploy.config import resolve
 from deploy.running_set import DataFolder
 from deploy.settings import BrokerSettings, LogSettings, RuntimeSettings
 from deploy.supervisor import Backoff, ProgramFailed, Supervisor
-from deploy.up import _prepare_embedded
+from deploy.up import prepare_embedded
 from events.errors import LogError, UnknownOutcome
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
@@ -33,7 +33,7 @@ def embedded(folder: Path, **settings: object) -> EmbeddedBroker:
     return EmbeddedBroker(
         folder,
         msgspec.convert(settings, BrokerSettings),
-        prepare=lambda broker: _prepare_embedded(broker, CONFIG),
+        prepare=lambda broker: prepare_embedded(broker, CONFIG),
     )
 
 
@@ -143,7 +143,13 @@ def test_a_store_that_is_no_folder_is_an_error_in_the_servers_words(tmp_path: Pa
 
 def test_a_damaged_stream_is_refused_instead_of_being_made_anew(tmp_path: Path) -> None:
     broker = embedded(tmp_path)
-    run(broker, nothing)
+
+    async def store_something(_: Supervisor) -> None:
+        log = await JetStreamLog.connect(as_user(broker, DECIDERS), create=False)
+        await log.append([Append([Record(CLOCK_SUBJECT, {"Nats-Msg-Id": "1"}, b"{}")])])
+        await log.close()
+
+    run(broker, store_something)
     stream = next(path for path in broker.layout.streams() if path.name == "NEURAXIS")
     (stream / "meta.inf").write_text("{damaged")
     with pytest.raises(ProgramFailed, match=r"nats-server cannot read stream NEURAXIS .*checksums do not match"):

@@ -197,7 +197,8 @@ def test_a_field_that_is_named_like_a_keyword_is_left_alone() -> None:
 def test_the_header_schema_lists_every_header_that_an_envelope_can_have() -> None:
     full = Envelope(
         id="1", topic="forged_id.resolved", source="review", time="2025-01-01T00:00:00Z", agent="a", session="s",
-        exchange="x", cause="c", build="b", traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        exchange="x", cause="c", index=1, count=2, version=2, build="b",
+        traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )  # fmt: skip
     assert set(headers_schema()["properties"]) == {*encode_headers(full), "nx-latency-us"}
     Draft202012Validator(headers_schema()).validate(encode_headers(full))

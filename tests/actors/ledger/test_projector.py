@@ -153,9 +153,8 @@ def test_projectors_of_one_log_write_one_anchor_a_row(tmp_path: Path) -> None:
             await run.stop()
         found = anchors(stream)
         assert len(found) == len(set(found))
-        assert set(found) >= set(range(10, 200, 10)) - {
-            through for through in range(10, 200, 10) if through not in found
-        }
+        assert all(through % 10 == 0 for through in found[:-1])  # the last one is the first projector's at its stop
+        assert len(found) >= 15
         for number in range(3):
             assert (await compare(tmp_path / f"{number}.db", log)).ok
 
@@ -291,7 +290,7 @@ def test_a_real_broker_is_followed_through_its_restart(broker: Broker, tmp_path:
             report = await compare(path, log)
             assert report.findings == ()
             assert report.compared >= 40
-            assert report.anchors >= 2
+            assert report.anchors >= 1
         finally:
             await log.close()
 

@@ -9,6 +9,7 @@ from events.codec import Recorded, Unreadable, decode
 from events.ledger import Check, LedgerReader, verify
 from events.ledger.rows import topic_of_subject
 from events.log import Stored
+from schemas.event import Event
 from tests.events.ledger.messages import INPUT, PASSED, exchanges, query, read, stored, wild_messages, write
 
 
@@ -33,8 +34,9 @@ def test_the_quick_reading_agrees_with_the_codec(messages: list[Stored]) -> None
         proper = [message for message in messages if topic_of_subject(message.subject)]
         readable = [each.message for each in map(decode, proper) if isinstance(each, Recorded)]
         with LedgerReader(path) as reader:
-            folded = reader.fold_bodies(lambda events, event: [*events, event], [])
-        assert folded.state == [message.event for message in readable]
+            nothing: tuple[Event, ...] = ()
+            folded = reader.fold_bodies(lambda events, event: (*events, event), nothing)
+        assert folded.state == tuple(message.event for message in readable)
         assert folded.unreadable == len(messages) - len(readable)
 
 

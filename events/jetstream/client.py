@@ -1,0 +1,56 @@
+"""nats-py's client with its two costliest steps done quicker: writing and reading the headers of a message.
+
+An event carries some sixteen headers, and nats-py spends on them most of what a publish and a delivery cost (55 and
+40 µs measured, of 65 and 54). Whatever is out of the ordinary goes the library's own way; so does everything, should a
+later version no longer call these methods.
+"""
+
+import re
+
+from nats.aio.client import Client
+
+_LINE = b"NATS/1.0\r\n"
+_NAMES = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+class HeaderClient(Client):
+    """A nats-py client for messages with many headers."""
+
+    async def _send_publish(
+        self, subject: str, reply: str, payload: bytes, payload_size: int, headers: dict[str, str] | None
+    ) -> None:
+        if headers:
+            block = write_headers(headers)
+            if block is not None and subject:
+                self.stats["out_msgs"] += 1
+                self.stats["out_bytes"] += payload_size
+                first = f"HPUB {subject} {reply} {len(block)} {len(block) + payload_size}\r\n".encode()
+                await self._send_command(b"".join((first, block, payload, b"\r\n")))
+                if self._flush_queue is not None and self._flush_queue.empty():
+                    await self._flush_pending()
+                return
+        await super()._send_publish(subject, reply, payload, payload_size, headers)
+
+    async def _process_headers(self, headers: bytes | None) -> dict[str, str] | None:
+        if headers is not None and headers.startswith(_LINE):
+            return read_headers(headers) or None
+        return await super()._process_headers(headers)
+
+
+def write_headers(headers: dict[str, str]) -> bytes | None:
+    """Return headers as they travel, or None for names or values that would break out of their lines."""
+    block = ("NATS/1.0\r\n" + "\r\n".join([f"{name}: {value}" for name, value in headers.items()]) + "\r\n\r\n").encode()
+    ends = len(headers) + 2
+    if block.count(b"\n") != ends or block.count(b"\r") != ends or not _NAMES.fullmatch("".join(headers)):
+        return None
+    return block
+
+
+def read_headers(block: bytes) -> dict[str, str]:
+    """Return the headers of a block without status, blanks around values removed; lines that are none are left out."""
+    found = {}
+    for line in block[len(_LINE) :].decode(errors="replace").split("\r\n"):
+        name, separator, value = line.partition(":")
+        if separator:
+            found[name.strip()] = value.strip()
+    return found
