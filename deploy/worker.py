@@ -20,7 +20,9 @@ from actors.registry import ACTORS
 from actors.runtime.committer import Group
 from actors.runtime.worker import Worker
 from deploy.config import Config
+from deploy.inbox import is_inbox
 from deploy.lifeline import Lifeline
+from deploy.queries import serving
 from events.errors import LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from schemas.subjects import Partitions
@@ -32,7 +34,6 @@ STOP_DEADLINE = 14.0
 """Seconds from the wish to stop to the end at the latest; the actors' own hand-over takes up to 10."""
 
 _CONNECT_DEADLINE = 30.0
-_INBOX = re.compile(r"_INBOX\.[A-Za-z0-9_.-]+")
 _logger = structlog.get_logger("neuraxis.worker")
 
 
@@ -103,6 +104,7 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     partitions = Partitions(settings.agents, settings.sessions)
     log = await JetStreamLog.over(connection, stream=settings.stream, partitions=partitions, replicas=settings.replicas)
     member, running, ready = _member_name(job.hosts), [], []
+    worker: Worker | None = None
     if LEDGER in job.hosts:
         written = asyncio.Event()
         running.append(_projector(job, log, member, written).run(stop))
@@ -111,7 +113,8 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         worker = await _actors(job, connection, log, member)
         running.append(worker.run(stop))
         ready.append(worker.ready)
-    async with asyncio.TaskGroup() as around:
+    ledger = job.ledger_file if LEDGER in job.hosts else None
+    async with serving(connection, ledger, worker), asyncio.TaskGroup() as around:
         announcing = around.create_task(_announce(ready, job.hosts, lifeline), name="readiness")
         async with asyncio.TaskGroup() as tasks:
             for work in running:
@@ -173,8 +176,7 @@ def replier(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
     """
 
     async def reply(inbox: str, group: Group) -> None:
-        if not _INBOX.fullmatch(inbox):
-            # The input says where to answer: anything but an inbox could be made to look like an event.
+        if not is_inbox(inbox):
             _logger.warning("reply_refused", inbox=inbox[:80], reason="not an inbox")
             return
         for decided, record in zip(group.decided, group.records, strict=True):

@@ -5,6 +5,7 @@ Attributes of the CloudEvents standard and our extensions (``agent``, ``session`
 percent-encoded values. Measurements travel in ``nx-`` headers, since bodies must replay to the same bytes.
 """
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
@@ -20,6 +21,7 @@ LATENCY = "nx-latency-us"
 # The binding asks for percent-encoding of space, double quote, percent sign and everything outside
 # printable ASCII; quote() encodes all but its safe set, so the safe set is the rest of printable ASCII.
 _SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_PLAIN = re.compile("[!#$&-~]*")
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +49,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _encode_value(value: str) -> str:
-    return value if value.isalnum() and value.isascii() else quote(value, safe=_SAFE)
+    return value if _PLAIN.fullmatch(value) else quote(value, safe=_SAFE)
 
 
 def encode_headers(envelope: Envelope) -> dict[str, str]:

@@ -43,20 +43,32 @@ class Edge:
         self._queue: list[tuple[Addressed, asyncio.Future[int]]] = []
         self._queued = asyncio.Event()
         self._ends: dict[str, asyncio.Future[Answered]] = {}
+        self._singles: set[asyncio.Task[None]] = set()
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, log: Log) -> AsyncIterator["Edge"]:
-        """Open an edge for the length of a ``async with`` block; what is under way at its end is cancelled."""
+        """Open an edge for the length of a ``async with`` block; what is under way at its end is cancelled.
+
+        Raises what the block raises, as it is, or the error that ended the edge's own work.
+        """
         after = (await log.info()).last_seq
-        async with asyncio.TaskGroup() as tasks:
-            edge = cls(log, tasks, after)
-            running = (tasks.create_task(edge._send()), tasks.create_task(edge._listen()))
-            try:
-                yield edge
-            finally:
-                for task in running:
-                    task.cancel()
+        failure: Exception | None = None
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                edge = cls(log, tasks, after)
+                running = (tasks.create_task(edge._send()), tasks.create_task(edge._listen()))
+                try:
+                    yield edge
+                except Exception as wrong:
+                    failure = wrong
+                    raise
+                finally:
+                    for task in (*running, *edge._singles):
+                        task.cancel()
+        except ExceptionGroup as group:
+            # A task group wraps even a lone error; callers of an edge catch those of the log.
+            raise failure or group.exceptions[0] from None
 
     async def submit(self, addressed: Addressed) -> int:
         """Have an input accepted; return its stream sequence.
@@ -102,7 +114,9 @@ class Edge:
             if len(waiting) >= BATCH_FROM:
                 waiting = await self._send_batch(waiting)
             for addressed, accepted in waiting:
-                self._tasks.create_task(self._send_one(addressed, accepted))
+                single = self._tasks.create_task(self._send_one(addressed, accepted))
+                self._singles.add(single)
+                single.add_done_callback(self._singles.discard)
             if waiting:
                 # Let the singles have the wire before more are taken, so that a backlog becomes a batch.
                 await asyncio.wait([accepted for _, accepted in waiting], timeout=_RETRY_MOST)

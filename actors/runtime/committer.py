@@ -1,8 +1,8 @@
 """Group commit: what a process's partitions have decided becomes appends to the log.
 
-One event is cheap as a plain fenced publish and dear as an atomic batch; a hundred are the other way round, and
-on a single-node broker batches are serialised. So decisions go out singly until a real backlog has built, then
-all that waits goes out as one batch with the fences of its partitions in it.
+One event is cheap as a plain fenced publish and dear as an atomic batch; a few hundred are the other way round, and
+on a single-node broker batches are serialised. So decisions go out singly until a real backlog has built (how much
+that is, ``Pace`` measures), then all that waits goes out as one batch with the fences of its partitions in it.
 """
 
 import asyncio
@@ -13,13 +13,11 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from actors.runtime.pace import Pace
 from events.decision import Decided
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
 from schemas.event import Configured, Failed
-
-BATCH_FROM = 24
-"""Waiting events from which a batch beats single publishes (measured: a batch costs as much as 10 to 25 of them)."""
 
 SINGLES = 16
 """Single publishes in flight at most."""
@@ -77,8 +75,11 @@ class Committer:
         self._tasks = tasks
         self._ready: dict[Writer, None] = {}
         self._busy: set[Writer] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
         self._singles = 0
         self._batch = False
+        self._pace = Pace()
+        self._now = asyncio.get_running_loop().time
         self._wanted = asyncio.Event()
         self._progress = asyncio.Event()
         self.appended = 0
@@ -112,6 +113,11 @@ class Committer:
             self._progress.clear()
             await self._progress.wait()
 
+    def close(self) -> None:
+        """Give up what is under way: a broker that never comes back must not hold up the end of a process."""
+        for task in tuple(self._under_way):
+            task.cancel()
+
     async def run(self) -> None:
         """Start appends until cancelled; once a turn of the loop, so that a read batch is seen as one."""
         while True:
@@ -124,7 +130,7 @@ class Committer:
             del self._ready[writer]
         if not self._ready:
             return
-        backlog = self.waiting >= BATCH_FROM
+        backlog = self.waiting >= self._pace.batch_from
         if not self._batch and (backlog or any(len(writer.outbox[0].records) > 1 for writer in self._ready)):
             self._start_batch()
         if backlog:
@@ -158,7 +164,9 @@ class Committer:
         else:
             self._batch = True
             self.batches += 1
-        self._tasks.create_task(self._run(writers, portions, single))
+        task = self._tasks.create_task(self._run(writers, portions, single))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
 
     async def _run(self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], single: bool) -> None:
         try:
@@ -230,6 +238,7 @@ class Committer:
             for place, group in enumerate(portion)
         ]
         while True:
+            started, in_flight = self._now(), self._singles
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
@@ -237,5 +246,10 @@ class Committer:
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
-                self.appended += sum(len(append.records) for append in appends)
+                events = sum(len(append.records) for append in appends)
+                if events > 1:
+                    self._pace.took_batch(self._now() - started, events)
+                else:
+                    self._pace.took_single(self._now() - started, max(1, (in_flight + self._singles) // 2))
+                self.appended += events
                 return last

@@ -81,6 +81,11 @@ class Worker:
         self._snapshot_every = snapshot_every
         self._presence = msgspec.json.encode(Presence(tuple(sorted(self._actors))))
 
+    @property
+    def hosted(self) -> tuple[str, ...]:
+        """The names of the actors this worker hosts."""
+        return tuple(self._actors)
+
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set, then hand over: decide no more, drain, snapshot, leave.
 
@@ -114,6 +119,7 @@ class Worker:
             await self._hand_over()
             for task in (reading, committing):
                 task.cancel()
+            self.committer.close()
 
     async def _beat(self) -> None:
         while True:

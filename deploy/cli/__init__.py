@@ -12,6 +12,13 @@ import click
 COMMANDS: dict[str, str] = {
     "up": "deploy.cli.up:up",
     "worker": "deploy.cli.worker:worker",
+    "ask": "deploy.cli.ask:ask",
+    "chat": "deploy.cli.chat:chat",
+    "feed": "deploy.cli.feed:feed",
+    "why": "deploy.cli.why:why",
+    "replay": "deploy.cli.replay:replay",
+    "state": "deploy.cli.state:state",
+    "log": "deploy.cli.log:log",
     "config": "deploy.cli.config:config",
     "doctor": "deploy.cli.doctor:doctor",
     "schema": "deploy.cli.schema:schema",

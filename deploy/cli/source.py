@@ -50,7 +50,10 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
 async def opened_with_index(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
     """Open what finds an exchange fastest: the ledger file of the data folder if it is up to date, else the stream.
 
-    A ledger is up to date that holds all of the stream, or whose stream nobody can reach. Raises as :func:`opened` does.
+    A ledger is up to date that holds all of the stream, or whose stream nobody can reach.
+
+    Raises:
+        LogError, NotRunning, BadContext: as :func:`opened` does.
     """
     from deploy.cli.connect import connected
     from deploy.running_set import NotRunning

@@ -64,7 +64,16 @@ class Feeder:
         """Send every line, in order, at most ``concurrency`` at a time; ``progress`` hears of the bytes taken.
 
         ``name`` is the file's, from which its format is guessed. Whatever happens to one line, the others go on.
+        Raises what ``report`` and the reading of lines raise.
         """
+        try:
+            await self._feed(lines, form, name, progress or (lambda _: None))
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from group
+
+    async def _feed(
+        self, lines: AsyncIterator[Line], form: LineFormat, name: str, progress: Callable[[int], None]
+    ) -> None:
         async with asyncio.TaskGroup() as tasks:
             async for line in lines:
                 if form is LineFormat.AUTO and line.raw and line.raw.strip():
@@ -75,8 +84,7 @@ class Feeder:
                     tasks.create_task(self._converse(talk))
                 elif talk is not None:
                     self._report(Failure(line=talk.line, id=talk.id, code=talk.code, detail=talk.detail))
-                if progress is not None:
-                    progress(line.offset)
+                progress(line.offset)
 
     async def _converse(self, talk: Talk) -> None:
         try:

@@ -14,9 +14,9 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def progress(what: str, total: float | None) -> Iterator[Callable[[float], None]]:
+def progress(what: str, total: float | None, *, wanted: bool = True) -> Iterator[Callable[[float], None]]:
     """Show a bar on stderr, on a terminal only; yields what takes how far it is, of ``total`` (None: nobody knows)."""
-    if not sys.stderr.isatty():
+    if not wanted or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn

@@ -94,6 +94,7 @@ class Connection:
             "error_cb": connection._failed,
             "disconnected_cb": connection._disconnected,
             "reconnected_cb": connection._reconnected,
+            "closed_cb": connection._closed,
         }
         if access.user:
             options |= {"user": access.user, "password": access.password}
@@ -138,12 +139,17 @@ class Connection:
         return self.nc.is_connected
 
     @property
+    def closed(self) -> bool:
+        """Whether the connection is closed for good."""
+        return self.nc.is_closed
+
+    @property
     def max_payload(self) -> int:
         """The server's limit on a message, headers and data together, in bytes."""
         return self.nc.max_payload
 
     def on_reconnect(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call ``callback`` after each reconnection; returns the function that ends this."""
+        """Call ``callback`` after each reconnection, and when the connection closes; returns what ends this."""
         self._on_reconnect.append(callback)
         return lambda: self._on_reconnect.remove(callback)
 
@@ -269,6 +275,12 @@ class Connection:
         self._end_calls("the connection to the broker dropped")
         if not self._opening and not self.nc.is_closed:
             _logger.warning("broker_disconnected", servers=self.access.servers)
+
+    async def _closed(self) -> None:
+        # Also when the server threw this client out for good: whoever reads must learn that nothing will come any more.
+        self._end_calls("the connection to the broker was closed")
+        for callback in tuple(self._on_reconnect):
+            callback()
 
     async def _reconnected(self) -> None:
         _logger.info("broker_reconnected", servers=self.access.servers)

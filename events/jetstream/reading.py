@@ -68,8 +68,14 @@ class Reading:
         return pending
 
     async def next(self) -> Sequence[Stored]:
-        """Wait for the next messages, in stream order; never empty."""
+        """Wait for the next messages, in stream order; never empty.
+
+        Raises:
+            Unavailable: the connection is closed for good.
+        """
         while not self._buffer:
+            if self._connection.closed:
+                raise Unavailable(f"the connection that reads stream {self._stream} is closed")
             self._filled.clear()
             await self._filled.wait()
         batch, self._buffer = self._buffer, []
@@ -220,11 +226,14 @@ class Reading:
                     continue
                 _logger.warning("reading_silent", consumer=self._consumer, after=self._after)
             self._lost.clear()
+            if self._connection.closed:
+                self._filled.set()
+                return
             if not self._connection.connected:
                 continue
             try:
                 await self._create()
-            except LogError as wrong:
-                _logger.info("reading_retries", stream=self._stream, error=wrong.code, detail=str(wrong))
+            except (LogError, NatsError, OSError) as wrong:
+                _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
                 await asyncio.sleep(_RETRY_WAIT)
                 self._lost.set()

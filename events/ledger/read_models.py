@@ -89,7 +89,7 @@ def _routing_decision(row: LedgerRow, headers: Mapping[str, str]) -> Parameters:
 
 
 TABLES: Mapping[str, str] = {
-    "exchanges": """
+    "exchanges": """(
         exchange TEXT PRIMARY KEY,
         agent TEXT NOT NULL,
         session TEXT NOT NULL,
@@ -103,8 +103,8 @@ TABLES: Mapping[str, str] = {
         mode TEXT,
         first_mode TEXT,
         latency_ms REAL GENERATED ALWAYS AS ((ended_ns - started_ns) / 1e6) VIRTUAL
-    """,
-    "routing_decisions": """
+    ) WITHOUT ROWID""",
+    "routing_decisions": """(
         seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL,
         topic TEXT NOT NULL,
@@ -123,7 +123,7 @@ TABLES: Mapping[str, str] = {
         reflection TEXT,
         previous_mode TEXT,
         created_at TEXT NOT NULL
-    """,
+    )""",
 }
 """Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
 
@@ -215,7 +215,7 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
     """Drop the tables and fold them again from ``events``, within the caller's transaction."""
     for table, columns in TABLES.items():
         connection.execute(f"DROP TABLE IF EXISTS {table}")
-        connection.execute(f"CREATE TABLE {table} ({columns})")
+        connection.execute(f"CREATE TABLE {table} {columns}")
     marks = ", ".join("?" * len(FOLDS))
     cursor = connection.execute(
         f"SELECT {MESSAGE_COLUMNS} FROM events WHERE topic IN ({marks}) ORDER BY seq", tuple(FOLDS)

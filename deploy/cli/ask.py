@@ -1,0 +1,64 @@
+"""``neuraxis ask``."""
+
+import asyncio
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+
+ANSWER_S = 65.0
+"""Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
+
+
+@click.command(
+    epilog=examples(
+        'neuraxis ask "What is the capital of Peru?"',
+        'neuraxis ask "And of Chile?" --session travel --json',
+        "cat question.txt | neuraxis ask -",
+    )
+)
+@click.argument("text")
+@target_options
+@click.option("--agent", default="default", show_default=True, help="Agent (citizen) that the input is for.")
+@click.option("--session", default="", help="Session that it belongs to.  [default: a new one]")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=ANSWER_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the end.",
+)
+@json_option
+def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_json: bool) -> None:
+    """Send one input and print the answer, with the decision below it; TEXT `-` is read from stdin.
+
+    Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
+    """
+    from deploy.cli.exchange import converse, show
+    from deploy.cli.failures import CheckFailed
+
+    words = _from_stdin() if text == "-" else text
+    found = asyncio.run(converse(target, words, agent=agent, session=session or new_session("ask"), timeout=timeout))
+    show(found, as_json=as_json)
+    if found.action == "FAILED":
+        raise CheckFailed(
+            f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
+        )
+
+
+def new_session(kind: str) -> str:
+    """Return the name of a fresh session."""
+    import secrets
+
+    return f"{kind}-{secrets.token_hex(6)}"
+
+
+def _from_stdin() -> str:
+    from deploy.cli.failures import WrongUse
+
+    raw = click.get_binary_stream("stdin").read()
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as wrong:
+        raise WrongUse(f"byte {wrong.start + 1} of stdin is not UTF-8: convert the text") from wrong

@@ -1,0 +1,50 @@
+"""``neuraxis chat``."""
+
+import asyncio
+import sys
+
+import click
+
+from deploy.cli.ask import ANSWER_S, new_session
+from deploy.cli.options import Target, examples, json_option, target_options
+
+
+@click.command(
+    epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt")
+)
+@target_options
+@click.option("--agent", default="default", show_default=True, help="Agent (citizen) that the inputs are for.")
+@click.option("--session", default="", help="Session to talk in.  [default: a new one]")
+@json_option
+def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
+    """Talk, line by line, in one session; each answer shows its mode and confidence. Ctrl-D ends it."""
+    from actors.gateway import InvalidInput
+    from deploy.cli.exchange import converse, show
+
+    # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
+    # Ctrl-C and line editing work as they do in any shell.
+    talk = session or new_session("chat")
+    at_terminal = sys.stdin.isatty()
+    if at_terminal:
+        import readline  # noqa: F401 (line editing and history for input())
+
+        click.echo(f"session {talk}; Ctrl-D ends", err=True)
+    while (line := _next_line(at_terminal)) is not None:
+        try:
+            found = asyncio.run(converse(target, line, agent=agent, session=talk, timeout=ANSWER_S))
+        except InvalidInput as wrong:
+            click.echo(f"not sent: {wrong}", err=True)
+            continue
+        show(found, as_json=as_json)
+
+
+def _next_line(at_terminal: bool) -> str | None:
+    """Return the next line without its end, or None at the end of the input."""
+    if not at_terminal:
+        line = sys.stdin.buffer.readline()
+        return line.decode(errors="replace").rstrip("\r\n") if line else None
+    try:
+        return input("> ")
+    except EOFError:
+        click.echo(err=True)
+        return None

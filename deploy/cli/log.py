@@ -1,0 +1,255 @@
+"""``neuraxis log``."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.source import log_option, opened
+
+if TYPE_CHECKING:
+    from events.ledger import Comparison
+    from events.log import Stored
+
+_LATEST = 10
+PROVES = (
+    "What this proves: the rows are those that were written, in their order, and the anchors in the stream vouch for them."
+    " The chain is unkeyed: it finds accidents, bit rot and a cut tail, not a forger who can write both the file and"
+    " the stream."
+)
+
+
+@click.group(epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
+def log() -> None:
+    """Look at the log and its ledger."""
+
+
+@log.command(
+    epilog=examples(
+        "neuraxis log tail",
+        "neuraxis log tail --topic 'forged_id.router.>' --since 1 --json",
+        "neuraxis log tail --log backup/ledger.db --count 100 --text",
+    )
+)
+@target_options
+@log_option
+@click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
+@click.option("--since", type=click.IntRange(1), metavar="SEQ", help=f"From there on.  [default: the last {_LATEST}]")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
+@click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
+@click.option("--text", "words", is_flag=True, help="Show people's words, which are hidden otherwise.")
+@json_option
+def tail(
+    target: Target,
+    log_file: Path | None,
+    topic: str,
+    since: int | None,
+    count: int | None,
+    no_follow: bool,
+    words: bool,
+    as_json: bool,
+) -> None:
+    """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
+    follow = not no_follow and log_file is None
+    asyncio.run(_tail(target, log_file, _filter(topic), since, count, follow, words, as_json))
+
+
+@log.command(epilog=examples("neuraxis log info", "neuraxis log info --log backup/ledger.db --json"))
+@target_options
+@log_option
+@json_option
+def info(target: Target, log_file: Path | None, as_json: bool) -> None:
+    """Print the extent of the stream and of the ledger, and how many events each subject has."""
+    from deploy.cli.output import emit
+
+    rows = asyncio.run(_info(target, log_file))
+    if as_json:
+        emit(rows, as_json=True)
+        return
+    extents = [{name: value for name, value in row.items() if name != "topics"} for row in rows]
+    emit(extents, as_json=False)
+    click.echo()
+    emit([{"topic": topic, "events": count} for topic, count in rows[0]["topics"].items()], as_json=False)
+
+
+@log.command(epilog=examples("neuraxis log verify", "neuraxis log verify --log backup/ledger.db --json"))
+@target_options
+@log_option
+@json_option
+def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
+    """Prove the ledger's hash chain, and compare the ledger with the stream where that can be reached.
+
+    Exit status 1 when anything was found. The chain is unkeyed: it finds accidents and bit rot, not a clever forger.
+    """
+    from deploy.cli.failures import CheckFailed
+    from deploy.cli.output import emit
+    from events.ledger import verify as verify_ledger
+
+    file = log_file or target.data.ledger
+    chain = verify_ledger(file)
+    compared, unreachable = asyncio.run(_compare(target, file))
+    findings = [*chain.findings, *(compared.findings if compared is not None else ())]
+    count = chain.finding_count + (compared.finding_count if compared is not None else 0)
+    if as_json:
+        emit([{"chain": chain, "stream": compared, "not_compared": unreachable, "ok": count == 0}], as_json=True)
+    else:
+        click.echo(
+            f"chain: {chain.rows:,} rows, sequence {chain.first_seq:,} to {chain.last_seq:,},"
+            f" {chain.anchors:,} anchors, head {chain.head}"
+        )
+        click.echo(_compared(compared, unreachable))
+        emit(findings, as_json=False)
+        click.echo(PROVES)
+    if count:
+        raise CheckFailed(f"{file}: {count:,} findings, the first at sequence {findings[0].seq}: {findings[0].detail}")
+
+
+@log.command(epilog=examples("neuraxis log rebuild", "neuraxis log rebuild --log copy/ledger.db"))
+@target_options
+@click.option(
+    "--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The ledger file."
+)
+def rebuild(target: Target, log_file: Path | None) -> None:
+    """Drop the ledger's read models (exchanges, routing_decisions) and fold them anew from its events."""
+    from events.ledger import rebuild as rebuild_models
+
+    file = log_file or target.data.ledger
+    rebuild_models(file)
+    click.echo(f"rebuilt the read models of {file}")
+
+
+def _filter(topic: str) -> str:
+    """Return the filter over stored subjects that a pattern of public ones stands for."""
+    from deploy.cli.failures import WrongUse
+    from schemas.event import ROOT
+    from schemas.subjects import topic_filter
+
+    if not topic or topic == f"{ROOT}.>":
+        return "log.>"
+    tokens = topic.split(".")
+    if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
+        raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
+    return topic_filter(topic)
+
+
+async def _tail(
+    target: Target,
+    log_file: Path | None,
+    filter: str,
+    since: int | None,
+    count: int | None,
+    follow: bool,
+    words: bool,
+    as_json: bool,
+) -> None:
+    import msgspec
+
+    from deploy.rendering.entries import entry_of, line_of
+    from deploy.rendering.terminal import console
+
+    out = console()
+    task = asyncio.current_task()
+    assert task is not None
+    # Ctrl-C is how a tail ends: no complaint then.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    left = count
+    try:
+        async for batch in _messages(target, log_file, filter, since, follow):
+            for stored in batch[:left]:
+                entry = entry_of(stored, words=words)
+                if as_json:
+                    click.echo(msgspec.json.encode(entry).decode())
+                else:
+                    out.print(line_of(entry))
+            if left is not None:
+                left -= len(batch)
+                if left <= 0:
+                    return
+    except asyncio.CancelledError:
+        return
+
+
+async def _messages(
+    target: Target, log_file: Path | None, filter: str, since: int | None, follow: bool
+) -> AsyncIterator[Sequence["Stored"]]:
+    from deploy.cli.connect import connected
+
+    if not follow:
+        async with opened(target, log_file) as source:
+            last = (await source.info()).last_seq
+            after = since - 1 if since is not None else max(0, last - _LATEST)
+            async for batch in source.history([filter], after, last):
+                yield batch
+        return
+    async with connected(target) as live:
+        last = (await live.info()).last_seq
+        reading = await live.tail([filter], since - 1 if since is not None else max(0, last - _LATEST))
+        try:
+            while True:
+                yield await reading.next()
+        finally:
+            await reading.close()
+
+
+async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
+    """Return a row for the stream, if it can be reached, and one for the ledger, if there is one."""
+    from contextlib import AsyncExitStack
+
+    from deploy.cli.connect import connected
+    from deploy.running_set import NotRunning
+    from deploy.sources import LedgerSource, Source, StreamSource
+    from events.errors import Unavailable
+
+    file = log_file or target.data.ledger
+    async with AsyncExitStack() as open_things:
+        sources: list[Source] = []
+        if log_file is None:
+            try:
+                sources.append(StreamSource(await open_things.enter_async_context(connected(target))))
+            except (NotRunning, Unavailable):
+                if not file.exists():
+                    raise
+        if log_file is not None or file.exists():
+            ledger = LedgerSource(file)
+            open_things.callback(ledger.close)
+            sources.append(ledger)
+        return [await _extent(source) for source in sources]
+
+
+async def _extent(source: Any) -> dict[str, Any]:
+    found = await source.info()
+    return {
+        "source": source.name,
+        "first_seq": found.first_seq,
+        "last_seq": found.last_seq,
+        "messages": found.messages,
+        "bytes": found.bytes,
+        "agent_partitions": found.partitions.agents,
+        "session_partitions": found.partitions.sessions,
+        "topics": await source.counts(),
+    }
+
+
+async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str]:
+    """Compare a ledger with its stream; None, and why, when the stream cannot be reached."""
+    from deploy.cli.connect import connected
+    from deploy.running_set import NotRunning
+    from events.errors import Unavailable
+    from events.ledger import compare
+
+    try:
+        async with connected(target) as live:
+            return await compare(file, live), ""
+    except (NotRunning, Unavailable) as why:
+        return None, str(why)
+
+
+def _compared(found: "Comparison | None", unreachable: str) -> str:
+    if found is None:
+        return f"stream: not compared: {unreachable}"
+    behind = f", which is {found.behind:,} events ahead" if found.behind else ""
+    return f"stream: {found.compared:,} events equal{behind}; {found.anchors:,} anchors checked"

@@ -1,0 +1,107 @@
+"""``neuraxis replay``."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.source import log_option, opened
+
+if TYPE_CHECKING:
+    from deploy.replaying import Point
+    from events.replay import Report
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis replay --verify",
+        "neuraxis replay --log backup/ledger.db --to 12000 --actor router",
+        "neuraxis replay --to 2026-01-31T12:00:00Z --json | jq .overall",
+    )
+)
+@target_options
+@log_option
+@click.option(
+    "--verify", is_flag=True, help="Make every decision again and compare it, byte for byte, with the record."
+)
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
+@json_option
+def replay(target: Target, log_file: Path | None, verify: bool, upto: str, names: Sequence[str], as_json: bool) -> None:
+    """Fold the recorded events into every actor's state and print the states' hashes; run no effect.
+
+    Nothing needs to run but the broker, and with --log not even that. Equal logs give equal hashes. With --verify,
+    exit status 1 tells of a decision that came out otherwise than recorded, and the first is shown.
+    """
+    import msgspec
+
+    from actors.registry import ACTORS, actor_named
+    from deploy.cli.failures import CheckFailed
+    from deploy.replaying import END, overall_hash, point_of
+
+    actors = [actor_named(name).name for name in names] or list(ACTORS)
+    name, report = asyncio.run(_replay(target, log_file, actors, verify, point_of(upto) if upto else END))
+    if as_json:
+        found = {
+            "source": name,
+            "verified": verify,
+            "clean": report.clean,
+            "overall": overall_hash(report),
+            **msgspec.structs.asdict(report),
+        }
+        if not verify:
+            del found["coverage"], found["differences"]
+        click.echo(msgspec.json.encode(found).decode())
+    else:
+        _show(name, report, verify)
+    if not report.clean:
+        raise CheckFailed(_complaint(report))
+
+
+async def _replay(
+    target: Target, log_file: Path | None, names: Sequence[str], verify: bool, upto: "Point"
+) -> tuple[str, "Report"]:
+    from actors.registry import ACTORS
+    from deploy.rendering.terminal import progress
+    from deploy.replaying import run
+    from events.replay import Replay
+
+    async with opened(target, log_file) as source:
+        last = min((await source.info()).last_seq, upto.seq)
+        replaying = Replay([ACTORS[name] for name in names], source.partitions, verify=verify)
+        with progress("verifying" if verify else "replaying", last) as advance:
+            return source.name, await run(source, replaying, upto, progress=advance)
+
+
+def _show(name: str, report: "Report", verify: bool) -> None:
+    from deploy.rendering.replay import render_coverage, render_difference, render_states
+    from deploy.rendering.terminal import console
+    from deploy.replaying import overall_hash
+
+    out = console()
+    out.print(render_states(report))
+    span = f"sequence {report.first_seq:,} to {report.last_seq:,}" if report.events else "nothing"
+    out.print(f"\nfolded {report.events:,} events, {span}, of {name}")
+    for code, count in report.unreadable.items():
+        out.print(f"{count:,} of them cannot be read by this release: {code}")
+    out.print(f"overall state hash {overall_hash(report)}")
+    if not verify:
+        return
+    out.print()
+    out.print(render_coverage(report.coverage))
+    if report.differences:
+        out.print()
+        for line in render_difference(report.differences[0]):
+            out.print(line)
+    elif report.clean:
+        out.print("\nverified: every decision that could be made again came out as recorded, byte for byte")
+
+
+def _complaint(report: "Report") -> str:
+    different = sum(counts.different for counts in report.coverage.values())
+    said = [f"{different:,} decisions came out otherwise than recorded"] if different else []
+    said += [f"{report.fold_errors:,} recorded events could not be folded"] if report.fold_errors else []
+    return "; ".join(said)

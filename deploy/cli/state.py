@@ -1,0 +1,64 @@
+"""``neuraxis state``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.source import log_option, opened
+
+if TYPE_CHECKING:
+    from deploy.states import PartState
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis state router travel",
+        "neuraxis state responder 07 --at 1200 --json | jq .state",
+        "neuraxis state clock all --log backup/ledger.db",
+    )
+)
+@click.argument("actor")
+@click.argument("key")
+@target_options
+@log_option
+@click.option("--at", "at", default="", metavar="SEQ|TIME", help="As of then.  [default: now]")
+@json_option
+def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, as_json: bool) -> None:
+    """Print what an actor's partition knew at a point of the log: what is kept under KEY, and the whole state.
+
+    KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all`.
+    The state holds people's words.
+    """
+    import msgspec
+
+    from actors.registry import actor_named
+    from deploy.replaying import END, point_of
+
+    found = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
+    if found.under_key:
+        click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
+    click.echo(f"\nstate:\n{_pretty(found.state)}")
+
+
+async def _state(target: Target, log_file: Path | None, actor: str, key: str, upto: Any) -> "PartState":
+    from actors.registry import ACTORS
+    from deploy.rendering.terminal import progress
+    from deploy.states import partition_named, state_at
+
+    async with opened(target, log_file) as source:
+        partition = partition_named(ACTORS[actor], key, source.partitions)
+        with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
+            return await state_at(source, ACTORS[actor], partition, key, upto, advance)
+
+
+def _pretty(value: Any) -> str:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value)).decode()

@@ -1,0 +1,172 @@
+"""The numbers that each recorded decision rested on, as lines for people. Pure."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.rendering.routing import ModeScore, adds_up, score_table
+from actors.router.settings import RouterSettings
+from schemas.event import Configured, Event, Failed
+from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import ModeSelected, Signals
+
+LONGEST_QUOTE = 300
+_AROUND = 24
+_LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What the lines about a decision need besides it: the exchange's input, and the router's settings in force."""
+
+    received: InputReceived | None = None
+    router: RouterSettings | None = None
+
+
+def details(event: Event, case: Case) -> Sequence[RenderableType]:
+    """Return what an event says, in lines and tables."""
+    if isinstance(event, Failed):
+        return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
+    if isinstance(event, Configured):
+        return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
+    tell = _DETAILS.get(type(event))
+    return tell(event, case) if tell is not None else _fields(event)
+
+
+def quoted(text: str, limit: int = LONGEST_QUOTE) -> str:
+    """Return a text in quotes on one line, cut at ``limit`` characters, with nothing in it that a terminal obeys."""
+    line = "".join(each if each.isprintable() else " " for each in " ".join(text[: limit * 2].split()))
+    cut = line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"
+    return f"“{cut}”"
+
+
+def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
+    lines: list[RenderableType] = [Text(quoted(event.text), "italic") if event.text else Text("(empty)", "dim")]
+    lines += [Text(f"{layer.role}: {quoted(layer.content)}", "italic") for layer in event.layers]
+    facts = [f"label {event.label}"] if event.label else []
+    facts += [f"situation {event.situation}"] if event.situation != "general" else []
+    facts += [f"deadline {event.deadline_after_ms / 1000:g} s"]
+    return [*lines, Text(", ".join(facts), "dim")]
+
+
+def _blocked(event: ReflexBlocked, case: Case) -> Sequence[RenderableType]:
+    return [_match(match, case.received) for match in event.matches]
+
+
+def _passed(event: ReflexPassed, case: Case) -> Sequence[RenderableType]:
+    return [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
+
+
+def _match(match: Match, received: InputReceived | None) -> Text:
+    start, end = match.span
+    line = Text()
+    line.append(f"{match.action} {match.pattern}", "bold red" if match.action == "BLOCK" else "yellow")
+    line.append(f": signature {quoted(match.signature)}, confidence {match.confidence:g}, characters {start}-{end}")
+    line.append("" if match.view == "plain" else f" of {match.view}")
+    text = _text_of(match.view, received)
+    if text is not None:
+        before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+        line.append("  …" if start > _AROUND else "  ").append(_bare(before), "dim")
+        line.append(_bare(text[start:end]), "reverse").append(_bare(after), "dim")
+        line.append("…" if end + _AROUND < len(text) else "")
+    return line
+
+
+def _text_of(view: str, received: InputReceived | None) -> str | None:
+    """Return the text that a plain view's offsets are into; None for decoded views, whose text is not recorded."""
+    if received is None or view == "plain":
+        return received.text if received is not None else None
+    layer = _LAYER_VIEW.match(view)
+    place = int(layer[1]) if layer else len(received.layers)
+    return received.layers[place].content if place < len(received.layers) else None
+
+
+def _bare(text: str) -> str:
+    return "".join(each if each.isprintable() else " " for each in text)
+
+
+def _selected(event: ModeSelected, case: Case) -> Sequence[RenderableType]:
+    mode = Text().append(event.selected_mode, "bold")
+    if event.terminal_mode not in (None, event.selected_mode):
+        mode.append(f", answered as {event.terminal_mode}")
+    mode.append(
+        f" ({event.reason}), confidence {event.router_confidence:g}, previous mode {event.previous_mode or '-'}"
+    )
+    lines: list[RenderableType] = [mode, _margin(event), _signals(event.signals)]
+    table = score_table(event, case.router)
+    if not table:
+        return [*lines, Text(", ".join(f"{name} {score:g}" for name, score in event.scores.items()))]
+    lines.append(_scores(table))
+    if not adds_up(table):
+        lines.append(Text("the terms do not add up to the recorded scores: decided with other thresholds", "yellow"))
+    return lines
+
+
+def _margin(event: ModeSelected) -> Text:
+    line = Text(f"margin {event.margin:g}, effective margin {event.effective_margin:g}: ")
+    if not event.tiebreaker_candidates:
+        return line.append("clear")
+    settled = "tie-breaker" if event.tiebreaker_used else "no tie-breaker"
+    pair = " and ".join(event.tiebreaker_candidates)
+    return line.append(f"ambiguous between {pair}, settled by {event.tiebreaker_outcome} ({settled})")
+
+
+def _signals(signals: Signals) -> Text:
+    """Say every signal that is not nothing; the names are the event's."""
+    told = [
+        name if value is True else f"{name} {_number(value)}"
+        for name, value in msgspec.structs.asdict(signals).items()
+        if value not in (False, None, (), 0)
+    ]
+    return Text(f"signals: {', '.join(told) or 'none'}", "dim")
+
+
+def _scores(table: Sequence[ModeScore]) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("mode")
+    grid.add_column("score", justify="right")
+    grid.add_column("terms", overflow="fold")
+    for place, score in enumerate(table):
+        terms = "  ".join(f"{value:+.3f} {name}" for name, value in score.terms.items() if value)
+        grid.add_row(score.mode, f"{score.recorded:.3f}", terms, style="bold" if place == 0 else "")
+    return grid
+
+
+def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
+    colour = "green" if event.action == "EXECUTED" else "red"
+    verdict = Text().append(event.action, f"bold {colour}").append(f" at {event.stage}, because {event.reason}")
+    if event.mode is not None:
+        verdict.append(f", mode {event.mode} (first {event.first_mode})")
+    verdict.append(f", written by {event.backend}")
+    answer = Text(quoted(event.response), "italic") if event.response else Text("(no words)", "dim")
+    return [verdict, answer]
+
+
+def _fired(event: ClockFired, case: Case) -> Sequence[RenderableType]:
+    return [Text(f"the deadline that {event.set_by} had set passed", "red")]
+
+
+def _fields(event: Event) -> Sequence[RenderableType]:
+    return [Text(f"{name}: {_number(value)}") for name, value in msgspec.to_builtins(event).items() if name != "topic"]
+
+
+def _number(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+_DETAILS: Mapping[type[Event], Callable[[Any, Case], Sequence[RenderableType]]] = {
+    InputReceived: _received,
+    ReflexBlocked: _blocked,
+    ReflexPassed: _passed,
+    ModeSelected: _selected,
+    ResponseEmitted: _emitted,
+    ClockFired: _fired,
+}
+"""Event type -> how its numbers are told; any other event tells its fields."""

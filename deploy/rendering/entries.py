@@ -1,0 +1,94 @@
+"""An event of the log as a row: for machines in full, for people on one line. Pure."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from rich.text import Text
+
+from deploy.rendering.details import quoted
+from deploy.rendering.words import without_words
+from events.codec import Recorded, decode
+from events.log import Stored
+from schemas.event import ROOT
+from schemas.subjects import split_stored
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SHORT = 12
+_LONGEST_LINE = 160
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of the log. ``unreadable`` says why its body could not be decoded; ``data`` is then empty."""
+
+    seq: int
+    time: str
+    topic: str
+    agent: str = ""
+    session: str = ""
+    exchange: str = ""
+    id: str = ""
+    cause: str = ""
+    cause_seq: int = 0
+    by: str = ""
+    build: str = ""
+    data: dict[str, Any] = {}
+    unreadable: str = ""
+
+
+def entry_of(stored: Stored, *, words: bool) -> Entry:
+    """Return a message as a row; people's words are hidden unless ``words``."""
+    time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
+    found = decode(stored)
+    if not isinstance(found, Recorded):
+        return Entry(seq=stored.seq, time=time, topic=_topic(stored.subject), unreadable=found.detail)
+    envelope, event = found.envelope, found.message.event
+    return Entry(
+        seq=stored.seq,
+        time=time,
+        topic=envelope.topic,
+        agent=envelope.agent,
+        session=envelope.session,
+        exchange=envelope.exchange,
+        id=envelope.id,
+        cause=envelope.cause,
+        cause_seq=envelope.cause_seq,
+        by=envelope.source,
+        build=envelope.build,
+        data=msgspec.to_builtins(event) if words else without_words(event),
+    )
+
+
+def line_of(entry: Entry) -> Text:
+    """Return a row on one line."""
+    line = Text().append(f"{entry.seq:>8} ", "dim").append(f"{entry.time[11:23]} ", "dim")
+    line.append(f"{entry.topic.removeprefix(ROOT + '.'):<24} ", "bold cyan")
+    line.append(f"{entry.exchange[:_SHORT]:<{_SHORT}} ", "dim")
+    if entry.unreadable:
+        return line.append(f"cannot be read: {entry.unreadable}", "red")
+    return line.append(_told(entry.data))
+
+
+def _told(data: dict[str, Any]) -> str:
+    """Say the fields that fit: single values in full, collections by their size."""
+    parts = [
+        f"{name}={_value(value)}" for name, value in data.items() if name != "topic" and value not in (None, "", [])
+    ]
+    text = " ".join(parts)
+    return text if len(text) <= _LONGEST_LINE else text[: _LONGEST_LINE - 1] + "…"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value if value.isidentifier() else quoted(value, 80)
+    if isinstance(value, dict | Sequence):
+        return f"({len(value)})"
+    return msgspec.json.encode(value).decode()
+
+
+def _topic(subject: str) -> str:
+    try:
+        return split_stored(subject)[0]
+    except ValueError:
+        return subject

@@ -1,0 +1,101 @@
+"""A replay's outcome, for people. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.rendering.details import quoted
+from events.replay import Coverage, Difference, Report
+
+_LONGEST_VALUE = 2_000
+_MISSING = object()
+
+
+def render_states(report: Report) -> Table:
+    """Return a table of the state hash of every partition."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("actor")
+    grid.add_column("partition")
+    grid.add_column("state hash")
+    for name, digest in report.state_hashes.items():
+        actor, _, partition = name.partition("/")
+        grid.add_row(actor, partition, digest)
+    return grid
+
+
+def render_coverage(coverage: Mapping[str, Coverage]) -> Table:
+    """Return a table of what became of each actor's decisions."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("actor")
+    for name in ("identical", "of them silent", "different", "pending", "timers", "facts", "unverified"):
+        grid.add_column(name, justify="right")
+    grid.add_column("why unverified")
+    for actor, counts in coverage.items():
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.unverified.items()))
+        numbers = (
+            counts.identical,
+            counts.silent,
+            counts.different,
+            counts.pending,
+            counts.timers,
+            counts.facts,
+            sum(counts.unverified.values()),
+        )
+        style = "red" if counts.different else ""
+        grid.add_row(actor, *(f"{number:,}" for number in numbers), reasons, style=style)
+    return grid
+
+
+def render_difference(difference: Difference) -> Iterator[RenderableType]:
+    """Yield what is known of a decision that came out otherwise: where, on what, and what differs."""
+    head = Text("first difference: ", "bold red")
+    head.append(f"{difference.actor}/{difference.partition} on sequence {difference.seq} ({difference.topic})")
+    yield head
+    yield Text(f"exchange {difference.exchange or '-'}, the {difference.field} differs")
+    changes = changed_fields(difference.recorded, difference.redecided) if difference.field == "body" else ()
+    if not changes:
+        yield Text(f"  recorded    {_cut(difference.recorded)}")
+        yield Text(f"  re-decided  {_cut(difference.redecided)}")
+    for path, was, now in changes:
+        yield Text(f"  {path}: recorded {was}, re-decided {now}")
+    hints = [
+        f"`neuraxis state {difference.actor} {difference.partition} --at {difference.seq - 1}` shows the state before"
+    ]
+    if difference.exchange:
+        hints.insert(0, f"`neuraxis why {difference.exchange}` shows the exchange")
+    yield Text("; ".join(hints), "dim")
+
+
+def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the fields of two JSON bodies that differ, as (path, recorded, re-decided); none when one is no JSON."""
+    try:
+        was, now = msgspec.json.decode(recorded), msgspec.json.decode(redecided)
+    except msgspec.DecodeError:
+        return ()
+    return tuple((path or "(all)", _shown(left), _shown(right)) for path, left, right in _changes("", was, now))
+
+
+def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*was, *now)):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _changes(inner, was.get(name, _MISSING), now.get(name, _MISSING))
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for place, (left, right) in enumerate(zip(was, now, strict=True)):
+            yield from _changes(f"{path}[{place}]", left, right)
+    elif was is _MISSING or now is _MISSING or was != now:
+        yield path, was, now
+
+
+def _shown(value: Any) -> str:
+    if value is _MISSING:
+        return "nothing"
+    return quoted(value) if isinstance(value, str) else _cut(msgspec.json.encode(value).decode())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

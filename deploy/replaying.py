@@ -1,0 +1,82 @@
+"""Running a replay over a source, from its first event up to a sequence or a time. No effect is ever run."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from deploy.sources import Source
+from events.errors import Misconfigured
+from events.replay import Replay, Report
+from schemas.identity import content_hash
+
+
+class BadPoint(ValueError):
+    """A point of the log that is neither a sequence nor a time; the message says how to write one."""
+
+    code = "bad_point"
+
+
+class Point(msgspec.Struct, frozen=True):
+    """How far to read: up to and with ``seq``, and no event stored after ``time_ns`` (Unix nanoseconds)."""
+
+    seq: int = 2**63 - 1
+    time_ns: int = 2**63 - 1
+
+
+END = Point()
+"""As far as there is anything."""
+
+
+def point_of(text: str) -> Point:
+    """Read a sequence (``1200``) or an ISO 8601 time (``2026-01-31T12:00:00Z``; without a zone, UTC).
+
+    Raises:
+        BadPoint: it is neither.
+    """
+    if text.isascii() and text.isdigit():
+        return Point(seq=int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadPoint(
+            f"{text!r} is no point of a log: write a sequence, or a time such as 2026-01-31T12:00:00Z"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return Point(time_ns=int(moment.timestamp() * 1_000_000) * 1_000)
+
+
+async def run(
+    source: Source, replay: Replay, upto: Point = END, *, filters: Sequence[str] = (), progress: Callable[[int], None]
+) -> Report:
+    """Feed a replay everything up to a point, and report.
+
+    Args:
+        source: Where events come from.
+        replay: What folds them.
+        upto: How far to go.
+        filters: What to read; default: all that the replayed actors consumed and published.
+        progress: Called with the sequence reached, now and then.
+
+    Raises:
+        Misconfigured: the log does not begin at its first event, so that no state can be folded from it.
+        LogError: the source cannot be read.
+    """
+    info = await source.info()
+    if info.first_seq > 1:
+        raise Misconfigured(
+            f"the {source.name} begins at sequence {info.first_seq}, not 1: states cannot be folded from its middle; "
+            "take a copy of the log that is whole"
+        )
+    async for batch in source.history(filters or replay.filters, 0, min(upto.seq, info.last_seq)):
+        for stored in batch:
+            if stored.time_ns > upto.time_ns:
+                return replay.finish()
+            replay.feed(stored)
+        progress(batch[-1].seq)
+    return replay.finish()
+
+
+def overall_hash(report: Report) -> str:
+    """Return one hash (64 hex digits) over the final states of all partitions: equal states, equal hashes."""
+    return content_hash(report.state_hashes)

@@ -1,0 +1,75 @@
+"""One partition's state at a point of the log, and the part of it that is kept under a key."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from deploy.replaying import Point, run
+from deploy.sources import Source
+from events.replay import Replay
+from events.routes import WHOLE, partition_filters, partition_names
+from schemas.actor import Actor, Scope
+from schemas.persistent import Map, state_builtins, state_hash
+from schemas.subjects import Partitions
+
+
+class PartState(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition's state after the message of sequence ``place``.
+
+    ``under_key`` maps the paths of entries kept under the asked key to what they hold; empty where there are none.
+    """
+
+    actor: str
+    partition: str
+    place: int
+    state_hash: str
+    under_key: dict[str, Any]
+    state: Any
+
+
+def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
+    """Return the partition that ``key`` names: its own token, or that of the session or agent it names."""
+    if key in partition_names(actor, partitions):
+        return key
+    if actor.scope is Scope.GLOBAL:
+        return WHOLE
+    return partitions.session_token(key) if actor.scope is Scope.SESSION else partitions.agent_token(key)
+
+
+async def state_at(
+    source: Source, actor: Actor[Any], partition: str, key: str, upto: Point, progress: Callable[[int], None]
+) -> PartState:
+    """Fold one partition up to a point; raises as ``deploy.replaying.run`` does.
+
+    Messages that the actor had not answered at that point are not folded: they were not yet part of what it knew.
+    """
+    replay = Replay([actor], source.partitions)
+    await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
+    view = replay.views.get((actor.name, partition))
+    state = view.state if view is not None else actor.initial()
+    return PartState(
+        actor=actor.name,
+        partition=partition,
+        place=view.place if view is not None else 0,
+        state_hash=state_hash(state),
+        under_key=dict(entries_under(state, key)),
+        state=state_builtins(state),
+    )
+
+
+def entries_under(state: Any, key: str, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a state's maps that are kept under ``key``, each with its path.
+
+    An entry is kept under a session's or an agent's name when its key is that, or is made of both, a line each.
+    """
+    if isinstance(state, msgspec.Struct):
+        for name in state.__struct_fields__:
+            yield from entries_under(getattr(state, name), key, f"{path}.{name}" if path else name)
+    elif isinstance(state, Map | dict):
+        for name, value in state.items():
+            place = f"{path}[{msgspec.json.encode(name).decode()}]"
+            if name == key or (isinstance(name, str) and key in name.split("\n")):
+                yield place, state_builtins(value)
+            else:
+                yield from entries_under(value, key, place)

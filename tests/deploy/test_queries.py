@@ -1,0 +1,42 @@
+"""The micro services of worker processes, asked over a real broker by the embedded set's own users."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from actors.gateway import Edge, new_input
+from events.jetstream import JetStreamLog
+from tests.faults.rig import RunningSet, running_set, waited
+
+
+async def _ask(log: JetStreamLog, subject: str, question: bytes = b"") -> tuple[dict[str, str], Any]:
+    msg = await log.connection.nc.request(subject, question, timeout=5)
+    return msg.headers or {}, json.loads(msg.data) if msg.data else None
+
+
+def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -> None:
+    async def ask(running: RunningSet) -> None:
+        async with running.log() as log, Edge.open(log) as edge:
+            addressed = new_input("Hello", agent="a", session="s", partitions=log.partitions, now_ns=time.time_ns())
+            await edge.submit(addressed)
+            answered = await edge.answer(addressed.exchange, 10)
+            question = json.dumps({"exchange": addressed.exchange}).encode()
+            deadline = time.monotonic() + 10
+            headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)
+            while headers and time.monotonic() < deadline:  # the ledger follows the stream
+                headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)
+            assert found["ended"]["response"] == answered.event.response
+            headers, _ = await _ask(log, "forged_id.query.ledger.exchange", b'{"exchange": "none"}')
+            assert headers["Nats-Service-Error-Code"] == "404"
+            headers, _ = await _ask(log, "forged_id.query.ledger.exchange", b"\xff[")
+            assert headers["Nats-Service-Error-Code"] == "400"
+            _, partitions = await _ask(log, "forged_id.query.router.partitions")
+            assert [one["role"] for one in partitions] == ["leading"] * 16
+            _, info = await _ask(log, "$SRV.INFO.neuraxis-ledger")
+            assert info["endpoints"][0]["subject"] == "forged_id.query.ledger.exchange"
+
+    with running_set(tmp_path, processes=1) as running:
+        waited(running.ready, "the set to be ready")
+        asyncio.run(ask(running))
