@@ -7,6 +7,7 @@ turns, and the median round counts, so that a shared machine weighs on all alike
 """
 
 import asyncio
+import gc
 import json
 import sqlite3
 import statistics
@@ -239,6 +240,9 @@ def _table(cases: dict[str, Callable[[], float]], peers: Sequence[str]) -> list[
 def run(count: int = EVENTS) -> list[Row]:
     """Measure every case over ``count`` events."""
     stored = messages(count)
+    # No projector holds a hundred thousand messages; the collector is not to walk over ours in every case.
+    gc.collect()
+    gc.freeze()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         made = 0

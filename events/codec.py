@@ -29,8 +29,11 @@ class Recorded(msgspec.Struct, frozen=True):
 def decode(stored: Stored) -> Recorded | Unreadable:
     """Decode a stored message; never raises on its content."""
     try:
-        envelope = decode_headers(stored.headers)
         topic = split_stored(stored.subject)[0]
+    except ValueError as wrong:
+        return Unreadable(stored, UndecodableEvent.code, str(wrong))
+    try:
+        envelope = decode_headers(stored.headers)
         if envelope.topic != topic:
             raise UndecodableEvent(f"ce-type {envelope.topic!r} on the subject of {topic!r}")
         event = decode_event(topic, stored.data, envelope.version)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable, decode
+from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.decision import APPEND_REFUSED, Decided, decide
 from events.log import Stored
 from events.routes import consumed_filters, own_filters, partitions_of, without_overlap
@@ -21,6 +21,9 @@ from schemas.catalogue import prefixes_of
 from schemas.event import Failed, encode_event, topic_of
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions, split_stored
+
+BACKLOG = 10_000
+"""Waiting messages of a partition from which the oldest are decided, to see whether any events can be owed for them."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -88,13 +91,22 @@ class Replay:
     """
 
     def __init__(
-        self, actors: Sequence[Actor[Any]], partitions: Partitions, *, verify: bool = False, keep: int = 20
+        self,
+        actors: Sequence[Actor[Any]],
+        partitions: Partitions,
+        *,
+        verify: bool = False,
+        keep: int = 20,
+        backlog: int = BACKLOG,
     ) -> None:
         self.views: dict[tuple[str, str], View] = {}
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
         self._keep = keep
+        self._backlog = backlog
+        self._owed: dict[tuple[str, str], int] = {}
+        self._silent: dict[tuple[str, str], int] = {}
         self._routes: dict[str, tuple[tuple[View, bool], ...]] = {}
         self._coverage = {actor.name: Coverage(unverified={}) for actor in actors}
         self._differences: list[Difference] = []
@@ -126,9 +138,12 @@ class Replay:
             self._unreadable[offered.code] += 1
         for view, own in routes:
             if own:
+                self._check_silence(view, offered)
                 view.record(offered)
             else:
                 view.offer(offered)
+                if len(view.waiting) > self._backlog:
+                    self._settle_silent(view)
 
     def finish(self) -> Report:
         """Settle what the log's end left open, and report.
@@ -136,17 +151,11 @@ class Replay:
         Messages behind the last own event that lead to nothing are folded, as a living actor would have; one that
         leads to an event is pending, and the fold of its partition ends before it.
         """
-        for (name, _), view in self.views.items():
-            coverage = self._coverage[name]
+        for view in self.views.values():
             while view.waiting:
-                before, place, time_ns = view.state, view.place, view.time_ns
-                left = len(view.waiting)
-                if view.decide_next():
-                    view.state, view.place, view.time_ns = before, place, time_ns
-                    coverage.pending += left
+                if not self._decide_silent(view):
+                    self._coverage[view.actor.name].pending += len(view.waiting)
                     break
-                coverage.identical += 1
-                coverage.silent += 1
         return Report(
             self._events,
             self._first,
@@ -157,6 +166,48 @@ class Replay:
             dict(self._unreadable),
             sum(view.fold_errors for view in self.views.values()),
         )
+
+    def _settle_silent(self, view: View) -> None:
+        """Fold the older half of a partition's waiting messages, as long as they lead to nothing.
+
+        Own events settle what came before them. An actor that hardly ever speaks would otherwise have the whole log
+        waiting in memory. What leads to an event waits for it.
+        """
+        key = view.actor.name, view.partition
+        if self._owed.get(key) == view.waiting[0].stored.seq:
+            return
+        while len(view.waiting) > self._backlog // 2:
+            if not self._decide_silent(view):
+                self._owed[key] = view.waiting[0].stored.seq
+                return
+            self._silent[key] = view.place
+
+    def _decide_silent(self, view: View) -> bool:
+        """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
+        before, place, time_ns, offered = view.state, view.place, view.time_ns, view.waiting[0]
+        if view.decide_next():
+            view.state, view.place, view.time_ns = before, place, time_ns
+            view.waiting.appendleft(offered)
+            return False
+        coverage = self._coverage[view.actor.name]
+        reason = self._why_not(view, Settled(offered, before, ()))
+        if reason:
+            coverage.unverified[reason] = coverage.unverified.get(reason, 0) + 1
+        else:
+            coverage.identical += 1
+            coverage.silent += 1
+        return True
+
+    def _check_silence(self, view: View, own: Recorded | Unreadable) -> None:
+        """Notice an event of a message that was folded as one that leads to nothing."""
+        through = self._silent.get((view.actor.name, view.partition), 0)
+        if isinstance(own, Unreadable) or not self._verify or not through or is_spontaneous(own.envelope.topic):
+            return
+        if own.envelope.cause_seq <= through and own.envelope.index == 0:
+            self._coverage[view.actor.name].identical -= 1
+            self._coverage[view.actor.name].silent -= 1
+            found = ("count", _topics([own.envelope.topic] * own.envelope.count), _topics([]))
+            self._differ(view, own, found)
 
     def _route(self, subject: str) -> Iterator[tuple[View, bool]]:
         try:

@@ -238,7 +238,7 @@ class Committer:
             for place, group in enumerate(portion)
         ]
         while True:
-            started, in_flight = self._now(), self._singles
+            started, in_flight, beside_batch = self._now(), self._singles, self._batch
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
@@ -249,7 +249,7 @@ class Committer:
                 events = sum(len(append.records) for append in appends)
                 if events > 1:
                     self._pace.took_batch(self._now() - started, events)
-                else:
-                    self._pace.took_single(self._now() - started, max(1, (in_flight + self._singles) // 2))
+                elif not beside_batch and not self._batch:  # beside one a single waits for it
+                    self._pace.took_single(self._now() - started, (in_flight + self._singles) / 2)
                 self.appended += events
                 return last

@@ -43,6 +43,15 @@ class _Neuraxis(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; one whose output nobody reads any more (``| head``) has done its work."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # Here, since click would make it a failure; and Python would complain at exit once more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -56,10 +65,6 @@ class _Neuraxis(click.Group):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
             status = super().main(args, prog_name or "neuraxis", complete_var, standalone_mode=False, **extra)
-        except BrokenPipeError:
-            # The reader of our output has seen enough (``| head``); Python would complain at exit once more.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
         except Exception as error:
             from deploy.cli.failures import explain
 

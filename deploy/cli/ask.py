@@ -1,6 +1,7 @@
 """``neuraxis ask``."""
 
 import asyncio
+import sys
 
 import click
 
@@ -57,7 +58,7 @@ def new_session(kind: str) -> str:
 def _from_stdin() -> str:
     from deploy.cli.failures import WrongUse
 
-    raw = click.get_binary_stream("stdin").read()
+    raw: bytes = sys.stdin.buffer.read()
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as wrong:

@@ -104,7 +104,7 @@ def _open(file: str) -> BinaryIO:
 
     # Of our own: the interpreter's stdin could not be closed while a thread waits for it.
     try:
-        return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if file == "-" else open(file, "rb")  # noqa: SIM115
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if file == "-" else open(file, "rb")
     except OSError as wrong:
         raise WrongUse(f"{file} cannot be read: {wrong.strerror}; name a file, or - for stdin") from wrong
 

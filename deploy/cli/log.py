@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _LATEST = 10
 PROVES = (
-    "What this proves: the rows are those that were written, in their order, and the anchors in the stream vouch for them."
-    " The chain is unkeyed: it finds accidents, bit rot and a cut tail, not a forger who can write both the file and"
-    " the stream."
+    "What this proves: the rows are those that were written, in their order, and the anchors in the stream vouch for"
+    " them. The chain is unkeyed: it finds accidents, bit rot and a cut tail, not a clever forger, who could write the"
+    " file and its hashes anew."
 )
 
 

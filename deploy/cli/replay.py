@@ -102,6 +102,10 @@ def _show(name: str, report: "Report", verify: bool) -> None:
 
 def _complaint(report: "Report") -> str:
     different = sum(counts.different for counts in report.coverage.values())
-    said = [f"{different:,} decisions came out otherwise than recorded"] if different else []
-    said += [f"{report.fold_errors:,} recorded events could not be folded"] if report.fold_errors else []
+    said = [f"{_counted(different, 'decision')} came out otherwise than recorded"] if different else []
+    said += [f"{_counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
     return "; ".join(said)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

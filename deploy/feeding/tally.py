@@ -17,7 +17,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a feed.
 
     ``ended`` exchanges ended, by ``stages``, ``actions`` and ``modes``; ``bad`` inputs had no exchange, or no end that
-    was heard, by code in ``failures``. ``rate`` is ended exchanges a second. Latencies are in milliseconds, right to 1%; 0 when none ended.
+    was heard, by code in ``failures``. ``rate`` is ended exchanges a second. Latencies are in milliseconds, right to
+    1%; 0 when none ended.
     """
 
     ended: int

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.rendering.routing import ModeScore, adds_up, score_table
 from actors.router.settings import RouterSettings
+from deploy.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived

@@ -16,14 +16,17 @@ _MISSING = object()
 
 
 def render_states(report: Report) -> Table:
-    """Return a table of the state hash of every partition."""
+    """Return a table of the state hash of every partition; partitions of equal state share a row."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("actor")
-    grid.add_column("partition")
+    grid.add_column("partitions")
     grid.add_column("state hash")
+    equal: dict[tuple[str, str], list[str]] = {}
     for name, digest in report.state_hashes.items():
         actor, _, partition = name.partition("/")
-        grid.add_row(actor, partition, digest)
+        equal.setdefault((actor, digest), []).append(partition)
+    for (actor, digest), partitions in equal.items():
+        grid.add_row(actor, " ".join(partitions), digest)
     return grid
 
 

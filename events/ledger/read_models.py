@@ -8,15 +8,17 @@ and reflection of ``routing_decisions`` come with the events that carry them.
 import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
 
 from events.ledger.bulk import Insert, sql
-from events.ledger.rows import MESSAGE_COLUMNS, LedgerRow, batches, to_ledger_row, to_row, to_text
+from events.ledger.rows import DATA, EXCHANGE, MESSAGE_COLUMNS, TOPIC, VERSION, Row, Text, batches, to_row
+from schemas.catalogue import decode_event
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
-from schemas.event import topic_of
+from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
@@ -32,30 +34,45 @@ class Fold(msgspec.Struct, frozen=True):
     """How an event changes a table: an insertion, and its values from the event's row and headers."""
 
     insert: Insert
-    values: Callable[[LedgerRow, Mapping[str, str]], Parameters]
+    values: Callable[[Row, Mapping[str, str]], Parameters]
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds").removesuffix("+00:00")
 
 
 def _timestamp(time_ns: int) -> str:
-    return (_EPOCH + timedelta(microseconds=time_ns // 1000)).isoformat(timespec="microseconds")
+    seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
+    return f"{_second(seconds)}.{nanoseconds // 1000:06d}+00:00"
 
 
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _exchange_started(row: LedgerRow, _: Mapping[str, str]) -> Parameters:
-    return (to_text(row.exchange), to_text(row.agent), to_text(row.session), row.seq, row.time_ns)
+def _event(row: Row) -> Event:
+    topic, version = row[TOPIC], row[VERSION]
+    assert isinstance(topic, str), "a topic of FOLDS is plain text"
+    assert version is not None, "unreadable rows change nothing"
+    return decode_event(topic, row[DATA], version)
 
 
-def _exchange_ended(row: LedgerRow, _: Mapping[str, str]) -> Parameters:
-    event = row.event()
+def _exchange_started(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    seq, _, _, _, agent, session, exchange, _, _, time_ns, _, _ = row
+    return exchange, agent, session, seq, time_ns
+
+
+def _exchange_ended(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    seq, _, _, _, agent, session, exchange, _, _, time_ns, _, _ = row
+    event = _event(row)
     assert isinstance(event, ResponseEmitted)
     return (
-        to_text(row.exchange),
-        to_text(row.agent),
-        to_text(row.session),
-        row.seq,
-        row.time_ns,
+        exchange,
+        agent,
+        session,
+        seq,
+        time_ns,
         event.stage,
         event.action,
         event.reason,
@@ -64,15 +81,16 @@ def _exchange_ended(row: LedgerRow, _: Mapping[str, str]) -> Parameters:
     )
 
 
-def _routing_decision(row: LedgerRow, headers: Mapping[str, str]) -> Parameters:
-    event = row.event()
+def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
+    seq, id, _, _, _, _, exchange, _, _, time_ns, _, _ = row
+    event = _event(row)
     assert isinstance(event, ModeSelected)
     latency = headers.get(LATENCY, "")
     return (
-        row.seq,
-        to_text(row.id),
+        seq,
+        id,
         event.conversation_topic,
-        to_text(row.exchange),
+        exchange,
         event.selected_mode,
         event.router_confidence,
         _json(event.scores),
@@ -84,7 +102,7 @@ def _routing_decision(row: LedgerRow, headers: Mapping[str, str]) -> Parameters:
         _json(event.weights),
         int(latency) / 1000 if latency.isascii() and latency.isdigit() and len(latency) <= 15 else None,
         event.previous_mode,
-        _timestamp(row.time_ns),
+        _timestamp(time_ns),
     )
 
 
@@ -128,7 +146,7 @@ TABLES: Mapping[str, str] = {
 """Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
 
 # The first start and the first end of an exchange count: a repeated one changes nothing.
-FOLDS: Mapping[str, Fold] = {
+FOLDS: Mapping[Text, Fold] = {
     topic_of(InputReceived): Fold(
         Insert(
             "exchanges",
@@ -196,13 +214,13 @@ FINGERPRINT = content_hash([TABLES, {topic: fold.insert for topic, fold in FOLDS
 """Names this release's read models; a file with another one has them rebuilt when it is opened for writing."""
 
 
-def change(models: Mapping[Insert, list[Any]], row: LedgerRow, headers: Mapping[str, str]) -> None:
+def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
     """Add what an event of a topic in ``FOLDS`` does to the tables: to each insertion its values, flat.
 
     Events that cannot be read, and those of no exchange, change nothing.
     """
-    fold = FOLDS[row.topic]
-    if row.version is None or not row.exchange:
+    fold = FOLDS[row[TOPIC]]
+    if row[VERSION] is None or not row[EXCHANGE]:
         return
     try:
         values = fold.values(row, headers)
@@ -223,7 +241,7 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
     for batch in batches(cursor):
         models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
         for stored in batch:
-            change(models, to_ledger_row(to_row(stored)), stored.headers)
+            change(models, to_row(stored), stored.headers)
         for insert, values in models.items():
             width = len(insert.columns)
             connection.executemany(

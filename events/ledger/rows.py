@@ -7,7 +7,7 @@ queries, the envelope's columns. What cannot be read is stored all the same: its
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import orjson
@@ -44,13 +44,26 @@ COLUMNS = (
     "hash",
 )
 
+SEQ: Final = 0
+TOPIC: Final = 2
+SUBJECT: Final = 3
+EXCHANGE: Final = 6
+VERSION: Final = 8
+TIME: Final = 9
+HEADERS: Final = 10
+DATA: Final = 11
+HASH: Final = 12
+"""Places of columns in a row; literal, so that a type checker knows what is there."""
+
 MESSAGE_COLUMNS = "seq, time, subject, headers, data"
 """The columns that make up a message, in the order of ``Stored``."""
 
 BATCH_ROWS = 1_024
 BATCH_BYTES = 4 * 1024 * 1024
 
-_INT64 = range(-(2**63), 2**63)
+_INT64 = 2**63
+
+_headers_decoder = msgspec.json.Decoder(dict[str, str])
 
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False):
@@ -118,10 +131,11 @@ def encode_header_text(headers: Mapping[str, str]) -> Text:
 def decode_header_text(text: Text, seq: int) -> dict[str, str]:
     """Read headers back; raises DamagedRow, naming the row, when the text is not what was written."""
     try:
-        headers: dict[str, str] = orjson.loads(text) if isinstance(text, str) else json.loads(from_text(text))
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(text, str):
+            return _headers_decoder.decode(text)
+        return msgspec.convert(json.loads(from_text(text)), dict[str, str])
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
         raise DamagedRow(f"the headers of row {seq} are not readable: {error}") from error
-    return headers
 
 
 @lru_cache(maxsize=65536)
@@ -138,21 +152,22 @@ def _readable(headers: Mapping[str, str]) -> Envelope | None:
         envelope = decode_headers(headers)
     except UndecodableEvent:
         return None
-    return envelope if envelope.cause_seq in _INT64 and envelope.version in _INT64 else None
+    stores = -_INT64 <= envelope.cause_seq < _INT64 and -_INT64 <= envelope.version < _INT64
+    return envelope if stores else None
 
 
 def to_row(stored: Stored) -> Row:
     """Return a message's row. ``version`` is None when the headers do not name an event of the subject's topic."""
     topic = topic_of_subject(stored.subject)
     envelope = _readable(stored.headers)
-    subject = to_text(stored.subject)
+    subject = stored.subject if stored.subject.isascii() else to_text(stored.subject)
     headers = encode_header_text(stored.headers)
     if envelope is None:
         return stored.seq, "", to_text(topic), subject, "", "", "", 0, None, stored.time_ns, headers, stored.data
     id, agent, session, exchange = envelope.id, envelope.agent, envelope.session, envelope.exchange
     return (
         stored.seq,
-        to_text(id),
+        id if id.isascii() else to_text(id),
         topic if type(subject) is str else to_text(topic),
         subject,
         agent if agent.isascii() else to_text(agent),
@@ -166,26 +181,9 @@ def to_row(stored: Stored) -> Row:
     )
 
 
-def to_ledger_row(row: Row) -> LedgerRow:
-    """Return a row as a reader sees it."""
-    seq, id, topic, _, agent, session, exchange, cause_seq, version, time_ns, _, data = row
-    return LedgerRow(
-        seq,
-        time_ns,
-        from_text(id),
-        from_text(topic),
-        version,
-        from_text(agent),
-        from_text(session),
-        from_text(exchange),
-        cause_seq,
-        data,
-    )
-
-
 def link_row(previous: bytes, row: Row) -> bytes:
     """Return the hash of a row that follows the one with hash ``previous``."""
-    return link(previous, row[0], row[9], _bytes_of(row[3]), _bytes_of(row[10]), row[11])
+    return link(previous, row[SEQ], row[TIME], _bytes_of(row[SUBJECT]), _bytes_of(row[HEADERS]), row[DATA])
 
 
 def to_stored(seq: int, time_ns: int, subject: Text, headers: Text, data: bytes) -> Stored:

@@ -12,15 +12,24 @@ from events.codec import Recorded, decode
 from events.ledger.chain import GENESIS
 from events.ledger.failures import DamagedRow, explained
 from events.ledger.report import Check, Findings, Verification
-from events.ledger.rows import COLUMNS, link_row, to_row, to_stored, topic_of_subject
+from events.ledger.rows import (
+    COLUMNS,
+    DATA,
+    HASH,
+    HEADERS,
+    SEQ,
+    SUBJECT,
+    TIME,
+    link_row,
+    to_row,
+    to_stored,
+    topic_of_subject,
+)
 from events.ledger.schema import connect_read_only, read_meta
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 
 _ANCHOR = topic_of(LedgerAnchored)
-_SEQ, _SUBJECT, _TIME, _HEADERS, _DATA, _HASH = (
-    COLUMNS.index(name) for name in ("seq", "subject", "time", "headers", "data", "hash")
-)
 
 
 def verify(path: Path) -> Verification:
@@ -52,7 +61,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
     gaps = False
     digest = GENESIS
     for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
-        seq = row[_SEQ]
+        seq = row[SEQ]
         rows += 1
         if rows == 1:
             first = seq
@@ -63,7 +72,7 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
         if anchor is not None:
             anchors += 1
             _check_anchor(connection, seq, anchor, None if gaps else first, findings)
-        last, digest = seq, row[_HASH] if type(row[_HASH]) is bytes else GENESIS
+        last, digest = seq, row[HASH] if type(row[HASH]) is bytes else GENESIS
     noted = read_meta(connection, path).rows
     if noted != rows:
         findings.add(last, Check.META, f"the file notes {noted} rows and holds {rows}")
@@ -81,18 +90,18 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
 
 def _check_row(row: tuple[Any, ...], previous: bytes, findings: Findings) -> LedgerAnchored | None:
     """Check a row by itself and against the hash before it; return the anchor that it holds, if any."""
-    seq = row[_SEQ]
+    seq = row[SEQ]
     try:
-        stored = to_stored(seq, row[_TIME], row[_SUBJECT], row[_HEADERS], row[_DATA])
+        stored = to_stored(seq, row[TIME], row[SUBJECT], row[HEADERS], row[DATA])
     except DamagedRow as damage:
         findings.add(seq, Check.HASH, str(damage))
         return None
     written = to_row(stored)
     # The columns as recorded, not as derived anew: what was hashed is what must be hashed.
-    recorded = row[:_HASH]
-    types_hold = type(row[_SUBJECT]) is type(written[_SUBJECT]) and type(row[_HEADERS]) is type(written[_HEADERS])
-    if not types_hold or link_row(previous, recorded) != row[_HASH]:
-        findings.add(seq, Check.HASH, f"hash mismatch: {_short(row[_HASH])} is recorded; the row or its place differs")
+    recorded = row[:HASH]
+    types_hold = type(row[SUBJECT]) is type(written[SUBJECT]) and type(row[HEADERS]) is type(written[HEADERS])
+    if not types_hold or link_row(previous, recorded) != row[HASH]:
+        findings.add(seq, Check.HASH, f"hash mismatch: {_short(row[HASH])} is recorded; the row or its place differs")
     elif recorded != written:
         names = [name for name, a, b in zip(COLUMNS, recorded, written, strict=False) if a != b]
         findings.add(seq, Check.COLUMNS, f"{', '.join(names)} do not say what the message says")

@@ -13,7 +13,7 @@ from events.ledger.bulk import MOST_ROWS, Insert, split, sql
 from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import explained
 from events.ledger.read_models import FOLDS, change
-from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, link_row, to_ledger_row, to_row, to_stored
+from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
 from events.ledger.schema import ANCHOR_TOPICS, BUSY_TIMEOUT_MS, PRAGMAS, prepare
 from events.log import Stored
 from schemas.subjects import Partitions
@@ -165,7 +165,7 @@ class _Sealing:
             values.append(digest)
             if self._mark_every and count % self._mark_every == 0:
                 self.marks.append(Head(stored.seq, count, digest))
-            if row[2] in FOLDS:
-                change(self.models, to_ledger_row(row), stored.headers)
+            if row[TOPIC] in FOLDS:
+                change(self.models, row, stored.headers)
         self.head = Head(part[-1].seq, count, digest)
         return values

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.errors import LedgerDamaged, LogError, Misconfigured
-from events.ledger import LedgerReader, LedgerWriter, exchange_result, rebuild, verify
+from events.ledger import Check, LedgerReader, LedgerWriter, exchange_result, rebuild, verify
 from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, query, read, write
 
 
@@ -135,6 +135,17 @@ def look_up(path: Path) -> None:
         reader.find("nowhere")
         reader.at(77)
         reader.hash_at(77)
+
+
+@pytest.mark.parametrize("headers", ["5", "[]", '{"ce-id": 5}', '{"ce-id": "a"', "", b"", b"\xff"])
+def test_headers_that_are_no_headers_are_damage_by_row(headers: object, sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copyfile(sound, path)
+    query(path, "UPDATE events SET headers = ? WHERE seq = 9", headers)
+    with pytest.raises(LedgerDamaged, match=r"ledger\.db: .*row"):
+        read(path)
+    report = verify(path)
+    assert [(finding.seq, finding.check) for finding in report.findings] == [(9, Check.HASH)]
 
 
 def test_a_format_of_a_later_release_is_refused_by_name(sound: Path, tmp_path: Path) -> None:

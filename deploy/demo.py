@@ -1,0 +1,187 @@
+"""``python -m deploy.demo``: the whole set in a folder of its own, fed with a few conversations and then examined.
+
+It runs what a person would run, ``neuraxis up`` in a process and the other commands in this one, and ends with
+status 0 only if each of them did what it should.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import structlog
+
+from actors.gateway import Edge
+from deploy.cli import main as neuraxis
+from deploy.cli.connect import connected
+from deploy.cli.failures import explain
+from deploy.cli.feed import summary_text
+from deploy.cli.options import Target
+from deploy.cli.output import table
+from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
+
+CONVERSATIONS = "demo_conversations.jsonl"
+EXPLAINED = "jailbreak"
+"""The line whose exchange is explained at the end, beside the last of the conversation."""
+
+UNDER_WAY = 4
+"""Lines under way at once: few, so that the latencies are those of a quiet system."""
+
+START_S = 60.0
+STOP_S = 30.0
+_LONGEST_ANSWER = 70
+_LOG_LINES = 20
+
+
+class DemoFailed(Exception):
+    """A step did not do what it should; the message says which and why."""
+
+    code = "demo_failed"
+
+
+def main() -> None:
+    """Run the demonstration; ends the process with 0, or with 1 after saying what failed."""
+    # Reconnections and the like are the set's own affair here: its log is shown when it matters.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    os.environ.pop("NATS_URL", None)
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="neuraxis-demo-") as folder:
+        log = Path(folder, "up.log")
+        try:
+            _run(Path(folder), log)
+        except Exception as error:
+            click.echo(f"\ndemo failed: {explain(error)[0]}", err=True)
+            if log.exists():
+                latest = log.read_text(errors="replace").splitlines()[-_LOG_LINES:]
+                click.echo("\n".join(["the set's last words:", *latest]), err=True)
+            sys.exit(1)
+    click.echo(f"\nDone in {time.monotonic() - begun:.1f} s. Next: `make up`, and in another terminal:")
+    click.echo('  .venv/bin/neuraxis ask "What is the capital of Peru?"')
+
+
+def _run(folder: Path, log: Path) -> None:
+    data, ready = folder / "data", folder / "ready"
+    step("neuraxis up: an embedded broker, the actors, and the ledger")
+    with log.open("wb") as output:
+        running = _start(data, ready, output)
+    try:
+        _wait_until_ready(running, ready)
+        click.echo(f"ready (process {running.pid})")
+        step(f"neuraxis feed {CONVERSATIONS}: each input's decision")
+        outcomes = asyncio.run(_feed(data))
+        explained = next(outcome.exchange for outcome in outcomes if outcome.id == EXPLAINED)
+        command("why", explained, data=data)
+        command("why", outcomes[-1].exchange, data=data)
+        command("replay", "--verify", data=data)
+        command("log", "verify", data=data)
+    finally:
+        status = _stop(running)
+    step("stop")
+    if status != 0:
+        raise DemoFailed(f"the set ended with exit status {status} instead of 0")
+    click.echo("every process ended in good order")
+
+
+def step(what: str) -> None:
+    """Say what comes next."""
+    click.echo(click.style(f"\n== {what}", bold=True))
+
+
+def command(*arguments: str, data: Path) -> None:
+    """Run a command of the command line in this process; raises what it raises."""
+    step(f"neuraxis {' '.join(arguments)}")
+    neuraxis.main([*arguments, "--data", str(data)], prog_name="neuraxis", standalone_mode=False)
+
+
+def _start(data: Path, ready: Path, output: BinaryIO) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "deploy.cli", "up", "--data", str(data), "--ready-file", str(ready)],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,  # Ctrl-C reaches this process alone, which then stops the set in order
+    )
+
+
+def _wait_until_ready(running: "subprocess.Popen[bytes]", ready: Path) -> None:
+    give_up = time.monotonic() + START_S
+    while not ready.exists():
+        if running.poll() is not None:
+            raise DemoFailed(f"the set ended before it was ready, with exit status {running.returncode}")
+        if time.monotonic() > give_up:
+            raise DemoFailed(f"the set was not ready within {START_S:g} s")
+        time.sleep(0.02)
+
+
+def _stop(running: "subprocess.Popen[bytes]") -> int:
+    if running.poll() is None:
+        running.send_signal(signal.SIGTERM)
+    try:
+        return running.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        return running.wait()
+
+
+async def _feed(data: Path) -> Sequence[Outcome]:
+    """Feed the bundled lines, print a table of their decisions, and return them in the lines' order."""
+    lines = files("deploy").joinpath(CONVERSATIONS).read_bytes()
+    outcomes: list[Outcome] = []
+    failures: list[Failure] = []
+
+    def report(row: Outcome | Failure) -> None:
+        if isinstance(row, Outcome):
+            outcomes.append(row)
+        else:
+            failures.append(row)
+
+    begun = time.perf_counter()
+    async with connected(Target(data, "", "", "", "", None, ())) as log, Edge.open(log) as edge:
+        feeder = Feeder(edge, log.partitions, report, session_per_line=True, concurrency=UNDER_WAY)
+        await feeder.feed(lines_of(BytesIO(lines)), LineFormat.JSONL)
+    seconds = time.perf_counter() - begun
+    order = {name: place for place, name in enumerate(_ids(lines))}
+    outcomes.sort(key=lambda outcome: (order[outcome.id], outcome.turn))
+    tally = Tally()
+    for outcome in outcomes:
+        tally.ended(outcome)
+    table(_row(outcome) for outcome in outcomes)
+    click.echo(summary_text(tally.summary(seconds)))
+    if failures:
+        raise DemoFailed(f"line {failures[0].line} had no end: {failures[0].detail}")
+    if failed := [outcome.exchange for outcome in outcomes if outcome.action == "FAILED"]:
+        raise DemoFailed(f"{len(failed)} exchanges ended as FAILED, the first is {failed[0]}")
+    return outcomes
+
+
+def _ids(lines: bytes) -> list[object]:
+    from deploy.feeding import Talk, parse
+
+    talks = (parse(number, line, LineFormat.JSONL) for number, line in enumerate(lines.splitlines(), 1))
+    return [talk.id for talk in talks if isinstance(talk, Talk)]
+
+
+def _row(outcome: Outcome) -> dict[str, object]:
+    answer = outcome.response
+    return {
+        "input": f"{outcome.id} {outcome.turn}" if outcome.turn else outcome.id,
+        "stage": outcome.stage,
+        "action": outcome.action,
+        "reason": outcome.reason,
+        "mode": outcome.mode,
+        "ms": round(outcome.latency_ms, 1),
+        "answer": answer if len(answer) <= _LONGEST_ANSWER else answer[: _LONGEST_ANSWER - 1] + "…",
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A real set of processes, brought up by the command line and asked by it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.deploy.waiting import until
+
+TIMEOUT_S = 120.0
+
+
+class Live:
+    """``neuraxis up`` with its data in ``.neuraxis`` of a folder, where its commands are run too."""
+
+    def __init__(self, folder: Path, *flags: str) -> None:
+        self.folder = folder
+        self.data = folder / ".neuraxis"
+        self.output = folder / "up.log"
+        ready = folder / "ready"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*command("up"), "--ready-file", str(ready), *flags],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=folder,
+                env=environment(),
+            )
+        try:
+            until(lambda: ready.exists() or self.process.poll() is not None, "the set is ready")
+            assert self.process.poll() is None, self.output.read_text()
+        except BaseException:
+            self.process.kill()
+            raise
+
+    @property
+    def ledger(self) -> Path:
+        """The set's ledger."""
+        return self.data / "ledger.db"
+
+    def stop(self) -> None:
+        """Stop the set in order."""
+        self.process.terminate()
+        try:
+            assert self.process.wait(60) == 0, self.output.read_text()
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+    def run(self, *arguments: str, stdin: str | bytes = "", status: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command in the set's folder; fails unless it ends with ``status``."""
+        return run(self.folder, *arguments, stdin=stdin, status=status)
+
+    def rows(self, *arguments: str, stdin: str | bytes = "", status: int = 0) -> list[dict[str, Any]]:
+        """Run a command and return the JSON objects it printed."""
+        return [json.loads(line) for line in self.run(*arguments, stdin=stdin, status=status).stdout.splitlines()]
+
+    def ask(self, text: str, *flags: str) -> dict[str, Any]:
+        """Have one input answered; return what ``ask --json`` prints."""
+        (row,) = self.rows("ask", text, "--json", *flags)
+        return row
+
+
+def run(folder: Path, *arguments: str, stdin: str | bytes = "", status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; fails unless it ends with ``status``."""
+    raw = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        command(*arguments),
+        input=raw,
+        capture_output=True,
+        cwd=folder,
+        env=environment(),
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    told = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    assert told.returncode == status, f"{arguments} ended with {told.returncode}\n{told.stdout}\n{told.stderr}"
+    return told
+
+
+def command(*arguments: str) -> Sequence[str]:
+    """Return the command line that runs ``neuraxis`` with these arguments."""
+    return [sys.executable, "-m", "deploy.cli", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Return this process's environment without what would point a command elsewhere."""
+    return {name: value for name, value in os.environ.items() if name != "NATS_URL" and "NEURAXIS_" not in name}
