@@ -10,7 +10,9 @@ import itertools
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any
 
 import nats
 from nats.js import JetStreamContext
@@ -84,7 +86,9 @@ class _Bench:
             for record in records:
                 last = await self._log.append([Append([record], Fence(_filter(partition), last))])
 
-        return await self._timed([write(partition, self._share(partition, in_flight)) for partition in range(in_flight)])
+        return await self._timed(
+            [write(partition, self._share(partition, in_flight)) for partition in range(in_flight)]
+        )
 
     async def raw(self, in_flight: int, headers: bool) -> float:
         """Publish singly with ``js.publish``, as many at once; events a second."""
@@ -115,7 +119,9 @@ class _Bench:
         """Let a committer drain the outboxes of partitions that all have a backlog; events a second."""
         async with asyncio.TaskGroup() as tasks:
             committer = Committer(self._log, tasks)
-            writers = [_Partition(partition, await self._log.last(_filter(partition))) for partition in range(IN_FLIGHT)]
+            writers = [
+                _Partition(partition, await self._log.last(_filter(partition))) for partition in range(IN_FLIGHT)
+            ]
             for writer in writers:
                 writer.outbox.extend(_group(record) for record in _records(GROUPS, writer.number))
             running = tasks.create_task(committer.run())
@@ -130,9 +136,9 @@ class _Bench:
     def _share(self, partition: int, in_flight: int) -> list[Record]:
         return _records(self._count // in_flight, partition)
 
-    async def _timed(self, work: Sequence[object]) -> float:
+    async def _timed(self, work: Sequence[Coroutine[Any, Any, None]]) -> float:
         start = time.perf_counter()
-        await asyncio.gather(*work)  # type: ignore[call-overload]  # coroutines, made by the callers above
+        await asyncio.gather(*work)
         return self._count // len(work) * len(work) / (time.perf_counter() - start)
 
 
@@ -165,7 +171,7 @@ def _group(record: Record) -> Group:
     return Group((Decided(message, _TOPIC, record.subject, record.data, "", 0, 0, 1),), (record,))
 
 
-async def _run(url: str, sync: str, count: int) -> Iterator[Row]:
+async def _run(url: str, sync: str, count: int) -> list[Row]:
     log = await JetStreamLog.connect(url)
     client = await nats.connect(url)
     bench = _Bench(log, client.jetstream(), count)
@@ -173,16 +179,16 @@ async def _run(url: str, sync: str, count: int) -> Iterator[Row]:
     raw, bare = "js.publish", "js.publish without headers"
     for in_flight in (1, IN_FLIGHT):
         cases: dict[str, Measure] = {
-            "fenced append": lambda n=in_flight: bench.fenced(n),
-            raw: lambda n=in_flight: bench.raw(n, True),
-            bare: lambda n=in_flight: bench.raw(n, False),
+            "fenced append": partial(bench.fenced, in_flight),
+            raw: partial(bench.raw, in_flight, True),
+            bare: partial(bench.raw, in_flight, False),
         }
         medians = await measure_in_turns(cases, ROUNDS)
         rows += rows_of(medians, {"fenced append": (raw, bare)}, f"sync {sync}, {in_flight} in flight", "events/s")
     pipelined = "js.publish_async, 256 in flight, no fence"
     cases = {
         f"group commit, {IN_FLIGHT} partitions": bench.group_commit,
-        raw: lambda: bench.raw(IN_FLIGHT, True),
+        raw: partial(bench.raw, IN_FLIGHT, True),
         pipelined: bench.raw_pipelined,
     }
     medians = await measure_in_turns(cases, ROUNDS)
@@ -190,7 +196,7 @@ async def _run(url: str, sync: str, count: int) -> Iterator[Row]:
     rows += rows_of(medians, {ours: (raw, pipelined)}, f"sync {sync}, backlog", "events/s")
     await client.close()
     await log.close()
-    return iter(rows)
+    return rows
 
 
 def run(count: int = RECORDS) -> list[Row]:

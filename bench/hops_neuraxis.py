@@ -1,29 +1,84 @@
 """Four actors in a row on the real runtime, with a vocabulary of the benchmark's own: the process under measurement.
 
-Run by ``bench.hops`` as ``python -m bench.hops_neuraxis URL``; prints ``ready`` and works until its standard input ends.
+Run by ``bench.hops`` as ``python -m bench.hops_neuraxis URL SYNC``, where SYNC is the broker's ``sync_interval``;
+prints ``ready`` and works until its standard input ends.
 """
 
 import asyncio
 import sys
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 
 import msgspec
 
+from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED
 from actors.runtime.worker import Worker
+from bench.child import answer_until_input_ends
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from schemas.actor import Actor, Message, Scope
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.event import Configured, Event, Failed, topic_of
 
-HOPS = ("first", "second", "third", "fourth")
 
-
-class Asked(Event, frozen=True, kw_only=True, tag="forged_id.asked.received"):
-    """What starts a pipeline."""
+class Hop(Event, frozen=True, kw_only=True):
+    """What every hop passes on."""
 
     number: int
     text: str
+
+
+class Asked(Hop, frozen=True, kw_only=True, tag="forged_id.asked.received"):
+    """Starts a pipeline."""
+
+
+class FirstPassed(Hop, frozen=True, kw_only=True, tag="forged_id.first.passed"):
+    """The first hop."""
+
+
+class FirstConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.first.configured"):
+    """Settings of the first."""
+
+
+class FirstFailed(Failed, frozen=True, kw_only=True, tag="forged_id.first.failed"):
+    """A failure of the first."""
+
+
+class SecondPassed(Hop, frozen=True, kw_only=True, tag="forged_id.second.passed"):
+    """The second hop."""
+
+
+class SecondConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.second.configured"):
+    """Settings of the second."""
+
+
+class SecondFailed(Failed, frozen=True, kw_only=True, tag="forged_id.second.failed"):
+    """A failure of the second."""
+
+
+class ThirdPassed(Hop, frozen=True, kw_only=True, tag="forged_id.third.passed"):
+    """The third hop."""
+
+
+class ThirdConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.third.configured"):
+    """Settings of the third."""
+
+
+class ThirdFailed(Failed, frozen=True, kw_only=True, tag="forged_id.third.failed"):
+    """A failure of the third."""
+
+
+class FourthPassed(Hop, frozen=True, kw_only=True, tag="forged_id.fourth.passed"):
+    """The fourth hop: the end."""
+
+
+class FourthConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.fourth.configured"):
+    """Settings of the fourth."""
+
+
+class FourthFailed(Failed, frozen=True, kw_only=True, tag="forged_id.fourth.failed"):
+    """A failure of the fourth."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -36,101 +91,82 @@ class Seen(msgspec.Struct, frozen=True):
     count: int = 0
 
 
-def _hop(name: str, consumed: type[Event]) -> tuple[Actor[Seen], type[Event], tuple[Entry, ...]]:
-    """Return an actor that passes on what it consumes as its own event, that event's type, and its entries."""
-    topic = f"forged_id.{name}"
-    passed = msgspec.defstruct(
-        f"{name.title()}Passed",
-        [("number", int), ("text", str)],
-        bases=(Event,),
-        tag_field="topic",
-        tag=f"{topic}.passed",
-        frozen=True,
-        kw_only=True,
-    )
-    configured = msgspec.defstruct(
-        f"{name.title()}Configured", [], bases=(Configured,), tag=f"{topic}.configured", frozen=True, kw_only=True
-    )
-    failed = msgspec.defstruct(
-        f"{name.title()}Failed", [], bases=(Failed,), tag=f"{topic}.failed", frozen=True, kw_only=True
-    )
+def decide(passed: type[Hop], state: Seen, message: Message) -> Iterable[Event]:
+    """Pass a hop on as the next."""
+    event = message.event
+    return (passed(number=event.number, text=event.text),) if isinstance(event, Hop) else ()
 
-    def decide(state: Seen, message: Message) -> Iterable[Event]:
-        event = message.event
-        return (passed(number=event.number, text=event.text),)  # type: ignore[attr-defined]  # each hop has them
 
-    def evolve(state: Seen, message: Message) -> Seen:
-        return Seen(state.count + 1)
+def evolve(state: Seen, message: Message) -> Seen:
+    """Count."""
+    return Seen(state.count + 1)
 
-    actor = Actor(
+
+def _hop(
+    name: str, consumed: type[Hop], passed: type[Hop], configured: type[Configured], failed: type[Failed]
+) -> Actor[Seen]:
+    return Actor(
         name=name,
         scope=Scope.SESSION,
         consumes=(consumed,),
         state_type=Seen,
         settings_type=Settings,
         initial=Seen,
-        decide=decide,
+        decide=partial(decide, passed),
         evolve=evolve,
         configured=configured,
         failed=failed,
     )
-    samples = (
-        passed(number=1, text=""),
-        configured(settings={}, settings_hash="", behaviour=1),
-        failed(reason="", error="", failed_seq=1, failed_topic=""),
-    )
-    entries = tuple(
-        Entry(
-            event=type(sample),
-            owner=name,
+
+
+CHAIN = (
+    _hop("first", Asked, FirstPassed, FirstConfigured, FirstFailed),
+    _hop("second", FirstPassed, SecondPassed, SecondConfigured, SecondFailed),
+    _hop("third", SecondPassed, ThirdPassed, ThirdConfigured, ThirdFailed),
+    _hop("fourth", ThirdPassed, FourthPassed, FourthConfigured, FourthFailed),
+)
+"""The actors, each consuming what the one before passes on."""
+
+
+def enter_vocabulary() -> None:
+    """Enter the chain's events into this process's catalogue, which as shipped does not hold them."""
+    events: dict[type[Event], tuple[str, Any]] = {Asked: ("asked", {"number": 1, "text": ""})}
+    for actor, passed in zip(CHAIN, (FirstPassed, SecondPassed, ThirdPassed, FourthPassed), strict=True):
+        events[passed] = (actor.name, {"number": 1, "text": ""})
+        events[actor.configured] = (actor.name, {"settings": {}, "settings_hash": "", "behaviour": 1})
+        events[actor.failed] = (actor.name, {"reason": "", "error": "", "failed_seq": 1, "failed_topic": ""})
+    for event, (owner, fields) in events.items():
+        CATALOGUE[topic_of(event)] = Entry(
+            event=event,
+            owner=owner,
             scope=Scope.SESSION,
             meaning="A hop of a benchmark.",
-            sample=sample,
-            spontaneous=type(sample) is configured,
+            sample=event(**fields),
+            spontaneous=issubclass(event, Configured),
         )
-        for sample in samples
-    )
-    return actor, passed, entries
 
 
-def chain() -> list[Actor[Seen]]:
-    """Enter the benchmark's vocabulary into this process's catalogue; return its actors, each consuming the one before."""
-    asked = Entry(
-        event=Asked,
-        owner="asked",
-        scope=Scope.SESSION,
-        meaning="Starts a pipeline of a benchmark.",
-        sample=Asked(number=1, text=""),
-    )
-    actors, consumed, entries = [], Asked, [asked]
-    for name in HOPS:
-        actor, consumed, more = _hop(name, consumed)
-        actors.append(actor)
-        entries += more
-    CATALOGUE.update({topic_of(entry.event): entry for entry in entries})
-    return actors
-
-
-async def _work(url: str) -> None:
+async def _work(url: str, sync: str) -> None:
+    enter_vocabulary()
     log = await JetStreamLog.connect(url)
     worker = Worker(
         log,
         await KeyValueSnapshots.over(log.connection),
         await KeyValueMembership.over(log.connection),
-        chain(),
+        CHAIN,
         name="bench",
         build="bench",
+        batch_from=BATCH_FROM if sync == "always" else BATCH_FROM_UNFLUSHED,
     )
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(worker.run(stop))
         await worker.ready.wait()
-        print("ready", flush=True)
-        await asyncio.to_thread(sys.stdin.read)
+        await answer_until_input_ends()
         stop.set()
         await running
     await log.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(_work(sys.argv[1]))
+    asyncio.run(_work(sys.argv[1], sys.argv[2]))

@@ -22,7 +22,7 @@ async def measure_in_turns(cases: Mapping[str, Measure], rounds: int) -> dict[st
     """Run every case once a round, in an order that turns round each time; return the median of each."""
     found: dict[str, list[float]] = {case: [] for case in cases}
     for number in range(rounds):
-        names = list(cases) if number % 2 == 0 else list(reversed(cases))
+        names = list(cases) if number % 2 == 0 else list(reversed(list(cases)))
         for name in names:
             found[name].append(await cases[name]())
     return {case: statistics.median(values) for case, values in found.items()}
@@ -47,4 +47,6 @@ def show(rows: Sequence[Row]) -> None:
     case, setting = (max(len(text) for text in column) for column in zip(*((r.case, r.setting) for r in rows)))  # noqa: B905
     for row in rows:
         ratios = ", ".join(f"{ratio:g} x {peer}" for peer, ratio in row.ratios.items())
-        print(f"{row.setting.ljust(setting)}  {row.case.ljust(case)}  {row.value:>11,.2f} {row.unit}  {ratios}".rstrip())
+        print(
+            f"{row.setting.ljust(setting)}  {row.case.ljust(case)}  {row.value:>11,.2f} {row.unit}  {ratios}".rstrip()
+        )

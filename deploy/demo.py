@@ -6,6 +6,7 @@ status 0 only if each of them did what it should.
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,6 +40,7 @@ UNDER_WAY = 4
 START_S = 60.0
 STOP_S = 30.0
 _LONGEST_ANSWER = 70
+_ROOM_FOR_ANSWERS = 150
 _LOG_LINES = 20
 
 
@@ -154,7 +156,7 @@ async def _feed(data: Path) -> Sequence[Outcome]:
     tally = Tally()
     for outcome in outcomes:
         tally.ended(outcome)
-    table(_row(outcome) for outcome in outcomes)
+    table((_row(outcome) for outcome in outcomes), _columns())
     click.echo(summary_text(tally.summary(seconds)))
     if failures:
         raise DemoFailed(f"line {failures[0].line} had no end: {failures[0].detail}")
@@ -168,6 +170,12 @@ def _ids(lines: bytes) -> list[object]:
 
     talks = (parse(number, line, LineFormat.JSONL) for number, line in enumerate(lines.splitlines(), 1))
     return [talk.id for talk in talks if isinstance(talk, Talk)]
+
+
+def _columns() -> tuple[str, ...]:
+    """Return what the table shows: the answers only where there is room for them."""
+    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _ROOM_FOR_ANSWERS
+    return ("input", "stage", "action", "reason", "mode", "ms", *(() if narrow else ("answer",)))
 
 
 def _row(outcome: Outcome) -> dict[str, object]:

@@ -17,7 +17,7 @@ import structlog
 
 from actors.ledger import LedgerProjector, LedgerSettings
 from actors.registry import ACTORS
-from actors.runtime.committer import Group
+from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
 from actors.runtime.worker import Worker
 from deploy.config import Config
 from deploy.inbox import is_inbox
@@ -135,6 +135,7 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         reply=replier(connection),
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
+        batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
     )
 
 

@@ -8,8 +8,7 @@ import msgspec
 from events.codec import Recorded, Unreadable
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import entry_of
-from schemas.envelope import Envelope, decode_headers
-from schemas.errors import UndecodableEvent
+from schemas.envelope import decode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subject
@@ -17,6 +16,8 @@ from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subj
 DECIDER_RAISED = "decider_raised"
 FOLD_RAISED = "fold_raised"
 APPEND_REFUSED = "append_refused"
+
+_ADDRESS_HEADERS = ("ce-id", "ce-agent", "ce-session", "ce-exchange")
 
 
 class Decided(msgspec.Struct, frozen=True):
@@ -52,10 +53,9 @@ def cause_of(offered: Recorded | Unreadable) -> Cause:
     if isinstance(offered, Recorded):
         envelope = offered.envelope
     else:
-        try:
-            envelope = decode_headers(stored.headers)
-        except UndecodableEvent:
-            envelope = Envelope(id=f"seq-{stored.seq}", topic="", source="", time="")
+        # Only what addresses the failure, so that a header that is no number does not cost an exchange its end.
+        readable = {name: stored.headers[name] for name in _ADDRESS_HEADERS if name in stored.headers}
+        envelope = decode_headers({"ce-id": f"seq-{stored.seq}", "ce-type": "", **readable})
     return Cause(
         envelope.id,
         stored.seq,
@@ -69,9 +69,13 @@ def cause_of(offered: Recorded | Unreadable) -> Cause:
 
 
 def address(
-    actor: Actor[Any], cause: Cause, emissions: Sequence[Event | Emission], partitions: Partitions
+    owner: str, cause: Cause, emissions: Sequence[Event | Emission], partitions: Partitions
 ) -> tuple[Decided, ...]:
-    """Give the events of one decision their subjects, ids, places and bytes."""
+    """Give the events that ``owner`` emits because of one cause their subjects, ids, places and bytes.
+
+    An event that inherits its cause's keys stays in its cause's partitions, even where those are not the keys' own:
+    elsewhere it would lie outside the fence of the partition that wrote it.
+    """
     decided = []
     for index, item in enumerate(emissions):
         emission = item if isinstance(item, Emission) else Emission(item)
@@ -80,8 +84,8 @@ def address(
         agent = cause.agent if emission.agent is None else emission.agent
         session = cause.session if emission.session is None else emission.session
         exchange = cause.exchange if emission.exchange is None else emission.exchange
-        agent_token = partitions.agent_token(agent) if agent else cause.agent_token
-        session_token = partitions.session_token(session) if session else cause.session_token
+        agent_token = partitions.agent_token(emission.agent) if emission.agent else cause.agent_token
+        session_token = partitions.session_token(emission.session) if emission.session else cause.session_token
         if scope is not Scope.SESSION:
             session, session_token = "", NO_PARTITION
         if scope is Scope.GLOBAL:
@@ -92,7 +96,7 @@ def address(
                 Message(
                     event,
                     cause.seq,
-                    event_id(cause.id, actor.name, index),
+                    event_id(cause.id, owner, index),
                     cause.time_ns,
                     agent,
                     session,
@@ -134,8 +138,16 @@ def refuse(
 ) -> tuple[tuple[Decided, ...], Any]:
     """Record that what a message leads to cannot be stored; return the failure and the next state."""
     failure = (_failure(actor, offered, APPEND_REFUSED, ""),)
-    decided = address(actor, cause_of(offered), failure, partitions)
-    return decided, fold(actor, state, offered, [d.message for d in decided])
+    decided = address(actor.name, cause_of(offered), failure, partitions)
+    return decided, _fold_failure(actor, state, offered, decided)
+
+
+def _fold_failure(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, failure: Sequence[Decided]) -> Any:
+    try:
+        return fold(actor, state, offered, [d.message for d in failure])
+    except Exception:
+        # An evolve that cannot even take its own failure: views pass such an event over, so the live fold does too.
+        return state
 
 
 def decide(
@@ -155,8 +167,10 @@ def decide(
         except Exception as raised:
             emissions = (_failure(actor, offered, DECIDER_RAISED, type(raised).__name__),)
     try:
-        decided = address(actor, cause, emissions, partitions)
+        decided = address(actor.name, cause, emissions, partitions)
         return decided, fold(actor, state, offered, [d.message for d in decided])
     except Exception as raised:
-        decided = address(actor, cause, (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),), partitions)
-        return decided, fold(actor, state, offered, [d.message for d in decided])
+        decided = address(
+            actor.name, cause, (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),), partitions
+        )
+        return decided, _fold_failure(actor, state, offered, decided)

@@ -11,14 +11,15 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import APPEND_REFUSED, Decided, decide
+from events.codec import Recorded, Unreadable, decode
+from events.decision import APPEND_REFUSED, Cause, Decided, address, decide
 from events.log import Stored
 from events.routes import consumed_filters, own_filters, partitions_of, without_overlap
 from events.view import Settled, View
-from schemas.actor import Actor
+from schemas.actor import Actor, Timer
 from schemas.catalogue import prefixes_of
-from schemas.event import Failed, encode_event, topic_of
+from schemas.errors import UndecodableEvent
+from schemas.event import Failed, topic_of
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions, split_stored
 
@@ -29,8 +30,9 @@ BACKLOG = 10_000
 class Difference(msgspec.Struct, frozen=True):
     """A decision that came out otherwise than recorded.
 
-    ``seq`` and ``topic`` are the decided message's; ``field`` names what differs first (``count``, ``subject``,
-    ``id``, ``address``, ``body``, ``raised``); ``recorded`` and ``redecided`` are its two values as text.
+    ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
+    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``); ``recorded`` and
+    ``redecided`` are its two values as text.
     """
 
     actor: str
@@ -48,6 +50,7 @@ class Coverage(msgspec.Struct):
 
     ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
     not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided.
+    These add up to the messages consumed; forged events, which no message led to, are ``different`` besides.
     ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
     the pending deadlines.
     """
@@ -137,8 +140,10 @@ class Replay:
         if isinstance(offered, Unreadable):
             self._unreadable[offered.code] += 1
         for view, own in routes:
-            if own:
-                self._check_silence(view, offered)
+            if own and self._verify and isinstance(offered, Unreadable) and offered.code == UndecodableEvent.code:
+                # Damage is what a verification is there to find; a newer release's event stops it as any reading.
+                self._differ(view, offered, ("body", _text(stored.data), f"it cannot be read: {offered.detail}"))
+            elif own:
                 view.record(offered)
             else:
                 view.offer(offered)
@@ -152,6 +157,9 @@ class Replay:
         leads to an event is pending, and the fold of its partition ends before it.
         """
         for view in self.views.values():
+            if 0 < view.open_decision < self._last:
+                # Nothing lies between the events of one decision, so the rest of this one will never come.
+                view.close_decision()
             while view.waiting:
                 if not self._decide_silent(view):
                     self._coverage[view.actor.name].pending += len(view.waiting)
@@ -174,7 +182,7 @@ class Replay:
         waiting in memory. What leads to an event waits for it.
         """
         key = view.actor.name, view.partition
-        if self._owed.get(key) == view.waiting[0].stored.seq:
+        if self._owed.get(key) == view.waiting[0].stored.seq or self._other_behaviour(view):
             return
         while len(view.waiting) > self._backlog // 2:
             if not self._decide_silent(view):
@@ -198,16 +206,12 @@ class Replay:
             coverage.silent += 1
         return True
 
-    def _check_silence(self, view: View, own: Recorded | Unreadable) -> None:
-        """Notice an event of a message that was folded as one that leads to nothing."""
-        through = self._silent.get((view.actor.name, view.partition), 0)
-        if isinstance(own, Unreadable) or not self._verify or not through or is_spontaneous(own.envelope.topic):
-            return
-        if own.envelope.cause_seq <= through and own.envelope.index == 0:
+    def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
+        """Notice events of a message that was settled before: it led to other events, or was folded as silent."""
+        if group[0].envelope.cause_seq <= self._silent.get((view.actor.name, view.partition), 0):
             self._coverage[view.actor.name].identical -= 1
             self._coverage[view.actor.name].silent -= 1
-            found = ("count", _topics([own.envelope.topic] * own.envelope.count), _topics([]))
-            self._differ(view, own, found)
+        self._differ(view, group[0], ("count", _topics([own.envelope.topic for own in group]), _topics([])))
 
     def _route(self, subject: str) -> Iterator[tuple[View, bool]]:
         try:
@@ -229,6 +233,7 @@ class Replay:
             if self._verify:
                 view.on_settled = lambda settled: self._check(view, settled)
                 view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
+                view.on_stray = lambda group: self._check_stray(view, group)
         return view
 
     def _check(self, view: View, settled: Settled) -> None:
@@ -246,25 +251,39 @@ class Replay:
         self._differ(view, settled.offered, found)
 
     def _why_not(self, view: View, settled: Settled) -> str:
-        if view.configured is not None and view.configured.behaviour != view.actor.behaviour:
-            return f"behaviour_{view.configured.behaviour}"
-        if any(
+        refused = any(
             isinstance(r.message.event, Failed) and r.message.event.reason == APPEND_REFUSED for r in settled.recorded
-        ):
-            return APPEND_REFUSED
-        return ""
+        )
+        return self._other_behaviour(view) or (APPEND_REFUSED if refused else "")
+
+    @staticmethod
+    def _other_behaviour(view: View) -> str:
+        if view.configured is None or view.configured.behaviour == view.actor.behaviour:
+            return ""
+        return f"behaviour_{view.configured.behaviour}"
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self._coverage[view.actor.name]
         if own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None:
             coverage.facts += 1
             return
-        timer = view.actor.timer(state)
-        due = encode_event(timer.emission.event) if timer is not None else b"nothing"
-        if timer is not None and due == own.stored.data and timer.cause == own.envelope.cause:
+        reason = self._other_behaviour(view)
+        if reason:
+            coverage.unverified[reason] = coverage.unverified.get(reason, 0) + 1
+            return
+        found = compare((own,), self._due(view, own, view.actor.timer(state)))
+        if found is None:
             coverage.timers += 1
             return
-        self._differ(view, own, ("body", _text(own.stored.data), _text(due)))
+        self._differ(view, own, found)
+
+    def _due(self, view: View, own: Recorded, timer: Timer | None) -> tuple[Decided, ...]:
+        """Return the event that time yields next, addressed as a shell would have."""
+        if timer is None:
+            return ()
+        _, agent_token, session_token = split_stored(own.stored.subject)
+        cause = Cause(timer.cause, view.place, view.time_ns, "", "", "", agent_token, session_token)
+        return address(view.actor.name, cause, (timer.emission,), self._partitions)
 
     def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self._coverage[view.actor.name].different += 1
@@ -284,6 +303,7 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[s
         pairs = (
             ("subject", was.stored.subject, now.subject),
             ("id", was.envelope.id, now.message.id),
+            ("cause", was.envelope.cause, now.cause),
             ("address", _address(was.message), _address(now.message)),
             ("place", f"{was.envelope.index}/{was.envelope.count}", f"{now.index}/{now.count}"),
         )

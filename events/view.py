@@ -14,6 +14,7 @@ from events.codec import Recorded, Unreadable, is_spontaneous
 from events.decision import Cause, Decided, address, decide, fold, refuse
 from events.errors import Misconfigured
 from schemas.actor import Actor, Message
+from schemas.errors import UndecodableEvent
 from schemas.event import Configured
 from schemas.subjects import Partitions
 
@@ -50,6 +51,8 @@ class View:
     Attributes:
         waiting: Consumed messages not yet settled, in stream order.
         on_settled: Called for each message that recorded events settle, before it is folded.
+        on_spontaneous: Called for each event that no message led to, with the state before it.
+        on_stray: Called for own events whose cause is not waiting: settled before, or not in this reading.
         fold_errors: Recorded messages whose fold raised, so that the state passed them over.
     """
 
@@ -68,6 +71,7 @@ class View:
         self.waiting: deque[Offered] = deque()
         self.on_settled: Callable[[Settled], None] | None = None
         self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
+        self.on_stray: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self._group: list[Recorded] = []
 
@@ -89,16 +93,28 @@ class View:
         if own.stored.seq <= self.own_last:
             return
         if isinstance(own, Unreadable):
+            damaged = "it is damaged (`neuraxis log verify` tells), or " if own.code == UndecodableEvent.code else ""
             raise Misconfigured(
-                f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} "
-                f"cannot be read ({own.detail}): it was written by a newer release; run that release or a later one"
+                f"{self.actor.name} partition {self.partition}: its own event at sequence {own.stored.seq} cannot be "
+                f"read ({own.detail}): {damaged}it was written by a newer release; run that release or a later one"
             )
+        if self._group and own.envelope.cause != self._group[0].envelope.cause:
+            self.close_decision()
         self._group.append(own)
-        if own.envelope.index + 1 < own.envelope.count:
-            return
+        if own.envelope.index + 1 >= own.envelope.count:
+            self.close_decision()
+
+    @property
+    def open_decision(self) -> int:
+        """The sequence of the last event of a decision whose other events are not here yet, 0 when there is none."""
+        return self._group[-1].stored.seq if self._group else 0
+
+    def close_decision(self) -> None:
+        """Fold the decision whose events came last; those not here are missing from a damaged log."""
         group, self._group = tuple(self._group), []
-        self._settle(group)
-        self.own_last = own.stored.seq
+        if group:
+            self._settle(group)
+            self.own_last = group[-1].stored.seq
 
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         place = group[0].envelope.cause_seq
@@ -113,6 +129,8 @@ class View:
             self._fold(self.waiting.popleft(), group)
         else:
             # The message lies before this reading began (a history read from the middle): only its events are known.
+            if self.on_stray is not None:
+                self.on_stray(group)
             for own in group:
                 self._evolve_own(self._placed(own.message))
 
@@ -158,7 +176,7 @@ class View:
 
     def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
-        decided = address(self.actor, cause, (emission,), self._partitions)
+        decided = address(self.actor.name, cause, (emission,), self._partitions)
         self._evolve_own(decided[0].message)
         return decided
 

@@ -47,7 +47,9 @@ class Failed(Event, frozen=True, kw_only=True):
     ``reason`` is ``decider_raised``, ``fold_raised`` (the events were decided but not folded, so none was recorded),
     ``append_refused`` (the broker takes no such event for good) or a code of ``schemas.errors`` such as
     ``undecodable`` or ``unknown_version``; ``error`` the exception's type name (never its message: libraries change
-    those). ``failed_seq`` is the stream sequence of the message, ``failed_topic`` its public subject.
+    those). ``failed_seq`` is the stream sequence of the message, ``failed_topic`` its public subject. An effector's
+    reasons are ``effect_raised``, ``effect_timed_out``, ``effect_abandoned`` (delivered again and again and never
+    answered), ``result_invalid`` (no events, or none it may answer with), ``append_refused`` and those codes.
     """
 
     reason: str

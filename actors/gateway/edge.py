@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 import structlog
@@ -10,7 +12,7 @@ import structlog
 from actors.gateway.inputs import Addressed
 from events.codec import Recorded, decode
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
-from events.log import MAX_BATCH, Append, Log
+from events.log import MAX_BATCH, Append, Log, Tail
 from schemas.subjects import topic_filter
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -36,58 +38,75 @@ class Answered(msgspec.Struct, frozen=True):
 class Edge:
     """Accepts inputs and hands back their ends; made by :meth:`open`."""
 
-    def __init__(self, log: Log, tasks: asyncio.TaskGroup, after: int) -> None:
+    def __init__(self, log: Log, tasks: asyncio.TaskGroup) -> None:
         self._log = log
         self._tasks = tasks
-        self._after = after
         self._queue: list[tuple[Addressed, asyncio.Future[int]]] = []
         self._queued = asyncio.Event()
+        self._accepting: set[asyncio.Future[int]] = set()
         self._ends: dict[str, asyncio.Future[Answered]] = {}
         self._singles: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, log: Log) -> AsyncIterator["Edge"]:
         """Open an edge for the length of a ``async with`` block; what is under way at its end is cancelled.
 
-        Raises what the block raises, as it is, or the error that ended the edge's own work.
+        Raises what the block raises, as it is, or the error that ended the edge's own work; Unavailable, before the
+        block, when the log cannot be read.
         """
-        after = (await log.info()).last_seq
+        # Begun before the block: from here on the reading outlives outages, while to begin one takes a broker.
+        tail = await log.tail([topic_filter("forged_id.response.emitted")], (await log.info()).last_seq)
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
-                edge = cls(log, tasks, after)
-                running = (tasks.create_task(edge._send()), tasks.create_task(edge._listen()))
+                edge = cls(log, tasks)
+                running = (tasks.create_task(edge._send()), tasks.create_task(edge._listen(tail)))
                 try:
                     yield edge
                 except Exception as wrong:
                     failure = wrong
                     raise
                 finally:
-                    for task in (*running, *edge._singles):
-                        task.cancel()
+                    edge._cancel(running)
         except ExceptionGroup as group:
             # A task group wraps even a lone error; callers of an edge catch those of the log.
             raise failure or group.exceptions[0] from None
+        finally:
+            await tail.close()
+
+    def _cancel(self, running: tuple[asyncio.Task[None], ...]) -> None:
+        # Its callers' futures too: nobody is left to resolve them, and a caller outside the block would wait for ever.
+        self._closed = True
+        under_way: list[asyncio.Future[Any]] = [*running, *self._singles, *self._accepting, *self._ends.values()]
+        for each in under_way:
+            each.cancel()
 
     async def submit(self, addressed: Addressed) -> int:
         """Have an input accepted; return its stream sequence.
 
         Raises:
             Refused: the broker will not take it (too large with its headers).
-            Unavailable: the broker could not be reached for :data:`ACCEPT_DEADLINE` seconds; it was not accepted.
+            Unavailable: the broker could not be reached for :data:`ACCEPT_DEADLINE` seconds, or the edge is closed; it
+                was not accepted.
             UnknownOutcome: as long without a clear answer; it may have been accepted.
         """
+        if self._closed:
+            raise Unavailable("the edge is closed: open another one")
         loop = asyncio.get_running_loop()
         self._ends.setdefault(addressed.exchange, loop.create_future())
         accepted: asyncio.Future[int] = loop.create_future()
+        self._accepting.add(accepted)
         self._queue.append((addressed, accepted))
         self._queued.set()
         try:
             return await accepted
-        except LogError:
+        except (LogError, asyncio.CancelledError):
             self._ends.pop(addressed.exchange, None)
             raise
+        finally:
+            self._accepting.discard(accepted)
 
     async def answer(self, exchange: str, deadline: float) -> Answered:
         """Wait for the end of an exchange submitted here, ``deadline`` seconds at most.
@@ -158,18 +177,14 @@ class Edge:
                 accepted.set_exception(outcome)
             return
 
-    async def _listen(self) -> None:
-        tail = await self._log.tail([topic_filter("forged_id.response.emitted")], self._after)
-        try:
-            while True:
-                for stored in await tail.next():
-                    end = self._ends.get(stored.headers.get("ce-exchange", ""))
-                    if end is None or end.done():
-                        continue
-                    recorded = decode(stored)
-                    if isinstance(recorded, Recorded) and isinstance(recorded.message.event, ResponseEmitted):
-                        end.set_result(
-                            Answered(recorded.message.exchange, recorded.message.event, stored.seq, stored.time_ns)
-                        )
-        finally:
-            await tail.close()
+    async def _listen(self, tail: Tail) -> None:
+        while True:
+            for stored in await tail.next():
+                end = self._ends.get(unquote(stored.headers.get("ce-exchange", "")))
+                if end is None or end.done():
+                    continue
+                recorded = decode(stored)
+                if isinstance(recorded, Recorded) and isinstance(recorded.message.event, ResponseEmitted):
+                    end.set_result(
+                        Answered(recorded.message.exchange, recorded.message.event, stored.seq, stored.time_ns)
+                    )

@@ -1,5 +1,6 @@
 """Checking an input at the door, and giving it its envelope."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -17,6 +18,8 @@ MAX_INPUT_BYTES = MAX_RECORD_BYTES
 
 MAX_NAME = 200
 """Most characters of an agent's, session's or label's name."""
+
+_INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 class InvalidInput(ValueError):
@@ -55,14 +58,15 @@ def new_input(
     for name, value in (("agent", agent), ("session", session)):
         if not value:
             raise InvalidInput(f"the {name} is empty: name the {name} this input belongs to")
-    for name, value in (("agent", agent), ("session", session), ("label", label), ("situation", situation)):
+    names = {"agent": agent, "session": session, "label": label, "situation": situation, "exchange": exchange}
+    for name, value in names.items():
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
     size = _utf8("text", text) + sum(_utf8(f"layer {n}", layer.content) for n, layer in enumerate(layers))
     if size > MAX_INPUT_BYTES:
         raise InvalidInput(f"the input has {size} bytes of text: at most {MAX_INPUT_BYTES}; send less")
-    if reply_to and (not reply_to.startswith("_INBOX") or any(c in reply_to for c in " *>\r\n\t")):
+    if reply_to and not _INBOX.fullmatch(reply_to):
         raise InvalidInput(f"reply_to {reply_to!r} is no inbox: it must be a literal subject below _INBOX")
     event = InputReceived(
         text=text,

@@ -1,8 +1,8 @@
 """Group commit: what a process's partitions have decided becomes appends to the log.
 
-One event is cheap as a plain fenced publish and dear as an atomic batch; a few hundred are the other way round, and
-on a single-node broker batches are serialised. So decisions go out singly until a real backlog has built (how much
-that is, ``Pace`` measures), then all that waits goes out as one batch with the fences of its partitions in it.
+One event is cheap as a plain fenced publish and dear as an atomic batch; a hundred are the other way round, and
+on a single-node broker batches are serialised. So decisions go out singly until a real backlog has built, then
+all that waits goes out as one batch with the fences of its partitions in it.
 """
 
 import asyncio
@@ -13,11 +13,19 @@ from typing import Protocol
 import msgspec
 import structlog
 
-from actors.runtime.pace import Pace
 from events.decision import Decided
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
 from schemas.event import Configured, Failed
+
+BATCH_FROM = 48
+"""Waiting events from which a batch beats single publishes, at a broker that flushes every append.
+
+An estimate kept from the appends' own times did worse than fixed numbers: what it measures depends on what it chose.
+"""
+
+BATCH_FROM_UNFLUSHED = 160
+"""The same at a broker that flushes now and then: singles cost a tenth there, and a batch flushes all there is."""
 
 SINGLES = 16
 """Single publishes in flight at most."""
@@ -70,16 +78,15 @@ class Committer:
         batches: Atomic batches begun so far.
     """
 
-    def __init__(self, log: Log, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, log: Log, tasks: asyncio.TaskGroup, batch_from: int = BATCH_FROM) -> None:
         self._log = log
+        self._batch_from = batch_from
         self._tasks = tasks
         self._ready: dict[Writer, None] = {}
         self._busy: set[Writer] = set()
         self._under_way: set[asyncio.Task[None]] = set()
         self._singles = 0
         self._batch = False
-        self._pace = Pace()
-        self._now = asyncio.get_running_loop().time
         self._wanted = asyncio.Event()
         self._progress = asyncio.Event()
         self.appended = 0
@@ -130,7 +137,7 @@ class Committer:
             del self._ready[writer]
         if not self._ready:
             return
-        backlog = self.waiting >= self._pace.batch_from
+        backlog = self.waiting >= self._batch_from
         if not self._batch and (backlog or any(len(writer.outbox[0].records) > 1 for writer in self._ready)):
             self._start_batch()
         if backlog:
@@ -164,13 +171,20 @@ class Committer:
         else:
             self._batch = True
             self.batches += 1
-        task = self._tasks.create_task(self._run(writers, portions, single))
+        epochs = tuple(writer.epoch for writer in writers)
+        task = self._tasks.create_task(self._run(writers, portions, epochs, single))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    async def _run(self, writers: tuple[Writer, ...], portions: tuple[tuple[Group, ...], ...], single: bool) -> None:
+    async def _run(
+        self,
+        writers: tuple[Writer, ...],
+        portions: tuple[tuple[Group, ...], ...],
+        epochs: tuple[int, ...],
+        single: bool,
+    ) -> None:
         try:
-            await self._commit(writers, portions, tuple(writer.epoch for writer in writers))
+            await self._commit(writers, portions, epochs)
         finally:
             if single:
                 self._singles -= 1
@@ -238,7 +252,6 @@ class Committer:
             for place, group in enumerate(portion)
         ]
         while True:
-            started, in_flight, beside_batch = self._now(), self._singles, self._batch
             try:
                 last = await self._log.append(appends)
             except Unavailable as error:
@@ -246,10 +259,5 @@ class Committer:
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, _RETRY_MOST)
             else:
-                events = sum(len(append.records) for append in appends)
-                if events > 1:
-                    self._pace.took_batch(self._now() - started, events)
-                elif not beside_batch and not self._batch:  # beside one a single waits for it
-                    self._pace.took_single(self._now() - started, (in_flight + self._singles) / 2)
-                self.appended += events
+                self.appended += sum(len(append.records) for append in appends)
                 return last

@@ -9,7 +9,7 @@ import structlog
 
 from actors.runtime.assignment import assign
 from actors.runtime.clock import Clock, SystemClock
-from actors.runtime.committer import Committer, Group
+from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.feed import Feed, Key
 from actors.runtime.shard import Counters, Role, Shard, Surroundings
 from events.errors import LogError
@@ -47,6 +47,7 @@ class Worker:
         reply: Sends a copy of a stored group to the inbox that its event names.
         build: Version of the code, for the ``ce-build`` header.
         snapshot_every: Messages of a partition between snapshots.
+        batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Worker:
         reply: Callable[[str, Group], Awaitable[None]] = _no_reply,
         build: str = "",
         snapshot_every: int = 1_000,
+        batch_from: int = BATCH_FROM,
     ) -> None:
         self.name = name
         self.counters = Counters()
@@ -79,6 +81,7 @@ class Worker:
         self._reply = reply
         self._build = build
         self._snapshot_every = snapshot_every
+        self._batch_from = batch_from
         self._presence = msgspec.json.encode(Presence(tuple(sorted(self._actors))))
 
     @property
@@ -95,7 +98,7 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
             feed = Feed(self._log, tuple(self._actors.values()), self.shards, info.last_seq)
-            self.committer = Committer(self._log, tasks)
+            self.committer = Committer(self._log, tasks, self._batch_from)
             around = Surroundings(
                 log=self._log,
                 snapshots=self._snapshots,

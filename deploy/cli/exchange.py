@@ -10,6 +10,7 @@ from deploy.cli.connect import connected
 from deploy.cli.options import Target
 from deploy.feeding.feeder import outcome_of
 from deploy.feeding.outcomes import Outcome
+from deploy.rendering.printable import printable
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import topic_of
@@ -101,5 +102,5 @@ def show(found: Exchange, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
-    click.echo(found.response or click.style("(no words)", dim=True))
-    click.echo(click.style(decision_line(found), fg="green" if found.action == "EXECUTED" else "red"))
+    click.echo(printable(found.response, keep="\n\t") or click.style("(no words)", dim=True))
+    click.echo(click.style(printable(decision_line(found)), fg="green" if found.action == "EXECUTED" else "red"))

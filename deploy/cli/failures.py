@@ -17,7 +17,8 @@ BUG = 70
 INTERRUPTED = 130
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, Misconfigured)
-_WRONG_USE_CODES = frozenset({"unknown_actor", "unknown_work", "bad_point", "invalid_input"})  # of modules too dear to import for a message
+# By code, since their modules are too dear to import for a message.
+_WRONG_USE_CODES = frozenset({"unknown_actor", "unknown_work", "bad_point", "invalid_input"})
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 

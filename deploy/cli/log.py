@@ -87,11 +87,13 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
+    from deploy.rendering.terminal import progress
     from events.ledger import verify as verify_ledger
 
     file = log_file or target.data.ledger
-    chain = verify_ledger(file)
-    compared, unreachable = asyncio.run(_compare(target, file))
+    with progress("verifying", None):
+        chain = verify_ledger(file)
+        compared, unreachable = asyncio.run(_compare(target, file))
     findings = [*chain.findings, *(compared.findings if compared is not None else ())]
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)
     if as_json:
@@ -115,10 +117,12 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
 )
 def rebuild(target: Target, log_file: Path | None) -> None:
     """Drop the ledger's read models (exchanges, routing_decisions) and fold them anew from its events."""
+    from deploy.rendering.terminal import progress
     from events.ledger import rebuild as rebuild_models
 
     file = log_file or target.data.ledger
-    rebuild_models(file)
+    with progress("rebuilding", None):
+        rebuild_models(file)
     click.echo(f"rebuilt the read models of {file}")
 
 

@@ -84,20 +84,21 @@ def _show(name: str, report: "Report", verify: bool) -> None:
     out = console()
     out.print(render_states(report))
     span = f"sequence {report.first_seq:,} to {report.last_seq:,}" if report.events else "nothing"
-    out.print(f"\nfolded {report.events:,} events, {span}, of {name}")
+    out.print(f"\nfolded {report.events:,} events, {span}, of {name}", soft_wrap=True)
     for code, count in report.unreadable.items():
         out.print(f"{count:,} of them cannot be read by this release: {code}")
-    out.print(f"overall state hash {overall_hash(report)}")
+    out.print(f"overall state hash {overall_hash(report)}", soft_wrap=True)
     if not verify:
         return
     out.print()
-    out.print(render_coverage(report.coverage))
+    for part in render_coverage(report.coverage):
+        out.print(part)
     if report.differences:
         out.print()
         for line in render_difference(report.differences[0]):
             out.print(line)
     elif report.clean:
-        out.print("\nverified: every decision that could be made again came out as recorded, byte for byte")
+        out.print("\nverified: every decision that could be made again came out as recorded", soft_wrap=True)
 
 
 def _complaint(report: "Report") -> str:

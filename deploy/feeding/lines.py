@@ -159,7 +159,7 @@ def _why_not_json(number: int, raw: bytes, wrong: msgspec.DecodeError) -> BadLin
 def _id_in(raw: bytes) -> Id:
     try:
         return msgspec.json.decode(raw, type=_OnlyId).id
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

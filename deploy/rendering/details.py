@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.router.settings import RouterSettings
+from deploy.rendering.printable import printable, printable_struct
 from deploy.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
@@ -31,7 +32,11 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def details(event: Event, case: Case) -> Sequence[RenderableType]:
-    """Return what an event says, in lines and tables."""
+    """Return what an event says, in lines and tables, with nothing in it that a terminal obeys."""
+    return _details(printable_struct(event), case)
+
+
+def _details(event: Event, case: Case) -> Sequence[RenderableType]:
     if isinstance(event, Failed):
         return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
     if isinstance(event, Configured):
@@ -42,7 +47,7 @@ def details(event: Event, case: Case) -> Sequence[RenderableType]:
 
 def quoted(text: str, limit: int = LONGEST_QUOTE) -> str:
     """Return a text in quotes on one line, cut at ``limit`` characters, with nothing in it that a terminal obeys."""
-    line = "".join(each if each.isprintable() else " " for each in " ".join(text[: limit * 2].split()))
+    line = printable(" ".join(text[: limit * 2].split()))
     cut = line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"
     return f"“{cut}”"
 
@@ -73,8 +78,8 @@ def _match(match: Match, received: InputReceived | None) -> Text:
     text = _text_of(match.view, received)
     if text is not None:
         before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-        line.append("  …" if start > _AROUND else "  ").append(_bare(before), "dim")
-        line.append(_bare(text[start:end]), "reverse").append(_bare(after), "dim")
+        line.append("  …" if start > _AROUND else "  ").append(printable(before), "dim")
+        line.append(printable(text[start:end]), "reverse").append(printable(after), "dim")
         line.append("…" if end + _AROUND < len(text) else "")
     return line
 
@@ -86,10 +91,6 @@ def _text_of(view: str, received: InputReceived | None) -> str | None:
     layer = _LAYER_VIEW.match(view)
     place = int(layer[1]) if layer else len(received.layers)
     return received.layers[place].content if place < len(received.layers) else None
-
-
-def _bare(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
 
 
 def _selected(event: ModeSelected, case: Case) -> Sequence[RenderableType]:

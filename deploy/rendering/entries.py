@@ -8,6 +8,7 @@ import msgspec
 from rich.text import Text
 
 from deploy.rendering.details import quoted
+from deploy.rendering.printable import printable_struct
 from deploy.rendering.words import without_words
 from events.codec import Recorded, decode
 from events.log import Stored
@@ -62,6 +63,7 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
 
 def line_of(entry: Entry) -> Text:
     """Return a row on one line."""
+    entry = printable_struct(entry)
     line = Text().append(f"{entry.seq:>8} ", "dim").append(f"{entry.time[11:23]} ", "dim")
     line.append(f"{entry.topic.removeprefix(ROOT + '.'):<24} ", "bold cyan")
     line.append(f"{entry.exchange[:_SHORT]:<{_SHORT}} ", "dim")

@@ -12,33 +12,32 @@ from deploy.rendering.details import quoted
 from events.replay import Coverage, Difference, Report
 
 _LONGEST_VALUE = 2_000
+_SHORT_HASH = 16
 _MISSING = object()
 
 
 def render_states(report: Report) -> Table:
-    """Return a table of the state hash of every partition; partitions of equal state share a row."""
+    """Return a table of the state hash of every partition, shortened; partitions of equal state share a row."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("actor")
-    grid.add_column("partitions")
-    grid.add_column("state hash")
+    grid.add_column("actor", no_wrap=True)
+    grid.add_column("state hash", no_wrap=True)
+    grid.add_column("partitions", overflow="fold")
     equal: dict[tuple[str, str], list[str]] = {}
     for name, digest in report.state_hashes.items():
         actor, _, partition = name.partition("/")
         equal.setdefault((actor, digest), []).append(partition)
     for (actor, digest), partitions in equal.items():
-        grid.add_row(actor, " ".join(partitions), digest)
+        grid.add_row(actor, digest[:_SHORT_HASH], " ".join(partitions))
     return grid
 
 
-def render_coverage(coverage: Mapping[str, Coverage]) -> Table:
-    """Return a table of what became of each actor's decisions."""
+def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
+    """Yield a table of what became of each actor's decisions, and why some could not be made again."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("actor")
-    for name in ("identical", "of them silent", "different", "pending", "timers", "facts", "unverified"):
-        grid.add_column(name, justify="right")
-    grid.add_column("why unverified")
+    grid.add_column("actor", no_wrap=True)
+    for name in ("identical", "silent", "different", "pending", "timers", "facts", "unverified"):
+        grid.add_column(name, justify="right", no_wrap=True)
     for actor, counts in coverage.items():
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.unverified.items()))
         numbers = (
             counts.identical,
             counts.silent,
@@ -48,9 +47,11 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Table:
             counts.facts,
             sum(counts.unverified.values()),
         )
-        style = "red" if counts.different else ""
-        grid.add_row(actor, *(f"{number:,}" for number in numbers), reasons, style=style)
-    return grid
+        grid.add_row(actor, *(f"{number:,}" for number in numbers), style="red" if counts.different else "")
+    yield grid
+    for actor, counts in coverage.items():
+        for reason, count in sorted(counts.unverified.items()):
+            yield Text(f"{actor}: {count:,} unverified, {reason}", "yellow")
 
 
 def render_difference(difference: Difference) -> Iterator[RenderableType]:

@@ -9,6 +9,7 @@ from rich.tree import Tree
 
 from actors.router.settings import RouterSettings
 from deploy.rendering.details import Case, details
+from deploy.rendering.printable import printable
 from events.explain import Explanation, Node
 from schemas.catalogue import CATALOGUE
 from schemas.event import ROOT, Event
@@ -48,8 +49,8 @@ def render(explanation: Explanation, router: RouterSettings | None = None) -> Re
     """
     events = [event_of(node) for node in nodes_of(explanation)]
     case = Case(next((event for event in events if isinstance(event, InputReceived)), None), router)
-    title = Text().append("exchange ").append(explanation.exchange, "bold")
-    title.append(f"  agent {explanation.agent}  session {explanation.session}")
+    title = Text().append("exchange ").append(printable(explanation.exchange), "bold")
+    title.append(printable(f"  agent {explanation.agent}  session {explanation.session}"))
     tree = Tree(title, guide_style="dim")
     for root in explanation.roots:
         _grow(tree, root, case)

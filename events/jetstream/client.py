@@ -39,7 +39,9 @@ class HeaderClient(Client):
 
 def write_headers(headers: dict[str, str]) -> bytes | None:
     """Return headers as they travel, or None for names or values that would break out of their lines."""
-    block = ("NATS/1.0\r\n" + "\r\n".join([f"{name}: {value}" for name, value in headers.items()]) + "\r\n\r\n").encode()
+    block = (
+        "NATS/1.0\r\n" + "\r\n".join([f"{name}: {value}" for name, value in headers.items()]) + "\r\n\r\n"
+    ).encode()
     ends = len(headers) + 2
     if block.count(b"\n") != ends or block.count(b"\r") != ends or not _NAMES.fullmatch("".join(headers)):
         return None

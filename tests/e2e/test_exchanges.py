@@ -1,6 +1,8 @@
 """Asking, chatting and feeding, against a real set of processes."""
 
 import json
+import os
+import select
 import signal
 import subprocess
 import uuid
@@ -117,6 +119,29 @@ def test_a_chat_is_one_session_and_ends_with_its_input(live: Live) -> None:
     assert rows[0]["mode"] == "ACKNOWLEDGE"
     remembered = live.rows("state", "router", rows[0]["session"], "--json")[0]["under_key"]
     assert [memory["exchanges"] for memory in remembered.values()] == [3]
+
+
+def test_a_chat_at_a_terminal_prompts_and_ends_with_ctrl_d(live: Live) -> None:
+    ours, theirs = os.openpty()
+    talking = subprocess.Popen(
+        command("chat"), stdin=theirs, stdout=theirs, stderr=theirs, cwd=live.folder, env=environment()
+    )
+    os.close(theirs)
+    said, heard = b"", 0
+    try:
+        for awaited, typed in ((b"> ", b"Hello there!\n"), (b"ACKNOWLEDGE", b""), (b"> ", b"\x04")):
+            while awaited not in said[heard:]:
+                assert select.select([ours], [], [], 60)[0], said
+                said += os.read(ours, 4096)
+            heard = said.index(awaited, heard) + len(awaited)
+            os.write(ours, typed)
+        assert talking.wait(30) == 0
+    finally:
+        talking.kill()
+        talking.wait()
+        os.close(ours)
+    assert b"Hello." in said
+    assert b"confidence 0." in said
 
 
 def test_a_fed_line_gives_its_outcome_under_its_own_id(live: Live) -> None:

@@ -17,7 +17,7 @@ from tests.simulation.world import Outcome, run_world
 
 WORLDS = int(os.environ.get("NEURAXIS_WORLDS", "2000"))
 FIRST = int(os.environ.get("NEURAXIS_SEED", "0"))
-CHUNKS = 20
+CHUNKS = 10
 
 RARE = ("killed", "outage", "stored_in_doubt", "stored_after_death", "duplicate", "member_expired", "conflict")
 """Incidents of the simulated broker that must be met now and then, or the worlds prove nothing."""
@@ -45,7 +45,7 @@ def test_no_world_breaks_a_promise(chunk: int) -> None:
         assert not outcome.broken, f"seed {outcome.seed}: {outcome.broken}"
         met += outcome.incidents
         done += outcome.counters
-    if WORLDS // CHUNKS >= 100:
+    if WORLDS // CHUNKS >= 200:
         assert all(met[incident] for incident in RARE), f"the storms are too mild: {met}"
         assert done["takeovers"], f"nobody ever took over: {done}"
         assert done["snapshots_used"], f"no snapshot was ever used: {done}"

@@ -1,0 +1,302 @@
+"""The shell of an effector: performs requests, and stores each answer exactly once.
+
+Workers compete for requests on one durable consumer. Whoever gets one looks in the log whether it is answered, performs
+it if not, and appends the answer behind a fence over all that the effector has written for the request's agent. Where
+the fence does not hold, the log is looked into again, from where the last look ended: so however often a request is
+delivered, to however many workers, and however long after the broker has forgotten message ids, one answer is stored.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import structlog
+
+from actors.runtime.clock import Clock, SystemClock
+from actors.runtime.records import to_record
+from events.codec import Recorded, Unreadable, decode
+from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
+from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
+from events.jetstream import JetStreamLog
+from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
+from events.log import Append, Fence
+from schemas.actor import Scope
+from schemas.catalogue import CATALOGUE, entry_of
+from schemas.effector import Effector
+from schemas.event import topic_of
+from schemas.identity import event_id
+from schemas.permissions import durable_name
+from schemas.subjects import STORED_ROOT, split_stored, topic_filter
+
+EFFECT_RAISED = "effect_raised"
+EFFECT_TIMED_OUT = "effect_timed_out"
+EFFECT_ABANDONED = "effect_abandoned"
+RESULT_INVALID = "result_invalid"
+
+MOST_ATTEMPTS = 10
+"""Deliveries of a request, each ended without an answer, after which it is failed unperformed: it may be what kills."""
+
+STOP_DEADLINE = 10.0
+"""Seconds that performances under way get to end when the worker is told to stop."""
+
+_RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+_REFUSED_WAIT = 30.0
+_logger = structlog.get_logger("neuraxis.effector")
+
+
+class EffectorCounters(msgspec.Struct):
+    """What happened in a process.
+
+    ``delivered`` counts deliveries, ``performed`` performances that ended (also by raising), ``stored`` answers stored,
+    ``failed`` those of them that are failures, ``answered`` deliveries of requests that were answered already.
+    """
+
+    delivered: int = 0
+    performed: int = 0
+    stored: int = 0
+    failed: int = 0
+    answered: int = 0
+
+
+class _Request(msgspec.Struct, frozen=True):
+    """A delivered request, and where its answer would be: ``filter`` holds it, ``answer`` is its first event's id."""
+
+    offered: Recorded | Unreadable
+    cause: Cause
+    filter: str
+    answer: str
+
+
+class EffectorWorker:
+    """Runs an effector against a log until told to stop.
+
+    Args:
+        name: Unique among living workers.
+        build: Version of the code, for the ``ce-build`` header.
+        ack_wait: Seconds after which a silent worker's requests go to others.
+        stop_deadline: See :data:`STOP_DEADLINE`.
+
+    Raises:
+        ValueError: the effector contradicts the catalogue.
+    """
+
+    def __init__(
+        self,
+        log: JetStreamLog,
+        effector: Effector,
+        *,
+        name: str,
+        clock: Clock | None = None,
+        build: str = "",
+        ack_wait: float = ACK_WAIT,
+        stop_deadline: float = STOP_DEADLINE,
+    ) -> None:
+        check(effector)
+        self.effector = effector
+        self.counters = EffectorCounters()
+        self._log = log
+        self._source = f"neuraxis/{name}/{effector.name}"
+        self._clock = clock or SystemClock()
+        self._build = build
+        self._ack_wait = ack_wait
+        self._stop_deadline = stop_deadline
+        self._prefix = entry_of(effector.failed).prefix
+        self._under_way: dict[int, Delivery] = {}
+        self._idle: set[asyncio.Task[Any]] = set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline."""
+        pull = DurablePull(
+            self._log.connection,
+            self._log.stream,
+            durable_name(self.effector.name),
+            topic_filter(topic_of(self.effector.consumes)),
+            ack_wait=self._ack_wait,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            pulling = tasks.create_task(pull.run())
+            slots = [tasks.create_task(self._serve(pull, stop)) for _ in range(self.effector.concurrency)]
+            await stop.wait()
+            for task in (pulling, *self._idle):
+                task.cancel()
+            await asyncio.wait(slots, timeout=self._stop_deadline)
+            for slot in slots:
+                slot.cancel()
+
+    async def _serve(self, pull: DurablePull, stop: asyncio.Event) -> None:
+        me = asyncio.current_task()
+        assert me is not None
+        while not stop.is_set():
+            self._idle.add(me)
+            delivery = await pull.next()
+            self._idle.discard(me)
+            await self._handle(delivery)
+
+    async def _handle(self, delivery: Delivery) -> None:
+        self.counters.delivered += 1
+        seq = delivery.stored.seq
+        held = self._under_way.get(seq)
+        if held is not None:
+            # Our signs of life did not reach the broker in time; the performance goes on, and answers for this one too.
+            held.renew(delivery)
+            return
+        self._under_way[seq] = delivery
+        keeping = asyncio.create_task(self._keep(delivery))
+        try:
+            await self._answer(delivery)
+        except Refused as refused:
+            _logger.error("failure_refused", effector=self.effector.name, seq=seq, detail=str(refused))
+            await delivery.hand_back(_REFUSED_WAIT)
+        except BaseException:
+            await delivery.hand_back()
+            raise
+        else:
+            await delivery.acknowledge()
+        finally:
+            keeping.cancel()
+            del self._under_way[seq]
+
+    async def _keep(self, delivery: Delivery) -> None:
+        while True:
+            await asyncio.sleep(self._ack_wait / 3)
+            await delivery.keep()
+
+    async def _answer(self, delivery: Delivery) -> None:
+        """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
+        offered = decode(delivery.stored)
+        cause = cause_of(offered)
+        answer = event_id(cause.id, self.effector.name, 0)
+        request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
+        if await self._look(request, delivery.stored.seq) is None:
+            self.counters.answered += 1
+            return
+        started = self._clock.elapsed_ns()
+        decided = await self._decide(request, delivery.attempt)
+        took_us = (self._clock.elapsed_ns() - started) // 1000
+        try:
+            await self._store(request, decided, took_us)
+        except Refused as refused:
+            _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
+            await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
+
+    async def _look(self, request: _Request, after: int) -> int | None:
+        """Look for the answer among the effector's events after a sequence; insists while the broker cannot be asked.
+
+        Returns None when it is there, else the sequence of the last of these events: the fence for appending it.
+        """
+        wait = _RETRY_FIRST
+        while True:
+            try:
+                last = await self._log.last(request.filter)
+                if last > after:
+                    async for batch in self._log.history([request.filter], after, last):
+                        if any(stored.headers.get("ce-id") == request.answer for stored in batch):
+                            return None
+            except LogError as error:
+                wait = await self._wait(error, wait)
+            else:
+                return last
+
+    async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int) -> None:
+        """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
+        now = self._clock.now_ns()
+        records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
+        after, wait = request.offered.stored.seq, _RETRY_FIRST
+        while (fence := await self._look(request, after)) is not None:
+            after = max(after, fence)
+            try:
+                await self._log.append([Append(records, Fence(request.filter, fence))])
+            except Conflict:
+                continue
+            except (Unavailable, UnknownOutcome) as error:
+                # Should it still arrive: either it is there at the next look, or its fence no longer holds.
+                wait = await self._wait(error, wait)
+            else:
+                self.counters.stored += 1
+                self._note(request, decided)
+                return
+        self.counters.answered += 1
+
+    def _note(self, request: _Request, decided: Sequence[Decided]) -> None:
+        failure = decided[0].message.event
+        if not isinstance(failure, self.effector.failed):
+            return
+        self.counters.failed += 1
+        _logger.error(
+            "effect_failed",
+            effector=self.effector.name,
+            reason=failure.reason,
+            error=failure.error,
+            seq=failure.failed_seq,
+            exchange=request.cause.exchange,
+        )
+
+    async def _wait(self, error: LogError, seconds: float) -> float:
+        """Wait before trying again; returns how long to wait the next time."""
+        _logger.warning("answer_waits", effector=self.effector.name, error=error.code, detail=str(error))
+        await asyncio.sleep(seconds)
+        return min(2 * seconds, _RETRY_MOST)
+
+    # --- from a request to the events that answer it
+
+    async def _decide(self, request: _Request, attempt: int) -> tuple[Decided, ...]:
+        offered = request.offered
+        if isinstance(offered, Unreadable):
+            return self._failure(request, offered.code)
+        if attempt > MOST_ATTEMPTS:
+            return self._failure(request, EFFECT_ABANDONED)
+        self.counters.performed += 1
+        limit = asyncio.timeout(self.effector.timeout_s)
+        try:
+            async with limit:
+                emissions = tuple(await self.effector.perform(offered.message))
+        except asyncio.CancelledError as cancelled:
+            me = asyncio.current_task()
+            if me is None or me.cancelling():
+                raise
+            # Not this worker is cancelled, but something within the performance.
+            return self._failure(request, EFFECT_RAISED, cancelled)
+        except Exception as raised:
+            return self._failure(request, EFFECT_TIMED_OUT if limit.expired() else EFFECT_RAISED, raised)
+        try:
+            decided = address(self.effector.name, request.cause, emissions, self._log.partitions)
+        except Exception as raised:
+            return self._failure(request, RESULT_INVALID, raised)
+        if not decided or not all(self._may_answer(request, one) for one in decided):
+            return self._failure(request, RESULT_INVALID)
+        return decided
+
+    def _may_answer(self, request: _Request, one: Decided) -> bool:
+        """Whether an event is the effector's own, and where a look for the answer finds it."""
+        _, agent_token, _ = split_stored(one.subject)
+        entry = entry_of(one.message.event)
+        return (
+            agent_token == request.cause.agent_token
+            and entry.owner == self.effector.name
+            and entry.prefix == self._prefix
+        )
+
+    def _failure(self, request: _Request, reason: str, error: BaseException | None = None) -> tuple[Decided, ...]:
+        stored = request.offered.stored
+        failed = self.effector.failed(
+            reason=reason,
+            error=type(error).__name__ if error is not None else "",
+            failed_seq=stored.seq,
+            failed_topic=split_stored(stored.subject)[0],
+        )
+        return address(self.effector.name, request.cause, (failed,), self._log.partitions)
+
+
+def check(effector: Effector) -> None:
+    """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
+    for event in (effector.consumes, effector.failed):
+        if topic_of(event) not in CATALOGUE:
+            raise ValueError(f"effector {effector.name}: the catalogue does not list {event.__name__}: add its entry")
+    failed = entry_of(effector.failed)
+    if failed.owner != effector.name:
+        raise ValueError(f"effector {effector.name}: {failed.topic} belongs to {failed.owner}: give it one of its own")
+    if failed.scope is Scope.GLOBAL and entry_of(effector.consumes).scope is not Scope.GLOBAL:
+        raise ValueError(
+            f"effector {effector.name}: {failed.topic} is GLOBAL: a failure must carry its request's agent"
+        )

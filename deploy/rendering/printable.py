@@ -1,0 +1,32 @@
+"""Text that a terminal shows and does not obey. Pure."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Return a text with a space in place of each character that is not printable and not in ``keep``.
+
+    Escape sequences, and marks that turn the order of writing, come out as plain text; offsets stay what they were.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else " " for each in text)
+
+
+def printable_struct(struct: S) -> S:
+    """Return a struct with every text in it printable."""
+    return msgspec.convert(_clean(msgspec.to_builtins(struct)), type(struct))
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {_clean(name): _clean(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(inner) for inner in value]
+    return value

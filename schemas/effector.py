@@ -1,0 +1,35 @@
+"""The effector contract: what touches the outside world, and what its shell must know to run it.
+
+An effector answers requests, which are events, with events: a language model's answer, a delivery's receipt. Towards
+the outside it acts at least once, since nobody can make a foreign system and the log agree at one instant; in the log
+a request is answered exactly once.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from schemas.actor import Emission, Message
+from schemas.event import Event, Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Effector:
+    """A performer of requests.
+
+    Attributes:
+        name: Owner name in the catalogue; what it answers with must be its own events.
+        consumes: The event type that asks for an effect.
+        perform: Has the effect, and returns the events it came to, one at least; they inherit the request's address,
+            and may not leave its agent. It may run twice for a request: pass the request's ``id`` on as an idempotency
+            key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``.
+        failed: Its own ``Failed`` event type.
+        timeout_s: Seconds that one performance may take.
+        concurrency: Performances at once in one process.
+    """
+
+    name: str
+    consumes: type[Event]
+    perform: Callable[[Message], Awaitable[Sequence[Event | Emission]]]
+    failed: type[Failed]
+    timeout_s: float = 60.0
+    concurrency: int = 8

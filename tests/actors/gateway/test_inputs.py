@@ -1,0 +1,195 @@
+"""What an edge lets in, and what it says of what it keeps out."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.gateway import MAX_INPUT_BYTES, InvalidInput, new_input
+from actors.gateway.inputs import MAX_NAME, Addressed
+from events.codec import Recorded, decode
+from events.log import Stored
+from schemas.identity import event_id
+from schemas.subjects import Partitions
+from schemas.vocabulary.gateway import InputReceived, Layer
+from tests.actors.strategies import texts
+
+PARTITIONS = Partitions(agents=4, sessions=16)
+NOW_NS = 1_767_323_045_678_900_000
+EMPTY = Layer(role="user", content="")
+THIRTY_DAYS_MS = 30 * 24 * 3600 * 1000
+
+
+def an_input(text: str = "Hello", **more: Any) -> Addressed:
+    usual: dict[str, Any] = {"agent": "ann", "session": "morning", "partitions": PARTITIONS, "now_ns": NOW_NS}
+    return new_input(text, **(usual | more))
+
+
+def read_back(addressed: Addressed) -> Recorded:
+    record = addressed.record
+    found = decode(Stored(1, NOW_NS, record.subject, record.headers, record.data))
+    assert isinstance(found, Recorded)
+    return found
+
+
+def received(addressed: Addressed) -> InputReceived:
+    event = read_back(addressed).message.event
+    assert isinstance(event, InputReceived)
+    return event
+
+
+def complaint(text: str = "Hello", **more: Any) -> str:
+    with pytest.raises(InvalidInput) as refused:
+        an_input(text, **more)
+    assert refused.value.code == "invalid_input"
+    return str(refused.value)
+
+
+def test_an_input_comes_back_as_it_was_given() -> None:
+    layers = (Layer(role="system", content="Be brief."), Layer(role="document", content="Once upon a time"))
+    addressed = an_input(
+        "Well?", layers=layers, situation="chat", label="line-7", reply_to="_INBOX.edge.7", deadline_after_ms=1_500
+    )
+    assert received(addressed) == InputReceived(
+        text="Well?",
+        layers=layers,
+        situation="chat",
+        label="line-7",
+        reply_to="_INBOX.edge.7",
+        deadline_after_ms=1_500,
+    )
+
+
+@given(text=texts, agent=texts.filter(bool), session=texts.filter(bool))
+def test_any_unicode_text_and_names_survive_the_way_into_the_log(text: str, agent: str, session: str) -> None:
+    if max(len(agent), len(session)) > MAX_NAME:
+        assert "characters: at most 200" in complaint(text, agent=agent, session=session)
+        return
+    found = read_back(an_input(text, agent=agent, session=session)).message
+    assert isinstance(found.event, InputReceived)
+    assert (found.event.text, found.agent, found.session) == (text, agent, session)
+
+
+def test_its_envelope_begins_an_exchange() -> None:
+    addressed = an_input(exchange="chosen")
+    envelope = read_back(addressed).envelope
+    assert (addressed.exchange, envelope.exchange) == ("chosen", "chosen")
+    assert envelope.id == addressed.record.headers["Nats-Msg-Id"] == event_id("chosen", "gateway", 0)
+    assert (envelope.cause, envelope.cause_seq, envelope.index, envelope.count) == ("", 0, 0, 1)
+    assert (envelope.source, envelope.time) == ("neuraxis/gateway", "2026-01-02T03:04:05.678900Z")
+
+
+def test_exchanges_that_are_not_given_are_made_up_in_the_order_of_time() -> None:
+    made = [an_input(now_ns=NOW_NS + step * 1_000_000).exchange for step in range(50)]
+    assert made == sorted(made)
+    assert len(set(made)) == len(made)
+    assert {len(exchange) for exchange in made} == {32}
+
+
+def test_the_same_exchange_has_the_same_message_id_whenever_it_is_sent() -> None:
+    first, again = (an_input(exchange="chosen", now_ns=now).record.headers for now in (NOW_NS, 2 * NOW_NS))
+    assert first["Nats-Msg-Id"] == again["Nats-Msg-Id"] != an_input().record.headers["Nats-Msg-Id"]
+
+
+@given(agent=st.text(min_size=1, max_size=9), session=st.text(min_size=1, max_size=9))
+def test_its_subject_lies_in_the_partitions_of_its_agent_and_session(agent: str, session: str) -> None:
+    expected = f"log.{PARTITIONS.agent_token(agent)}.{PARTITIONS.session_token(session)}.input.received"
+    assert an_input(agent=agent, session=session).record.subject == expected
+
+
+def test_an_empty_text_and_nul_are_texts() -> None:
+    assert received(an_input("")).text == ""
+    assert received(an_input("a\0b")).text == "a\0b"
+
+
+def test_the_text_may_have_exactly_so_many_bytes() -> None:
+    assert len(received(an_input("x" * MAX_INPUT_BYTES)).text) == MAX_INPUT_BYTES
+    said = complaint("x" * (MAX_INPUT_BYTES + 1))
+    assert said == f"the input has {MAX_INPUT_BYTES + 1} bytes of text: at most {MAX_INPUT_BYTES}; send less"
+
+
+def test_bytes_are_counted_and_not_characters() -> None:
+    third = MAX_INPUT_BYTES // 3
+    an_input("語" * third)
+    assert f"{(third + 1) * 3} bytes" in complaint("語" * (third + 1))
+    assert f"{MAX_INPUT_BYTES + 4} bytes" in complaint("😀" * (MAX_INPUT_BYTES // 4 + 1))
+
+
+def test_layers_count_as_text() -> None:
+    half = Layer(role="document", content="x" * (MAX_INPUT_BYTES // 2))
+    an_input("", layers=[half, half])
+    assert f"{MAX_INPUT_BYTES + 1} bytes" in complaint("x", layers=[half, half])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"text": "ab\ud800c"}, "the text holds a lone surrogate at character 2"),
+        ({"layers": [EMPTY, Layer(role="user", content="\udfff")]}, "the layer 1 holds a lone surrogate"),
+        ({"agent": "a\ud800"}, "the agent holds a lone surrogate at character 1"),
+        ({"session": "\ud800"}, "the session holds a lone surrogate at character 0"),
+        ({"label": "\ud800"}, "the label holds a lone surrogate"),
+        ({"situation": "\ud800"}, "the situation holds a lone surrogate"),
+        ({"exchange": "\ud800"}, "the exchange holds a lone surrogate"),
+    ],
+)  # fmt: skip
+def test_a_lone_surrogate_is_named_with_its_place(given: dict[str, Any], said: str) -> None:
+    complained = complaint(**given)
+    assert complained.startswith(said)
+    assert complained.endswith("it is no Unicode text; repair or drop it")
+
+
+@pytest.mark.parametrize("name", ["agent", "session"])
+def test_an_input_without_agent_or_session_is_refused(name: str) -> None:
+    assert complaint(**{name: ""}) == f"the {name} is empty: name the {name} this input belongs to"
+
+
+@pytest.mark.parametrize("name", ["agent", "session", "label", "situation", "exchange"])
+def test_a_name_may_have_exactly_so_many_characters(name: str) -> None:
+    an_input(**{name: "語" * MAX_NAME})
+    assert complaint(**{name: "x" * 201}) == f"the {name} has 201 characters: at most 200"
+
+
+@pytest.mark.parametrize("inbox", ["_INBOX.a", "_INBOX.gateway.Xy_9-z.17"])
+def test_an_inbox_is_a_literal_subject_below_the_root_of_inboxes(inbox: str) -> None:
+    assert received(an_input(reply_to=inbox)).reply_to == inbox
+
+
+@pytest.mark.parametrize(
+    "inbox",
+    ["log.00.01.input.received", "forged_id.alert", "_INBOX", "_INBOX.", "_INBOX.a..b", "_INBOX.a.", "_INBOXES.a",
+     "_INBOX.*", "_INBOX.>", "_INBOX.a b", "_INBOX.a\r\nPUB x 0", "_INBOX.a\t", "_INBOX.a\0",
+     "_INBOX.\ud800", "_inbox.a", " "],
+)  # fmt: skip
+def test_anything_else_is_no_inbox(inbox: str) -> None:
+    assert complaint(reply_to=inbox).endswith("is no inbox: it must be a literal subject below _INBOX")
+
+
+@pytest.mark.parametrize("deadline", [1, THIRTY_DAYS_MS])
+def test_a_deadline_lies_between_a_millisecond_and_thirty_days(deadline: int) -> None:
+    assert received(an_input(deadline_after_ms=deadline)).deadline_after_ms == deadline
+
+
+@pytest.mark.parametrize("deadline", [0, -1, THIRTY_DAYS_MS + 1, 2**63, 2**64, 10**30])
+def test_any_other_deadline_is_refused(deadline: int) -> None:
+    assert "deadline_after_ms" in complaint(deadline_after_ms=deadline)
+
+
+def test_a_layer_of_an_unknown_role_is_refused() -> None:
+    assert "Invalid enum value 'oracle'" in complaint(layers=[Layer(role="oracle", content="")])  # type: ignore[arg-type]
+
+
+anything = st.text(st.characters(), max_size=9)
+
+
+@given(text=anything, agent=anything, session=anything, reply_to=anything)
+def test_whatever_is_accepted_can_be_read_back(text: str, agent: str, session: str, reply_to: str) -> None:
+    try:
+        addressed = an_input(text, agent=agent, session=session, reply_to=reply_to)
+    except InvalidInput:
+        addressed = None
+    well_formed = all(each.encode(errors="replace") == each.encode(errors="ignore") for each in (text, agent, session))
+    assert (addressed is not None) == (well_formed and bool(agent and session) and not reply_to)
+    if addressed is not None:
+        assert received(addressed).text == text

@@ -1,0 +1,151 @@
+"""What lines of a feed say, whatever is in them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deploy.feeding import BadLine, LineFormat, Talk, format_of, parse
+from schemas.vocabulary.gateway import Layer
+
+JSONL, TEXT = LineFormat.JSONL, LineFormat.TEXT
+
+
+def said(line: Any, number: int = 1) -> Talk | BadLine | None:
+    raw = line if isinstance(line, bytes) else json.dumps(line).encode()
+    return parse(number, raw, JSONL)
+
+
+def complaint(line: Any) -> tuple[str, str]:
+    found = said(line)
+    assert isinstance(found, BadLine), found
+    return found.code, found.detail
+
+
+def test_a_text_is_one_input() -> None:
+    assert said({"text": "Hello"}, 4) == Talk(line=4, turns=("Hello",))
+
+
+def test_an_empty_text_is_an_input_too() -> None:
+    assert said({"text": ""}) == Talk(line=1, turns=("",))
+
+
+def test_a_line_may_name_itself_its_session_its_agent_its_context_and_its_layers() -> None:
+    line = {
+        "id": 7,
+        "text": "Hello",
+        "session": "s",
+        "agent": "a",
+        "context": "travel",
+        "layers": [{"role": "document", "content": "page"}],
+    }
+    assert said(line) == Talk(
+        line=1,
+        turns=("Hello",),
+        id=7,
+        session="s",
+        agent="a",
+        situation="travel",
+        layers=(Layer(role="document", content="page"),),
+    )
+
+
+def test_a_context_may_be_an_object_that_names_the_situation() -> None:
+    found = said({"text": "x", "context": {"situation": "travel", "weather": "fine"}})
+    assert isinstance(found, Talk)
+    assert found.situation == "travel"
+
+
+def test_absent_and_null_fields_are_the_same_and_unknown_ones_are_passed_over() -> None:
+    bare = said({"text": "x"})
+    assert said({"text": "x", "session": None, "agent": None, "context": None, "layers": None, "label": 3}) == bare
+
+
+def test_only_the_user_s_turns_are_inputs() -> None:
+    turns = [{"role": "system", "text": "a"}, {"role": "user", "text": "b"}, {"role": "user", "content": "c"}]
+    assert said({"id": "t", "turns": turns}) == Talk(line=1, turns=("b", "c"), many=True, id="t")
+
+
+@pytest.mark.parametrize("raw", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
+def test_a_blank_line_says_nothing(raw: bytes) -> None:
+    assert parse(1, raw, JSONL) is None
+    assert parse(1, raw, TEXT) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "detail"),
+    [
+        (b"hello", "not_json", "malformed"),
+        (b'["text"]', "not_an_input", "Expected `object`"),
+        ({"txet": "x"}, "not_an_input", "neither a text nor turns"),
+        ({"text": "x", "turns": []}, "not_an_input", "both a text and turns"),
+        ({"turns": [{"role": "assistant", "text": "x"}]}, "not_an_input", "no turn has the role user"),
+        ({"text": 5}, "not_an_input", "text: Expected `str`, got `int`"),
+        ({"text": "x", "layers": [{"role": "boss", "content": ""}]}, "not_an_input", "layers[0].role: Invalid enum"),
+        (b'{"text": "\\ud800 x"}', "lone_surrogate", "no Unicode text"),
+        (b'{"text": "\\ud83d"}', "lone_surrogate", "no Unicode text"),
+        (b'{"text": "\xff"}', "not_utf8", "not UTF-8"),
+        (b'{"text": "a\x00b"}', "not_json", "invalid"),
+        (b'{"text":' + b"[" * 100_000, "not_an_input", "text: Expected"),
+        (b'{"text": "x", "deep":' + b"[" * 100_000, "too_deep", "nested"),
+    ],
+)
+def test_a_line_that_says_no_input_is_told_why(line: Any, code: str, detail: str) -> None:
+    found, told = complaint(line)
+    assert found == code
+    assert detail in told
+
+
+def test_a_pair_of_surrogates_is_a_character() -> None:
+    found = said(b'{"text": "\\ud83d\\ude00"}')
+    assert isinstance(found, Talk)
+    assert found.turns == ("😀",)
+
+
+def test_a_complaint_names_the_line_by_its_own_id_where_that_can_be_read() -> None:
+    found = said({"id": "seven", "text": 5}, 3)
+    assert isinstance(found, BadLine)
+    assert (found.line, found.id) == (3, "seven")
+
+
+def test_plain_text_is_taken_as_it_is() -> None:
+    assert parse(2, b'  {"text": "no JSON here"}  \r\n', TEXT) == Talk(line=2, turns=('  {"text": "no JSON here"}  ',))
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "form"),
+    [
+        ("a.jsonl", b"hello", JSONL),
+        ("a.JSON", b"hello", JSONL),
+        ("a.ndjson", b"", JSONL),
+        ("a.txt", b'{"text": ""}', TEXT),
+        ("-", b'{"text": ""}', JSONL),
+        ("-", b'\xef\xbb\xbf {"text": ""}', JSONL),
+        ("-", b"hello", TEXT),
+        ("inputs", b"[hello]", TEXT),
+    ],
+)
+def test_a_file_s_form_is_told_by_its_name_or_its_first_line(name: str, first: bytes, form: LineFormat) -> None:
+    assert format_of(name, first) is form
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+near_lines = st.dictionaries(
+    st.sampled_from(["text", "turns", "id", "session", "agent", "context", "layers", "role", "x"]), json_values
+)
+
+
+@given(st.binary(max_size=200) | near_lines.map(lambda line: json.dumps(line).encode()), st.sampled_from(LineFormat))
+def test_no_line_is_too_strange_to_be_read(raw: bytes, form: LineFormat) -> None:
+    found = parse(1, raw, form)
+    if isinstance(found, Talk):
+        assert found.turns
+        "".join(found.turns).encode()  # what passes is Unicode text
+    elif found is not None:
+        assert found.detail

@@ -1,0 +1,110 @@
+"""Points of a log, and states at them, from a ledger that nothing but this test has written."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from actors.registry import ACTORS
+from deploy.cli import main
+from deploy.replaying import BadPoint, Point, point_of
+from deploy.sources import LedgerSource
+from deploy.states import entries_under, partition_named
+from schemas.persistent import Generations, Map
+from schemas.subjects import Partitions
+from tests.events.ledger.messages import MS, PARTITIONS, START_NS, exchanges, write
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger.db"
+    write(path, exchanges(50))
+    return path
+
+
+def neuraxis(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_a_point_is_a_sequence_or_a_time() -> None:
+    assert point_of("1200") == Point(seq=1200)
+    noon = int(datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()) * 1_000_000_000
+    for text in ("2026-01-31T12:00:00Z", "2026-01-31T12:00", "2026-01-31T13:00:00+01:00"):
+        assert point_of(text) == Point(time_ns=noon)
+
+
+@pytest.mark.parametrize("text", ["", "-1", "yesterday", "1.5", "١٢"])
+def test_what_is_neither_is_refused(text: str) -> None:
+    with pytest.raises(BadPoint, match="write a sequence, or a time"):
+        point_of(text)
+
+
+def test_a_replay_stops_at_the_point(ledger: Path) -> None:
+    upto_seq = json.loads(neuraxis("replay", "--log", str(ledger), "--to", "42", "--json").stdout)
+    moment = datetime.fromtimestamp((START_NS + 420 * MS) / 1e9, UTC).isoformat()
+    upto_time = json.loads(neuraxis("replay", "--log", str(ledger), "--to", moment, "--json").stdout)
+    assert upto_seq["last_seq"] == upto_time["last_seq"] == 42
+    assert upto_seq["overall"] == upto_time["overall"]
+
+
+def test_a_log_that_lost_its_beginning_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "half.db"
+    write(path, exchanges(5)[8:])
+    result = neuraxis("replay", "--log", str(path))
+    assert result.exit_code == 2
+    assert "begins at sequence 9, not 1: states cannot be folded from its middle" in result.stderr
+
+
+def test_a_record_that_no_decider_made_differs_and_is_counted(ledger: Path) -> None:
+    result = neuraxis("replay", "--verify", "--log", str(ledger), "--json")
+    row = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert row["coverage"]["reflex"]["different"] == 50, "the builder's ids are not those that a decision gives"
+    assert row["differences"][0]["field"] == "id"
+    assert len(row["differences"]) <= 20
+
+
+def test_a_key_names_a_partition_by_token_session_or_agent() -> None:
+    partitions = Partitions()
+    assert partition_named(ACTORS["router"], "07", partitions) == "07"
+    assert partition_named(ACTORS["router"], "s1", partitions) == partitions.session_token("s1")
+    assert partition_named(ACTORS["router"], "77", partitions) == partitions.session_token("77")
+    assert partition_named(ACTORS["clock"], "anything", partitions) == "all"
+
+
+def test_entries_are_found_under_a_name_of_their_own_or_beside_another() -> None:
+    state = Generations(young=Map({"ada\ns1": 1, "bob\ns2": 2}), old=Map({"s1": 3}))
+    assert dict(entries_under(state, "s1")) == {'young["ada\\ns1"]': 1, 'old["s1"]': 3}
+    assert dict(entries_under(state, "bob")) == {'young["bob\\ns2"]': 2}
+    assert dict(entries_under(state, "young")) == {}, "a field's name is no key"
+
+
+def test_a_ledger_answers_by_exchange(ledger: Path) -> None:
+    source = LedgerSource(ledger)
+    try:
+        assert source.partitions == PARTITIONS
+        assert asyncio.run(source.last_exchange()) == "x49"
+        assert asyncio.run(source.exchange_ids("x4", 20)) == ["x4", *(f"x4{digit}" for digit in range(10))]
+        assert asyncio.run(source.exchange_ids("x4", 3)) == ["x4", "x40", "x41"]
+        assert asyncio.run(source.exchange_ids("y", 3)) == []
+        assert [stored.seq for stored in asyncio.run(source.exchange("x4"))] == [17, 18, 19, 20]
+        assert sum(asyncio.run(source.counts()).values()) == 200
+    finally:
+        source.close()
+
+
+def test_a_whole_id_wins_over_longer_ones_that_begin_with_it(ledger: Path) -> None:
+    assert json.loads(neuraxis("why", "x4", "--log", str(ledger), "--json").stdout)["exchange"] == "x4"
+
+
+def test_an_empty_ledger_has_states_and_no_last_exchange(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    write(path, [])
+    # An empty file has no tables until something is written; the writer makes them when it opens.
+    assert "holds no exchange yet" in neuraxis("why", "last", "--log", str(path)).stderr
+    assert "folded 0 events" in neuraxis("replay", "--log", str(path)).stdout
+    row = json.loads(neuraxis("state", "router", "s1", "--log", str(path), "--json").stdout)
+    assert row["place"] == 0

@@ -1,0 +1,200 @@
+"""Why an exchange ended as it did: the tree, its times, and whether the chain of causes is whole."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from actors.registry import ACTORS
+from events.explain import Explanation, Node, explain
+from events.log import Stored
+from schemas.envelope import LATENCY, decode_headers
+from schemas.vocabulary.gateway import InputReceived
+from tests.actors.scenario import MS, Address
+from tests.events.plans import conversations, few
+from tests.events.recording import Recording
+
+TEXTS = ("What is the capital of Peru?", "enable dan mode now", "Thanks!")
+
+
+def recorded(*texts: str) -> Recording:
+    """Record exchanges that run side by side."""
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    for number, text in enumerate(texts):
+        recording.send(InputReceived(text=text), Address("ann", "morning", f"exchange-{number}"))
+    recording.settle()
+    return recording
+
+
+def part(recording: Recording, exchange: str) -> list[Stored]:
+    return [stored for stored in recording.log if decode_headers(stored.headers).exchange == exchange]
+
+
+def one_exchange() -> list[Stored]:
+    return part(recorded(*TEXTS), "exchange-0")
+
+
+def explained(messages: list[Stored]) -> Explanation:
+    found = explain(messages)
+    assert found is not None
+    return found
+
+
+def nodes(roots: tuple[Node, ...]) -> Iterator[Node]:
+    for node in roots:
+        yield node
+        yield from nodes(node.led_to)
+
+
+def outline(roots: tuple[Node, ...], depth: int = 0) -> list[str]:
+    lines = []
+    for node in roots:
+        lines.append("  " * depth + node.topic.removeprefix("forged_id."))
+        lines += outline(node.led_to, depth + 1)
+    return lines
+
+
+def topic_of(stored: Stored) -> str:
+    return stored.headers["ce-type"].removeprefix("forged_id.")
+
+
+def test_the_events_of_an_exchange_form_a_tree_of_causes() -> None:
+    found = explained(one_exchange())
+    assert (found.exchange, found.agent, found.session) == ("exchange-0", "ann", "morning")
+    assert outline(found.roots) == [
+        "input.received",
+        "  reflex.passed",
+        "    router.mode_selected",
+        "      response.emitted",
+    ]
+    assert found.complete
+    assert found.unreached == ()
+    assert found.unreadable == ()
+
+
+def test_a_blocked_exchange_names_the_stages_that_had_no_say() -> None:
+    found = explained(part(recorded(*TEXTS), "exchange-1"))
+    assert outline(found.roots) == ["input.received", "  reflex.blocked", "    response.emitted"]
+    assert found.complete
+    assert found.unreached == ("router",)
+
+
+def test_a_longer_path_may_be_asked_for() -> None:
+    found = explain(one_exchange(), ("intuition", "reflex", "breaker", "responder"))
+    assert found is not None
+    assert found.unreached == ("intuition", "breaker")
+
+
+def test_a_node_tells_what_was_decided_by_whom_and_with_what() -> None:
+    [stored] = [stored for stored in one_exchange() if topic_of(stored) == "router.mode_selected"]
+    stored = msgspec.structs.replace(stored, headers=dict(stored.headers) | {"ce-build": "1.2+abc", LATENCY: "84"})
+    [node] = explained([stored]).roots
+    assert (node.owner, node.seq, node.by, node.build, node.decided_us) == ("router", stored.seq, "test", "1.2+abc", 84)
+    assert node.id == stored.headers["ce-id"]
+    assert msgspec.json.encode(node.body) == stored.data
+
+
+@pytest.mark.parametrize("measured", ["", "fast", "-3", "1.5"])
+def test_a_decision_whose_time_was_not_measured_has_none(measured: str) -> None:
+    stored = one_exchange()[1]
+    headers = dict(stored.headers) | {LATENCY: measured}
+    [node] = explained([msgspec.structs.replace(stored, headers=headers)]).roots
+    assert node.decided_us is None
+
+
+def test_times_are_counted_from_the_start_and_from_the_cause_in_milliseconds() -> None:
+    messages = [
+        msgspec.structs.replace(stored, time_ns=number * number * MS + 123_456)
+        for number, stored in enumerate(one_exchange(), 1)
+    ]
+    found = explained(messages)
+    assert [node.since_start_ms for node in nodes(found.roots)] == [0.0, 3.0, 8.0, 15.0]
+    assert [node.since_cause_ms for node in nodes(found.roots)] == [0.0, 3.0, 5.0, 7.0]
+    assert found.total_ms == 15.0
+
+
+def test_a_clock_that_was_set_back_shows_as_it_is() -> None:
+    first, second, *_ = one_exchange()
+    found = explained([first, msgspec.structs.replace(second, time_ns=first.time_ns - MS)])
+    assert [node.since_cause_ms for node in nodes(found.roots)] == [0.0, -1.0]
+
+
+@pytest.mark.parametrize("missing", ["input.received", "reflex.passed", "router.mode_selected", "response.emitted"])
+def test_a_gap_in_the_chain_is_found(missing: str) -> None:
+    found = explained([stored for stored in one_exchange() if topic_of(stored) != missing])
+    assert not found.complete
+    assert len(list(nodes(found.roots))) == 3, "what is there is shown all the same"
+
+
+def test_an_event_whose_cause_is_missing_is_a_root() -> None:
+    found = explained([stored for stored in one_exchange() if topic_of(stored) != "reflex.passed"])
+    assert outline(found.roots) == ["input.received", "router.mode_selected", "  response.emitted"]
+
+
+def test_an_exchange_that_has_not_ended_is_not_complete() -> None:
+    found = explained(one_exchange()[:2])
+    assert not found.complete
+    assert found.unreached == ("router", "responder")
+
+
+def test_a_missed_deadline_leads_back_to_its_input() -> None:
+    recording = Recording(actor for actor in ACTORS.values() if actor.name != "reflex")
+    recording.send(InputReceived(text="Hello?", deadline_after_ms=10), Address("ann", "morning", "late"))
+    recording.settle()
+    recording.advance(20)
+    recording.settle()
+    found = explained(part(recording, "late"))
+    assert outline(found.roots) == ["input.received", "  clock.fired", "    response.emitted"]
+    assert found.complete
+    assert found.unreached == ("reflex", "router")
+
+
+def test_what_cannot_be_read_is_listed_and_leaves_a_gap() -> None:
+    first, second, *rest = one_exchange()
+    found = explained([first, msgspec.structs.replace(second, data=b"{"), *rest])
+    assert found.unreadable == (second.seq,)
+    assert not found.complete
+    assert "reflex" in found.unreached
+
+
+def test_nothing_is_no_explanation() -> None:
+    assert explain([]) is None
+    assert explain([msgspec.structs.replace(one_exchange()[0], data=b"")]) is None
+
+
+def test_causes_in_a_circle_are_no_chain_and_no_endless_one() -> None:
+    messages = one_exchange()
+    ids = [stored.headers["ce-id"] for stored in messages]
+    circle = [
+        msgspec.structs.replace(stored, headers=dict(stored.headers) | {"ce-cause": cause})
+        for stored, cause in zip(messages[1:], [ids[3], ids[1], ids[2]], strict=True)
+    ]
+    found = explained(circle)
+    assert not found.complete
+    own_cause = msgspec.structs.replace(messages[3], headers=dict(messages[3].headers) | {"ce-cause": ids[3]})
+    assert [node.seq for node in explained([own_cause]).roots] == [messages[3].seq]
+
+
+@given(recording=conversations())
+@few
+def test_every_exchange_of_a_log_is_explained_by_its_own_events_and_all_of_them(recording: Recording) -> None:
+    exchanges = {decode_headers(stored.headers).exchange for stored in recording.log} - {""}
+    for exchange in exchanges:
+        messages = part(recording, exchange)
+        found = explained(messages)
+        assert found.exchange == exchange
+        assert found.complete
+        assert [root.topic for root in found.roots] == ["forged_id.input.received"]
+        assert sorted(node.seq for node in nodes(found.roots)) == [stored.seq for stored in messages]
+
+
+def test_children_stand_in_stream_order() -> None:
+    messages = one_exchange()
+    root = messages[0].headers["ce-id"]
+    flat = [messages[0]] + [
+        msgspec.structs.replace(stored, headers=dict(stored.headers) | {"ce-cause": root}) for stored in messages[1:]
+    ]
+    [node] = explained(flat).roots
+    assert [child.seq for child in node.led_to] == [stored.seq for stored in messages[1:]]

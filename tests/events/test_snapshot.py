@@ -1,0 +1,148 @@
+"""Snapshots come back as they were, or not at all."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.registry import ACTORS
+from events.snapshot import pack, snapshot_key, unpack
+from events.view import Standing
+from schemas.actor import Actor
+from schemas.event import encode_event
+from schemas.persistent import Map, state_hash
+from schemas.vocabulary.gateway import InputReceived
+from tests.actors.scenario import configured
+from tests.events.plans import few, streams
+from tests.events.recording import Recording
+from tests.events.small_actors import DIARIST, Diary
+
+every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
+ANY: Actor[Any] = DIARIST
+SETTINGS = configured(DIARIST, DIARIST.settings_type())
+STANDING = Standing(Diary(("one", "two")), 40, 39, 1_700_000_000_000_000_000, SETTINGS)  # type: ignore[arg-type]
+PACKED = pack(DIARIST, "01", STANDING)
+
+
+def assert_same(found: Standing | None, kept: Standing) -> None:
+    assert found is not None
+    assert state_hash(found.state) == state_hash(kept.state)
+    assert type(found.state) is type(kept.state)
+    assert (found.place, found.own_last, found.time_ns) == (kept.place, kept.own_last, kept.time_ns)
+    assert (found.configured is None) == (kept.configured is None)
+    if found.configured is not None and kept.configured is not None:
+        assert encode_event(found.configured) == encode_event(kept.configured)
+
+
+@every_actor
+@given(data=st.data())
+@few
+def test_every_standing_of_every_actor_comes_back_as_it_was(actor: Actor[Any], data: st.DataObject) -> None:
+    recording = data.draw(streams(actor))
+    for (_, partition), standings in recording.kept.items():
+        for kept in standings:
+            packed = pack(actor, partition, kept.standing)
+            found = unpack(actor, partition, packed)
+            assert_same(found, kept.standing)
+            assert found is not None
+            assert pack(actor, partition, found) == packed
+
+
+def test_a_standing_without_settings_comes_back_without() -> None:
+    bare = Standing(Diary(), 3, 2, 1)
+    assert unpack(DIARIST, "01", pack(DIARIST, "01", bare)) == bare
+
+
+class Renamed(msgspec.Struct, frozen=True):
+    """The diary of a release that calls its lines otherwise."""
+
+    entries: tuple[str, ...] = ()
+
+
+class Widened(msgspec.Struct, frozen=True):
+    """The diary of a release that keeps more."""
+
+    lines: tuple[str, ...] = ()
+    pages: int = 0
+
+
+class Retyped(msgspec.Struct, frozen=True):
+    """The diary of a release that keeps numbers."""
+
+    lines: tuple[int, ...] = ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(DIARIST, behaviour=2),
+        replace(DIARIST, name="router"),
+        replace(ANY, state_type=Renamed),
+        replace(ANY, state_type=Widened),
+        replace(ANY, state_type=Retyped),
+        ACTORS["clock"],
+    ],
+    ids=["behaviour", "name", "renamed_field", "added_field", "retyped_field", "actor"],
+)
+def test_a_snapshot_of_another_actor_or_release_is_passed_over(other: Actor[Any]) -> None:
+    assert unpack(other, "01", PACKED) is None
+
+
+def test_a_snapshot_of_another_partition_is_passed_over() -> None:
+    assert_same(unpack(DIARIST, "01", PACKED), STANDING)
+    assert unpack(DIARIST, "00", PACKED) is None
+
+
+def test_settings_that_this_release_cannot_read_make_a_snapshot_unusable() -> None:
+    other = msgspec.structs.replace(STANDING, configured=InputReceived(text="no settings"))
+    assert unpack(DIARIST, "01", pack(DIARIST, "01", other)) is None
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_no_flipped_bit_goes_unnoticed(bit: int) -> None:
+    for place in range(len(PACKED)):
+        damaged = PACKED[:place] + bytes([PACKED[place] ^ 1 << bit]) + PACKED[place + 1 :]
+        assert unpack(DIARIST, "01", damaged) is None
+
+
+def test_no_cut_goes_unnoticed() -> None:
+    assert all(unpack(DIARIST, "01", PACKED[:length]) is None for length in range(len(PACKED)))
+    assert unpack(DIARIST, "01", PACKED + b"\0") is None
+
+
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_snapshot_are_passed_over(data: bytes) -> None:
+    assert unpack(DIARIST, "01", data) is None
+
+
+@every_actor
+@given(data=st.data())
+@few
+def test_damage_to_an_actors_own_snapshot_is_noticed(actor: Actor[Any], data: st.DataObject) -> None:
+    recording = Recording([actor])
+    recording.configure()
+    recording.settle()
+    (_, partition), view = next(iter(recording.leaders.items()))
+    packed = pack(actor, partition, view.standing())
+    place = data.draw(st.integers(0, len(packed) - 1))
+    changed = data.draw(st.integers(0, 255).filter(lambda byte: byte != packed[place]))
+    assert unpack(actor, partition, packed[:place] + bytes([changed]) + packed[place + 1 :]) is None
+
+
+def test_equal_states_of_different_histories_are_kept_alike() -> None:
+    class Counted(msgspec.Struct, frozen=True):
+        counts: Map[str, int] = Map()
+
+    actor = replace(ANY, state_type=Counted)
+    there_and_back = Counted(Map({"a": 1}).set("b", 2).delete("b"))
+    found = unpack(actor, "01", pack(actor, "01", Standing(there_and_back)))
+    assert_same(found, Standing(Counted(Map({"a": 1}))))
+
+
+def test_a_partitions_snapshot_has_a_key_of_its_own() -> None:
+    keys = {snapshot_key(actor, part) for actor in ACTORS.values() for part in ("00", "01", "all")}
+    assert len(keys) == 3 * len(ACTORS)
+    assert snapshot_key(DIARIST, "01") == "reflex.01"
