@@ -221,13 +221,13 @@ def test_an_event_inherits_the_address_of_its_cause() -> None:
 
 def test_an_emission_may_name_another_address() -> None:
     assert MANY.agent_token("cat") != MANY.agent_token("ann")
-    assert MANY.session_token("evening") != MANY.session_token("morning")
-    [one] = addressed(Emission(PASSED, "cat", "evening", "second"))
-    assert keys(one) == ("cat", "evening", "second")
-    assert one.subject == f"log.{MANY.agent_token('cat')}.{MANY.session_token('evening')}.reflex.passed"
-    [part] = addressed(Emission(PASSED, session="evening"))
-    assert keys(part) == ("ann", "evening", "first")
-    assert part.subject == f"log.{CAUSE.agent_token}.{MANY.session_token('evening')}.reflex.passed"
+    assert MANY.session_token("noon") != MANY.session_token("morning")
+    [one] = addressed(Emission(PASSED, "cat", "noon", "second"))
+    assert keys(one) == ("cat", "noon", "second")
+    assert one.subject == f"log.{MANY.agent_token('cat')}.{MANY.session_token('noon')}.reflex.passed"
+    [part] = addressed(Emission(PASSED, session="noon"))
+    assert keys(part) == ("ann", "noon", "first")
+    assert part.subject == f"log.{CAUSE.agent_token}.{MANY.session_token('noon')}.reflex.passed"
 
 
 def test_an_emission_may_take_an_address_away() -> None:
