@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "config": "deploy.cli.config:config",
     "doctor": "deploy.cli.doctor:doctor",
     "schema": "deploy.cli.schema:schema",
+    "bench": "deploy.cli.bench:bench",
 }
 """Command -> ``module:function``, in the order of the help. To add one, add its line here."""
 

@@ -1,0 +1,36 @@
+"""``neuraxis bench``."""
+
+import click
+
+from deploy.cli.options import examples
+
+BENCHES = {
+    "append": "fenced append and group commit, against raw nats-py",
+    "hops": "four persisted hops, against FastStream",
+    "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
+    "reflex": "pattern matching, against a loop of `in` and one regular expression",
+    "router": "the cost of a mode selection",
+}
+"""Module below ``bench`` -> what it measures, against what in the same run."""
+
+
+@click.command(epilog=examples("neuraxis bench", "neuraxis bench append ledger"))
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHES)))
+def bench(names: tuple[str, ...]) -> None:
+    """Measure beside the peers, in the same run; all benchmarks, or those NAMED.
+
+    Peers are an extra: pip install 'neuraxis[bench]'. Ratios tell more than figures on a shared machine.
+    """
+    import subprocess
+    import sys
+
+    from deploy.cli.failures import CheckFailed
+
+    failed = []
+    for name in names or tuple(BENCHES):
+        click.echo(f"== {name}: {BENCHES[name]}")
+        # A process each: one benchmark's memory and threads must not be the next one's weather.
+        if subprocess.run([sys.executable, "-m", f"bench.{name}"], check=False).returncode:
+            failed.append(name)
+    if failed:
+        raise CheckFailed(f"these benchmarks did not finish: {', '.join(failed)}; is 'neuraxis[bench]' installed?")
