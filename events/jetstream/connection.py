@@ -139,6 +139,11 @@ class Connection:
         return self.nc.is_connected
 
     @property
+    def claims_jetstream(self) -> bool:
+        """Whether the connected server itself runs JetStream (in a cluster, another may run it for all)."""
+        return bool(self.nc._server_info.get("jetstream"))  # nats-py keeps the greeting to itself
+
+    @property
     def closed(self) -> bool:
         """Whether the connection is closed for good."""
         return self.nc.is_closed

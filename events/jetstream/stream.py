@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from events.errors import Misconfigured
+from events.errors import Misconfigured, Unavailable
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
 from schemas.subjects import STORED_ROOT, Partitions
@@ -51,12 +51,13 @@ async def ensure_stream(
     """
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
+    except Unavailable as error:
+        if connection.claims_jetstream:
+            raise
+        raise _without_jetstream(connection) from error
     except ApiError as error:
         if error.number in JETSTREAM_OFF:
-            raise Misconfigured(
-                f"the broker at {connection.access.servers} has JetStream switched off: start nats-server with "
-                "`jetstream { store_dir: ... }` in its configuration"
-            ) from error
+            raise _without_jetstream(connection) from error
         if error.number != NOT_FOUND:
             raise
         if not create:
@@ -67,6 +68,13 @@ async def ensure_stream(
         await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas))
         found = await connection.api(f"STREAM.INFO.{name}")
     return _check(name, found["config"], partitions)
+
+
+def _without_jetstream(connection: Connection) -> Misconfigured:
+    return Misconfigured(
+        f"the broker at {connection.access.servers} has JetStream switched off: start nats-server with "
+        "`jetstream { store_dir: ... }` in its configuration"
+    )
 
 
 def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> Partitions:

@@ -23,7 +23,7 @@ from schemas.identity import event_id
 from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subject
 from tests.actors.scenario import HERE, MS, START_NS, Address, configured
 
-PARTITIONS = Partitions(agents=1, sessions=2)
+PARTITIONS = Partitions(agents=2, sessions=3)
 Key = tuple[str, str]
 
 

@@ -74,6 +74,24 @@ def test_an_end_that_comes_before_it_is_asked_for_is_kept() -> None:
     in_world(body)
 
 
+def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with Edge.open(log_of(stream)) as edge:
+            await edge.submit(asking(exchange="unanswered"))
+            await asyncio.gather(edge.answer("unanswered", 1), return_exceptions=True)
+            await submit_all(edge, [asking("x" * MAX_INPUT_BYTES, exchange="refused")])
+            leaving = asyncio.create_task(edge.submit(asking(exchange="left")))
+            await asyncio.sleep(0)
+            leaving.cancel()
+            await asyncio.wait([leaving])
+            async with working(stream):
+                await edge.submit(asking(exchange="answered"))
+                await edge.answer("answered", 10)
+            assert (edge._ends, edge._accepting, edge._queue) == ({}, set(), [])
+
+    in_world(body)
+
+
 def test_ends_that_others_wait_for_are_passed_over() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with working(stream), Edge.open(log_of(stream)) as ours, Edge.open(log_of(stream)) as theirs:

@@ -1,0 +1,100 @@
+"""Brokers that this release cannot use: each is refused with what it is, why that will not do, and what to do."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from events.errors import Misconfigured, Unavailable
+from events.jetstream import Access, JetStreamLog
+from events.jetstream.connection import Connection
+from events.jetstream.stream import stream_config
+from schemas.subjects import Partitions
+from tests.broker import Broker, nats_server, wait_until
+
+
+@asynccontextmanager
+async def _old_server(version: str) -> AsyncIterator[str]:
+    """A peer that greets as an old nats-server does and answers pings: there is no such binary to install."""
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        info = {"server_id": "old", "version": version, "proto": 1, "headers": True, "max_payload": 1048576}
+        writer.write(b"INFO " + json.dumps(info).encode() + b"\r\n")
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with server:
+        yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+def test_a_server_that_is_too_old_is_refused_with_the_version_it_needs() -> None:
+    async def connect() -> None:
+        async with _old_server("2.10.22") as url:
+            await JetStreamLog.connect(url)
+
+    with pytest.raises(Misconfigured, match=r"nats-server 2\.10\.22; .* 2\.12\.0 or later: upgrade nats-server"):
+        asyncio.run(connect())
+
+
+def test_a_server_without_jetstream_is_refused_with_the_setting_it_needs(tmp_path: Path) -> None:
+    ports = tmp_path / "ports"
+    ports.mkdir()
+    command = [
+        nats_server(),
+        "-a",
+        "127.0.0.1",
+        "-p",
+        "-1",
+        "--ports_file_dir",
+        str(ports),
+        "-l",
+        str(tmp_path / "log"),
+    ]
+    with subprocess.Popen(command) as server:
+        try:
+            wait_until(lambda: any(ports.glob("*.ports")), "the server to say where it listens")
+            url = json.loads(next(ports.glob("*.ports")).read_text())["nats"][0]
+            with pytest.raises(Misconfigured, match="JetStream switched off: start nats-server with"):
+                asyncio.run(JetStreamLog.connect(url))
+        finally:
+            server.kill()
+
+
+def test_where_nothing_listens_the_error_says_how_to_start_something(broker: Broker) -> None:
+    broker.stop()
+    with pytest.raises(Unavailable, match="start one with `neuraxis up`, or name it with --nats"):
+        asyncio.run(Connection.open(Access(servers=broker.url), deadline=1.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"deny_purge": False}, "deny_purge switched off"),
+        ({"allow_atomic": False}, "allow_atomic switched off"),
+        ({"subjects": ["log.>"]}, "has subjects"),
+        ({"metadata": {}}, "was not made by neuraxis"),
+    ],
+)
+def test_a_stream_that_could_lose_or_miss_events_is_refused(
+    broker: Broker, change: dict[str, object], complaint: str
+) -> None:
+    async def connect() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            config = {**stream_config("NEURAXIS", Partitions(), 1), **change}
+            if "subjects" in change:
+                config.pop("republish")
+            await connection.api("STREAM.CREATE.NEURAXIS", config)
+            await JetStreamLog.over(connection)
+        finally:
+            await connection.close()
+
+    with pytest.raises(Misconfigured, match=complaint):
+        asyncio.run(connect())
