@@ -32,7 +32,7 @@ up: $(READY) ## Run everything on this machine until Ctrl-C
 	@$(BIN)/neuraxis up
 
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist worksteal --quiet
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --maxschedchunk 4 --quiet
 
 test-faults: $(READY) ## Run the long fault and load tests
 	@$(BIN)/python -m pytest -m faults

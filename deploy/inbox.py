@@ -2,7 +2,7 @@
 
 import re
 
-_INBOX = re.compile(r"_INBOX\.[A-Za-z0-9_.-]+")
+_INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
 
 def is_inbox(subject: str) -> bool:

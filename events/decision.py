@@ -133,12 +133,26 @@ def fold(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, own: Ite
     return state
 
 
+def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause]:
+    """Return the owner's identity and the cause as one partition of ``actor`` sees it.
+
+    A message without the actor's key (an agent-wide one to a session's actor) belongs to every partition: each answers
+    it under ids of its own, and within its own fence.
+    """
+    if actor.scope is Scope.SESSION and cause.session_token == NO_PARTITION:
+        return f"{actor.name}/{partition}", msgspec.structs.replace(cause, session_token=partition)
+    if actor.scope is Scope.AGENT and cause.agent_token == NO_PARTITION:
+        return f"{actor.name}/{partition}", msgspec.structs.replace(cause, agent_token=partition)
+    return actor.name, cause
+
+
 def refuse(
-    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions
+    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[Decided, ...], Any]:
     """Record that what a message leads to cannot be stored; return the failure and the next state."""
     failure = (_failure(actor, offered, APPEND_REFUSED, ""),)
-    decided = address(actor.name, cause_of(offered), failure, partitions)
+    owner, cause = _within(actor, cause_of(offered), partition)
+    decided = address(owner, cause, failure, partitions)
     return decided, _fold_failure(actor, state, offered, decided)
 
 
@@ -151,13 +165,13 @@ def _fold_failure(actor: Actor[Any], state: Any, offered: Recorded | Unreadable,
 
 
 def decide(
-    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions
+    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions, partition: str
 ) -> tuple[tuple[Decided, ...], Any]:
     """Decide one message and fold what came of it; return the events and the next state.
 
     Never raises on the message: what cannot be read, decided or folded yields the actor's own ``failed`` event.
     """
-    cause = cause_of(offered)
+    owner, cause = _within(actor, cause_of(offered), partition)
     emissions: Sequence[Event | Emission]
     if isinstance(offered, Unreadable):
         emissions = (_failure(actor, offered, offered.code, ""),)
@@ -167,10 +181,8 @@ def decide(
         except Exception as raised:
             emissions = (_failure(actor, offered, DECIDER_RAISED, type(raised).__name__),)
     try:
-        decided = address(actor.name, cause, emissions, partitions)
+        decided = address(owner, cause, emissions, partitions)
         return decided, fold(actor, state, offered, [d.message for d in decided])
     except Exception as raised:
-        decided = address(
-            actor.name, cause, (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),), partitions
-        )
+        decided = address(owner, cause, (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),), partitions)
         return decided, _fold_failure(actor, state, offered, decided)

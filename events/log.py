@@ -84,7 +84,7 @@ class Log(Protocol):
         known is not stored again: the sequence of the stored one is returned.
 
         Raises:
-            Conflict: a fence does not hold, or a batch holds a message id that is already stored.
+            Conflict: a fence does not hold; or a message id is known already, and there is a fence or a batch.
             UnknownOutcome, Unavailable, Refused: see ``events.errors``.
         """
         ...

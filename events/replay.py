@@ -16,15 +16,22 @@ from events.decision import APPEND_REFUSED, Cause, Decided, address, decide
 from events.log import Stored
 from events.routes import consumed_filters, own_filters, partitions_of, without_overlap
 from events.view import Settled, View
-from schemas.actor import Actor, Timer
+from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
+from schemas.envelope import Envelope
 from schemas.errors import UndecodableEvent
 from schemas.event import Failed, topic_of
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions, split_stored
 
 BACKLOG = 10_000
-"""Waiting messages of a partition from which the oldest are decided, to see whether any events can be owed for them."""
+"""Waiting messages of a partition from which the oldest are decided, to see whether any events can be owed for them.
+
+Settings and timers that a leader recorded while it was further behind than this are folded where the replay stands
+instead of where the leader stood, and counted as unverified.
+"""
+
+BEYOND_BACKLOG = "beyond_backlog"
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -200,7 +207,7 @@ class Replay:
         coverage = self._coverage[view.actor.name]
         reason = self._why_not(view, Settled(offered, before, ()))
         if reason:
-            coverage.unverified[reason] = coverage.unverified.get(reason, 0) + 1
+            self._leave_unverified(view, reason)
         else:
             coverage.identical += 1
             coverage.silent += 1
@@ -240,9 +247,9 @@ class Replay:
         actor, coverage = view.actor, self._coverage[view.actor.name]
         reason = self._why_not(view, settled)
         if reason:
-            coverage.unverified[reason] = coverage.unverified.get(reason, 0) + 1
+            self._leave_unverified(view, reason)
             return
-        decided, _ = decide(actor, settled.before, settled.offered, self._partitions)
+        decided, _ = decide(actor, settled.before, settled.offered, self._partitions, view.partition)
         found = compare(settled.recorded, decided)
         if found is None:
             coverage.identical += 1
@@ -264,26 +271,30 @@ class Replay:
 
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self._coverage[view.actor.name]
-        if own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None:
+        is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
+        if own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
+            self._leave_unverified(view, BEYOND_BACKLOG)
+        elif is_fact:
             coverage.facts += 1
-            return
-        reason = self._other_behaviour(view)
-        if reason:
-            coverage.unverified[reason] = coverage.unverified.get(reason, 0) + 1
-            return
-        found = compare((own,), self._due(view, own, view.actor.timer(state)))
-        if found is None:
+        elif reason := self._other_behaviour(view):
+            self._leave_unverified(view, reason)
+        elif found := compare((own,), self._due(view, own, state)):
+            self._differ(view, own, found)
+        else:
             coverage.timers += 1
-            return
-        self._differ(view, own, found)
 
-    def _due(self, view: View, own: Recorded, timer: Timer | None) -> tuple[Decided, ...]:
+    def _due(self, view: View, own: Recorded, state: Any) -> tuple[Decided, ...]:
         """Return the event that time yields next, addressed as a shell would have."""
+        timer = view.actor.timer(state) if view.actor.timer is not None else None
         if timer is None:
             return ()
         _, agent_token, session_token = split_stored(own.stored.subject)
         cause = Cause(timer.cause, view.place, view.time_ns, "", "", "", agent_token, session_token)
         return address(view.actor.name, cause, (timer.emission,), self._partitions)
+
+    def _leave_unverified(self, view: View, reason: str) -> None:
+        unverified = self._coverage[view.actor.name].unverified
+        unverified[reason] = unverified.get(reason, 0) + 1
 
     def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self._coverage[view.actor.name].different += 1
@@ -305,7 +316,7 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[s
             ("id", was.envelope.id, now.message.id),
             ("cause", was.envelope.cause, now.cause),
             ("address", _address(was.message), _address(now.message)),
-            ("place", f"{was.envelope.index}/{was.envelope.count}", f"{now.index}/{now.count}"),
+            ("place", _place(was.envelope), _place(now)),
         )
         for field, left, right in pairs:
             if left != right:
@@ -321,6 +332,10 @@ def _topics(topics: Sequence[str]) -> str:
 
 def _address(message: Any) -> str:
     return f"agent {message.agent!r}, session {message.session!r}, exchange {message.exchange!r}"
+
+
+def _place(event: Envelope | Decided) -> str:
+    return f"{event.index}/{event.count} behind {event.cause_seq}"
 
 
 def _text(data: bytes) -> str:

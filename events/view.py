@@ -170,7 +170,7 @@ class View:
         """
         offered = self.waiting.popleft()
         how = refuse if refused else decide
-        decided, self.state = how(self.actor, self.state, offered, self._partitions)
+        decided, self.state = how(self.actor, self.state, offered, self._partitions, self.partition)
         self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
         return decided
 

@@ -20,3 +20,12 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     """A fresh nats-server, running, that flushes every append; one for each test (it starts in some 20 ms)."""
     with Broker(tmp_path / "broker") as running:
         yield running
+
+
+LONG = ("tests/simulation/test_worlds.py", "tests/faults/", "tests/test_contributing.py")
+"""Where single tests take tens of seconds."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest tests first, so that no process is left alone with them at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))

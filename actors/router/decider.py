@@ -160,4 +160,4 @@ def _configured(state: State, configured: RouterConfigured) -> State:
         settings = settings_of(configured, RouterSettings)
     except msgspec.ValidationError:
         return state
-    return State(settings, state.sessions, state.pending)
+    return msgspec.structs.replace(state, settings=settings)

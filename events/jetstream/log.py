@@ -29,6 +29,7 @@ _APPEND_DEADLINE = 5.0
 
 class _Ack(msgspec.Struct):
     seq: int = 0
+    duplicate: bool = False
     error: dict[str, int | str] | None = None
 
 
@@ -108,9 +109,8 @@ class JetStreamLog:
         if fence is not None:
             headers[EXPECTED] = str(fence.last)
             headers[EXPECTED_FILTER] = fence.filter
-        return _sequence(
-            await self.connection.request(record.subject, record.data, headers=headers, deadline=_APPEND_DEADLINE)
-        )
+        answer = await self.connection.request(record.subject, record.data, headers=headers, deadline=_APPEND_DEADLINE)
+        return _sequence(answer, again=fence is None)
 
     async def _publish_batch(self, messages: Sequence[tuple[Record, Fence | None]]) -> int:
         self._batches += 1
@@ -191,12 +191,16 @@ def _check_size(record: Record, max_payload: int) -> None:
         raise Refused(f"a record of {size} bytes on {record.subject}: at most {limit} with headers; send less text")
 
 
-def _sequence(answer: Answer) -> int:
+def _sequence(answer: Answer, *, again: bool = False) -> int:
+    """Return the sequence in an acknowledgement; ``again`` says that a record known already is as good as stored."""
     try:
         ack = _ack_decoder.decode(answer.data)
     except msgspec.DecodeError as wrong:
         raise UnknownOutcome(f"the broker's answer cannot be read: {wrong}") from wrong
     if ack.error is None:
+        if ack.duplicate and not again:
+            # The stored one lies before the fence: taking its sequence for the writer's last would turn time back.
+            raise Conflict(f"the message id is known already, at sequence {ack.seq}")
         return ack.seq
     raise _failure(ack.error)
 

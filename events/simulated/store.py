@@ -129,7 +129,7 @@ class StreamStore:
         """Store ``records`` (those of ``appends``) at a server time and return the sequence of the last.
 
         Raises:
-            Conflict: a fence does not hold, or a batch holds a known or repeated id; nothing is stored.
+            Conflict: a fence does not hold, or an id is known and there is a fence or a batch; nothing is stored.
             Refused: a subject is not the stream's.
         """
         self._forget(now_ns - self._dedupe_window_ns)
@@ -142,6 +142,8 @@ class StreamStore:
         ids = [record.headers.get(MESSAGE_ID, "") for record in records]
         if len(records) == 1:
             if (earlier := self._known.get(ids[0])) is not None:
+                if any(append.fence is not None for append in appends):
+                    raise Conflict(f"the message id is known already, at sequence {earlier}")
                 self.duplicates += 1
                 return earlier
         else:

@@ -25,7 +25,7 @@ def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -
             question = json.dumps({"exchange": addressed.exchange}).encode()
             deadline = time.monotonic() + 10
             headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)
-            while headers and time.monotonic() < deadline:  # the ledger follows the stream
+            while (headers or not found["ended"]) and time.monotonic() < deadline:  # the ledger follows the stream
                 headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)
             assert found["ended"]["response"] == answered.event.response
             headers, _ = await _ask(log, "forged_id.query.ledger.exchange", b'{"exchange": "none"}')

@@ -109,7 +109,7 @@ class NaiveLog:
         }
         ids = [record.headers[MESSAGE_ID] for record in records if MESSAGE_ID in record.headers]
         if len(records) == 1 and ids and ids[0] in known:
-            return known[ids[0]]
+            return Conflict.code if any(append.fence for append in appends) else known[ids[0]]
         if len(set(ids)) < len(ids) or not known.keys().isdisjoint(ids):
             return Conflict.code
         self.stored += [(self.now, record) for record in records]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.registry import ACTORS
 from events.codec import Unreadable, decode
 from events.decision import Cause, Decided, address, cause_of, decide, fold, refuse
 from events.log import Stored
@@ -37,7 +38,7 @@ def given_input(text: str = "1", at: Address | None = None, **changed: Any) -> S
 
 
 def decided_by(actor: Actor[Any], stored: Stored, state: Any = None) -> tuple[tuple[Decided, ...], Any]:
-    return decide(actor, actor.initial() if state is None else state, decode(stored), PARTITIONS)
+    return decide(actor, actor.initial() if state is None else state, decode(stored), PARTITIONS, "00")
 
 
 def the_failure(decided: Iterable[Decided]) -> ReflexFailed:
@@ -104,7 +105,7 @@ def test_a_fold_that_cannot_take_its_own_failure_leaves_the_state_untouched() ->
     decided, state = decided_by(actor, given_input(), before)
     assert the_failure(decided).reason == "fold_raised"
     assert state is before
-    refused, state = refuse(actor, before, decode(given_input()), PARTITIONS)
+    refused, state = refuse(actor, before, decode(given_input()), PARTITIONS, "00")
     assert the_failure(refused).reason == "append_refused"
     assert state is before
 
@@ -283,7 +284,7 @@ def test_a_decision_is_made_from_the_state_before_its_message() -> None:
 
 
 def test_a_refused_decision_is_recorded_for_its_message() -> None:
-    decided, state = refuse(DIARIST, Diary(), decode(given_input("3")), PARTITIONS)
+    decided, state = refuse(DIARIST, Diary(), decode(given_input("3")), PARTITIONS, "00")
     failure = the_failure(decided)
     assert (failure.reason, failure.error, failure.failed_seq) == ("append_refused", "", 1)
     assert decided[0].message.exchange == "first"
@@ -299,3 +300,15 @@ def test_the_message_of_a_recorded_failure_is_folded_only_if_its_decider_raised(
     failure: Failed = ReflexFailed(reason=reason, error="", failed_seq=1, failed_topic="")
     state = fold(DIARIST, Diary(), offered, [Message(failure, 1, "id", 0)])
     assert ["input.received" in line for line in state.lines] == [True, False] if folded else [False]
+
+
+def test_a_message_of_all_sessions_is_answered_by_each_partition_within_its_own_fence() -> None:
+    """Otherwise every partition would derive the same id, and write where no fence of its own looks."""
+    stored = msgspec.structs.replace(given_input(), subject="log.01._.input.received")
+    ids = set()
+    for partition in ("00", "01"):
+        [one], _ = decide(ACTORS["reflex"], ACTORS["reflex"].initial(), decode(stored), PARTITIONS, partition)
+        assert one.subject.split(".")[2] == partition
+        assert one.cause == decode(stored).envelope.id
+        ids.add(one.message.id)
+    assert len(ids) == 2

@@ -22,9 +22,10 @@ from tests.events.replaying import HERE, asked, changed, consumed, first_differe
         ({"ce_cause": "another"}, "cause", "another", ""),
         ({"ce_exchange": "another"}, "address", "exchange 'another'", "exchange 'exchange-1'"),
         ({"ce_agent": "another"}, "address", "agent 'another'", "agent 'agent'"),
-        ({"ce_index": "0", "ce_count": "1"}, "place", "0/1", "1/2"),
+        ({"ce_index": "0", "ce_count": "1"}, "place", "0/1 behind 2", "1/2 behind 2"),
+        ({"ce_causeseq": "1"}, "place", "1/2 behind 1", "1/2 behind 2"),
     ],
-    ids=["id", "cause", "exchange", "agent", "place"],
+    ids=["id", "cause", "exchange", "agent", "index", "cause_seq"],
 )
 def test_a_changed_header_is_found(change: dict[str, Any], field: str, recorded: str, redecided: str) -> None:
     recording = asked("0", "2")

@@ -37,12 +37,13 @@ def test_a_deadline_that_fired_is_checked_against_those_pending() -> None:
     [
         ({"ce_id": "forged"}, "id"),
         ({"ce_cause": "forged"}, "cause"),
+        ({"ce_causeseq": "0"}, "count"),
         ({"ce_exchange": "second"}, "address"),
         ({"ce_session": "evening"}, "address"),
         ({"data": encode_event(ClockFired(set_by="forged_id.input.received", due_ns=7))}, "body"),
         ({"data": encode_event(ClockFired(set_by="forged_id.reflex.passed", due_ns=7))}, "body"),
     ],
-    ids=["id", "cause", "exchange", "session", "time", "setter"],
+    ids=["id", "cause", "place", "exchange", "session", "time", "setter"],
 )
 def test_a_forged_deadline_is_a_difference(change: dict[str, Any], field: str) -> None:
     recording = with_deadline()

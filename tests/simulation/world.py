@@ -55,6 +55,14 @@ PEACE_S = 240.0
 """Virtual seconds that a world gets, after its storm, to end every exchange."""
 
 
+MOST_EVENTS = 1_000
+"""No world that keeps its promises comes near it: five inputs make some thirty events, each start of a worker a few."""
+
+
+class Runaway(Exception):
+    """A world's log grows without end."""
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a world goes through; drawn from its seed by :func:`plan_of`."""
 
@@ -133,7 +141,18 @@ class World:
 
     async def run(self) -> Outcome:
         """Live through the plan and judge what is left."""
+        try:
+            await self._live()
+        except* Runaway as runaway:
+            self._broke(str(runaway.exceptions[0]))
+        else:
+            self._judge()
+        self.outcome.incidents.update({incident.value: count for incident, count in self.stream.incidents.items()})
+        return self.outcome
+
+    async def _live(self) -> None:
         async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(self._watch())
             slots = [tasks.create_task(self._slot(f"w{number}")) for number in range(2)]
             sending = [tasks.create_task(self._send(number)) for number in range(self.plan.inputs)]
             await asyncio.sleep(self.plan.storm_s)
@@ -148,9 +167,14 @@ class World:
             self._judge_living()
             self._stop.set()
             await asyncio.gather(*slots)
-        self._judge()
-        self.outcome.incidents.update({incident.value: count for incident, count in self.stream.incidents.items()})
-        return self.outcome
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        """End a world whose log grows without end: owners that no fence parts repeat each other for ever."""
+        while True:
+            await asyncio.sleep(0.25)
+            if (stored := len(self.stream.store.messages)) > MOST_EVENTS:
+                raise Runaway(f"{stored} events in the log of {self.plan.inputs} inputs: it grows without end")
 
     async def _slot(self, name: str) -> None:
         """Keep a worker running: start another, under the same name, whenever it died."""

@@ -80,10 +80,12 @@ def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -
             await edge.submit(asking(exchange="unanswered"))
             await asyncio.gather(edge.answer("unanswered", 1), return_exceptions=True)
             await submit_all(edge, [asking("x" * MAX_INPUT_BYTES, exchange="refused")])
+            stream.stop()
             leaving = asyncio.create_task(edge.submit(asking(exchange="left")))
-            await asyncio.sleep(0)
+            await asyncio.sleep(1)
             leaving.cancel()
             await asyncio.wait([leaving])
+            stream.start()
             async with working(stream):
                 await edge.submit(asking(exchange="answered"))
                 await edge.answer("answered", 10)
