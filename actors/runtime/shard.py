@@ -29,6 +29,9 @@ from schemas.identity import content_hash
 from schemas.subjects import NO_PARTITION
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
+_CALM_AFTER = 5.0
+"""Seconds without a loss after which the next one is recovered from at once again."""
+
 _OWN_DEADLINE = 5.0
 _OUTBOX = 1_000
 _logger = structlog.get_logger("neuraxis.shard")
@@ -112,6 +115,7 @@ class Shard:
         self._draining = False
         self._stopping = False
         self._hold = 0.0
+        self._lost_at = float("-inf")
         self._saving: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -235,7 +239,6 @@ class Shard:
     def committed(self, groups: Sequence[Group], last_seq: int) -> None:
         """Take note that these groups are stored, the last record at ``last_seq``."""
         self.view.acknowledge(last_seq)
-        self._hold = 0.0
         for group in groups:
             self.outbox.popleft()
             for one in group.decided:
@@ -251,6 +254,10 @@ class Shard:
         """Drop the state and recover: another writer was here, or the outcome is unknown."""
         self._around.counters.conflicts += 1
         _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
+        now = asyncio.get_running_loop().time()
+        if now - self._lost_at > _CALM_AFTER:
+            self._hold = 0.0
+        self._lost_at = now
         self._forget()
         self._recover()
 

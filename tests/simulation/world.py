@@ -59,8 +59,12 @@ MOST_EVENTS = 1_000
 """No world that keeps its promises comes near it: five inputs make some thirty events, each start of a worker a few."""
 
 
+MOST_CONFLICTS = 200
+"""Times that a worker may drop a state within one life; those that keep their promises do it a few times."""
+
+
 class Runaway(Exception):
-    """A world's log grows without end."""
+    """A world repeats itself without end."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,6 +179,8 @@ class World:
             await asyncio.sleep(0.25)
             if (stored := len(self.stream.store.messages)) > MOST_EVENTS:
                 raise Runaway(f"{stored} events in the log of {self.plan.inputs} inputs: it grows without end")
+            if (lost := max((w.counters.conflicts for w in self._workers.values()), default=0)) > MOST_CONFLICTS:
+                raise Runaway(f"a worker dropped its states {lost} times: it recovers without end")
 
     async def _slot(self, name: str) -> None:
         """Keep a worker running: start another, under the same name, whenever it died."""
