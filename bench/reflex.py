@@ -6,14 +6,13 @@ runs; the loop has no word boundaries either). Run it with ``python -m bench.ref
 
 import random
 import re
-import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from actors.reflex.library import Library, PatternSet, Signature, library_of, make_library
 from actors.reflex.matcher import compile_library
+from bench.table import percentiles
 
 SYNTHETIC_SIGNATURES = 10_000
 KIB = 1024
@@ -68,18 +67,6 @@ def _quoted(text: str) -> str:
     return text.replace(". ", ".” “").replace("ea", "éa")
 
 
-def _percentiles(work: Callable[[], object]) -> tuple[float, float]:
-    work()
-    samples: list[int] = []
-    end = time.perf_counter() + SECONDS_PER_CASE
-    while not samples or (time.perf_counter() < end and len(samples) < 20_000):
-        start = time.perf_counter_ns()
-        work()
-        samples.append(time.perf_counter_ns() - start)
-    samples.sort()
-    return samples[len(samples) // 2] / 1e3, samples[min(len(samples) - 1, len(samples) * 99 // 100)] / 1e3
-
-
 def _case(name: str, library: Library, kind: str, text: str) -> Row:
     matcher = compile_library(library)
     phrases = [signature.text for _, signature in library.signatures()]
@@ -89,9 +76,9 @@ def _case(name: str, library: Library, kind: str, text: str) -> Row:
         lowered = text.lower()
         return [phrase for phrase in phrases if phrase in lowered]
 
-    p50, p99 = _percentiles(lambda: matcher.find(text, 32))
-    loop_p50, _ = _percentiles(loop)
-    re_p50, _ = _percentiles(lambda: alternation.findall(text.lower()))
+    p50, p99 = percentiles(lambda: matcher.find(text, 32), SECONDS_PER_CASE)
+    loop_p50, _ = percentiles(loop, SECONDS_PER_CASE)
+    re_p50, _ = percentiles(lambda: alternation.findall(text.lower()), SECONDS_PER_CASE)
     return Row(
         library=name,
         signatures=len(phrases),

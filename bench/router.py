@@ -4,14 +4,13 @@ A decision is ``decide`` on ``reflex.passed`` with the text pending in a session
 margins and the event. Encoding and appending it are the runtime's. Run it with ``python -m bench.router``.
 """
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from actors.router import ACTOR
 from actors.router.signals import INSPECTED_CHARACTERS, read_text
+from bench.table import percentiles
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
@@ -76,23 +75,11 @@ def _pending(text: str) -> tuple[Any, Message]:
     return state, _message(ReflexPassed(), "now", 10)
 
 
-def _percentiles(work: Callable[[], object]) -> tuple[float, float]:
-    work()
-    samples: list[int] = []
-    end = time.perf_counter() + SECONDS_PER_CASE
-    while not samples or (time.perf_counter() < end and len(samples) < 20_000):
-        start = time.perf_counter_ns()
-        work()
-        samples.append(time.perf_counter_ns() - start)
-    samples.sort()
-    return samples[len(samples) // 2] / 1e3, samples[min(len(samples) - 1, len(samples) * 99 // 100)] / 1e3
-
-
 def _row(case: str, text: str) -> Row:
     state, passed = _pending(text)
     (selected,) = ACTOR.decide(state, passed)
-    reading, _ = _percentiles(lambda: read_text(text))
-    p50, p99 = _percentiles(lambda: ACTOR.decide(state, passed))
+    reading, _ = percentiles(lambda: read_text(text), SECONDS_PER_CASE)
+    p50, p99 = percentiles(lambda: ACTOR.decide(state, passed), SECONDS_PER_CASE)
     return Row(
         case=case,
         characters=len(text),

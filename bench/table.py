@@ -1,6 +1,7 @@
 """Rows of measurements, taken in turns so that a noisy machine weighs on all cases alike."""
 
 import statistics
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
@@ -16,6 +17,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     unit: str
     ratios: dict[str, float]
+
+
+def percentiles(work: Callable[[], object], seconds: float) -> tuple[float, float]:
+    """Repeat ``work`` for ``seconds``, at most 20,000 times; return median and 99th percentile of its time in µs."""
+    work()
+    samples: list[int] = []
+    end = time.perf_counter() + seconds
+    while not samples or (time.perf_counter() < end and len(samples) < 20_000):
+        start = time.perf_counter_ns()
+        work()
+        samples.append(time.perf_counter_ns() - start)
+    samples.sort()
+    return samples[len(samples) // 2] / 1e3, samples[min(len(samples) - 1, len(samples) * 99 // 100)] / 1e3
 
 
 async def measure_in_turns(cases: Mapping[str, Measure], rounds: int) -> dict[str, float]:

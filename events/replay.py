@@ -14,10 +14,9 @@ import msgspec
 from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, Cause, Decided, address, decide
 from events.log import Stored
-from events.routes import consumed_filters, own_filters, partitions_of, without_overlap
+from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.view import Settled, View
 from schemas.actor import Actor
-from schemas.catalogue import prefixes_of
 from schemas.envelope import Envelope
 from schemas.errors import UndecodableEvent
 from schemas.event import Failed, topic_of
@@ -138,15 +137,15 @@ class Replay:
         self._events += 1
         self._first = self._first or stored.seq
         self._last = stored.seq
-        routes = self._routes.get(stored.subject)
-        if routes is None:
-            routes = self._routes[stored.subject] = tuple(self._route(stored.subject))
-        if not routes:
+        takers = self._routes.get(stored.subject)
+        if takers is None:
+            takers = self._routes[stored.subject] = tuple(self._route(stored.subject))
+        if not takers:
             return
         offered = decode(stored)
         if isinstance(offered, Unreadable):
             self._unreadable[offered.code] += 1
-        for view, own in routes:
+        for view, own in takers:
             if own and self._verify and isinstance(offered, Unreadable) and offered.code == UndecodableEvent.code:
                 # Damage is what a verification is there to find; a newer release's event stops it as any reading.
                 self._differ(view, offered, ("body", _text(stored.data), f"it cannot be read: {offered.detail}"))
@@ -222,16 +221,11 @@ class Replay:
 
     def _route(self, subject: str) -> Iterator[tuple[View, bool]]:
         try:
-            topic, _, _ = split_stored(subject)
+            found = tuple(routes(self._actors, subject, self._partitions))
         except ValueError:
             return
-        prefix = topic.split(".")[1]
-        for actor in self._actors:
-            own = prefix in prefixes_of(actor.name)
-            if not own and all(topic_of(event) != topic for event in actor.consumes):
-                continue
-            for name in partitions_of(actor, subject, self._partitions):
-                yield self._view(actor, name), own
+        for actor, partition, own in found:
+            yield self._view(actor, partition), own
 
     def _view(self, actor: Actor[Any], partition: str) -> View:
         view = self.views.get((actor.name, partition))

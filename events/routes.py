@@ -1,11 +1,12 @@
 """Which subjects an actor reads, which partition of it a stored message belongs to, and what fences it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from schemas.actor import Actor, Scope
-from schemas.catalogue import entry_of, owned_by
+from schemas.catalogue import entry_of, owned_by, prefixes_of
 from schemas.event import topic_of
-from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, topic_filter
+from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, split_stored, topic_filter
 
 WHOLE = "all"
 """The one partition of a GLOBAL actor."""
@@ -50,8 +51,7 @@ def partition_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
 
 def own_filters(actor: Actor[object]) -> tuple[str, ...]:
     """Return the filters over all that an actor publishes, in every partition."""
-    prefixes = dict.fromkeys(entry.prefix for entry in owned_by(actor.name))
-    whole = [f"{STORED_ROOT}.*.*.{prefix}.>" for prefix in prefixes]
+    whole = [f"{STORED_ROOT}.*.*.{prefix}.>" for prefix in prefixes_of(actor.name)]
     bare = [topic_filter(entry.topic) for entry in owned_by(actor.name) if entry.topic.count(".") == 1]
     return (*whole, *bare)
 
@@ -82,3 +82,20 @@ def partitions_of(actor: Actor[object], subject: str, partitions: Partitions) ->
     _, agent, session, _ = subject.split(".", 3)
     token = session if actor.scope is Scope.SESSION else agent
     return partition_names(actor, partitions) if token == NO_PARTITION else (token,)
+
+
+def routes(
+    actors: Iterable[Actor[Any]], subject: str, partitions: Partitions
+) -> Iterator[tuple[Actor[Any], str, bool]]:
+    """Yield each (actor, partition) whose view a stored subject's messages belong to, and whether the actor owns them.
+
+    Raises:
+        ValueError: the subject is not a stored one.
+    """
+    topic, _, _ = split_stored(subject)
+    prefix = topic.split(".")[1]
+    for actor in actors:
+        own = prefix in prefixes_of(actor.name)
+        if own or any(topic_of(event) == topic for event in actor.consumes):
+            for partition in partitions_of(actor, subject, partitions):
+                yield actor, partition, own

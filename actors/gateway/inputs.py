@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
+from actors.runtime.records import rfc3339
 from events.log import MAX_RECORD_BYTES, Record
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
@@ -87,7 +87,7 @@ def new_input(
         id=event_id(exchange, "gateway", 0),
         topic=topic,
         source="neuraxis/gateway",
-        time=datetime.fromtimestamp(now_ns / 1e9, UTC).isoformat().replace("+00:00", "Z"),
+        time=rfc3339(now_ns),
         agent=agent,
         session=session,
         exchange=exchange,

@@ -8,11 +8,8 @@ from actors.runtime.committer import Committer
 from actors.runtime.shard import Shard
 from events.codec import decode
 from events.log import Log, Stored
-from events.routes import consumed_filters, own_filters, partitions_of, without_overlap
+from events.routes import consumed_filters, own_filters, routes, without_overlap
 from schemas.actor import Actor
-from schemas.catalogue import prefixes_of
-from schemas.event import topic_of
-from schemas.subjects import split_stored
 
 _SLICE = 64
 """Messages handed out before other tasks get their turn."""
@@ -56,22 +53,13 @@ class Feed:
     def _hand_out(self, stored: Stored) -> None:
         # Set first: a shard that starts to recover because of this message reads it from history again.
         self.position = stored.seq
-        routes = self._routes.get(stored.subject)
-        if routes is None:
-            routes = self._routes[stored.subject] = self._route(stored.subject)
-        takers = [(shard, own) for key, own in routes if (shard := self._shards.get(key)) is not None]
+        known = self._routes.get(stored.subject)
+        if known is None:
+            found = routes(self._actors, stored.subject, self._log.partitions)
+            known = self._routes[stored.subject] = tuple(((actor.name, name), own) for actor, name, own in found)
+        takers = [(shard, own) for key, own in known if (shard := self._shards.get(key)) is not None]
         if not takers:
             return
         offered = decode(stored)
         for shard, own in takers:
             shard.take(offered, own)
-
-    def _route(self, subject: str) -> tuple[tuple[Key, bool], ...]:
-        topic, _, _ = split_stored(subject)
-        prefix = topic.split(".")[1]
-        routes = []
-        for actor in self._actors:
-            own = prefix in prefixes_of(actor.name)
-            if own or any(topic_of(event) == topic for event in actor.consumes):
-                routes += [((actor.name, name), own) for name in partitions_of(actor, subject, self._log.partitions)]
-        return tuple(routes)

@@ -199,13 +199,13 @@ class Shard:
         self._settle_down()
 
     def _settle_down(self) -> None:
-        """When nothing is under way: take a due snapshot, and set the alarm of the next timer."""
+        """When nothing is under way: take a due snapshot; then let the timekeeper look at the state anew."""
         if self._draining and not self.outbox:
             self._draining = False
             self._since_snapshot = 0
             if self._saving is None:
                 packed = pack(self.actor, self.partition, self.view.standing())
-                self._saving = self._around.tasks.create_task(self._save_in_background(packed))
+                self._saving = self._spawn(self._save_in_background(packed))
             if self.view.waiting:
                 self.work()
                 return

@@ -6,7 +6,6 @@ of the broker. On silence, on a status out of the ordinary and on every reconnec
 """
 
 import asyncio
-import json
 from typing import Any
 
 import structlog
@@ -16,7 +15,7 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogError
 from events.jetstream.connection import Connection
-from events.jetstream.reading import HEARTBEAT, SILENCE
+from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request
 from events.log import Stored
 
 ACK_WAIT = 30.0
@@ -25,7 +24,6 @@ ACK_WAIT = 30.0
 MAX_PENDING = 10_000
 """Messages delivered and not acknowledged, over all workers, from which on no more are delivered."""
 
-_EXPIRES = 10.0
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
 _logger = structlog.get_logger("neuraxis.durable")
@@ -187,26 +185,19 @@ class DurablePull:
         if not self._asked:
             self._heard = self._clock()
         self._asked += missing
-        request = {
-            "batch": missing,
-            "expires": int(_EXPIRES * _SECOND),
-            "idle_heartbeat": int(HEARTBEAT * _SECOND),
-        }
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
         try:
-            await self._connection.publish(subject, json.dumps(request).encode(), reply=self._inbox)
+            await self._connection.publish(subject, pull_request(missing), reply=self._inbox)
         except LogError:
             self._lost.set()
 
     async def _take(self, msg: Msg) -> None:
         self._heard = self._clock()
-        if not msg.reply.startswith("$JS.ACK."):
+        found = delivery(msg.reply)
+        if found is None:
             await self._status(msg.headers or {})
             return
-        tokens = msg.reply.split(".")
-        if len(tokens) > 9:  # the form with domain and account hash
-            tokens = tokens[2:]
-        attempt, sequence, time_ns = int(tokens[4]), int(tokens[5]), int(tokens[7])
+        attempt, sequence, _, time_ns = found
         self._asked = max(0, self._asked - 1)
         stored = Stored(sequence, time_ns, msg.subject, msg.headers or {}, msg.data)
         self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply))

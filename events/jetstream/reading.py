@@ -7,7 +7,6 @@ ordered consumer stays silent for ever after a broker's kill -9 and restart.)
 """
 
 import asyncio
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogError, Unavailable
 from events.jetstream.connection import Connection
+from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request
 from events.log import Stored
 
 PULL = 2_000
@@ -26,11 +26,6 @@ PULL = 2_000
 BACKLOG = 20_000
 """Messages held unread before no more are asked for."""
 
-HEARTBEAT = 1.0
-SILENCE = 3.0
-"""Seconds without message or heartbeat after which the consumer counts as lost."""
-
-_EXPIRES = 10.0
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
 _logger = structlog.get_logger("neuraxis.reading")
@@ -159,13 +154,8 @@ class Reading:
 
     async def _pull(self) -> None:
         self._credit += PULL
-        request = {
-            "batch": PULL,
-            "expires": int(_EXPIRES * _SECOND),
-            "idle_heartbeat": int(HEARTBEAT * _SECOND),
-        }
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
-        await self._connection.publish(subject, json.dumps(request).encode(), reply=self._inbox)
+        await self._connection.publish(subject, pull_request(PULL), reply=self._inbox)
 
     def _pull_more(self) -> None:
         if self._credit > PULL or len(self._buffer) > BACKLOG or self._subscription is None:
@@ -186,14 +176,11 @@ class Reading:
 
     def _take(self, msg: Msg) -> None:
         self._heard = self._clock()
-        reply = msg.reply
-        if not reply.startswith("$JS.ACK."):
+        found = delivery(msg.reply)
+        if found is None:
             self._status(msg.headers or {})
             return
-        tokens = reply.split(".")
-        if len(tokens) > 9:  # the form with domain and account hash
-            tokens = tokens[2:]
-        sequence, place, time_ns = int(tokens[5]), int(tokens[6]), int(tokens[7])
+        _, sequence, place, time_ns = found
         if place != self._expected:
             self._lost.set()
             return

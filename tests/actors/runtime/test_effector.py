@@ -18,7 +18,7 @@ from actors.runtime import effector as shell
 from actors.runtime.effector import EffectorWorker
 from events.codec import Recorded, decode
 from events.errors import LogError
-from events.jetstream import JetStreamLog, durable
+from events.jetstream import JetStreamLog, durable, pulling
 from events.log import Append, Record
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE
@@ -400,7 +400,8 @@ def test_a_worker_goes_on_when_its_pull_requests_have_expired(broker: Broker, mo
             expired += headers["Status"] == "408"
             await super()._status(headers)
 
-    monkeypatch.setattr(durable, "_EXPIRES", 0.25)
+    monkeypatch.setattr(pulling, "_EXPIRES", 0.25)
+    monkeypatch.setattr(pulling, "HEARTBEAT", 0.1)
     monkeypatch.setattr(durable, "HEARTBEAT", 0.1)
     monkeypatch.setattr(shell, "DurablePull", Counting)
 
