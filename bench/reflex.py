@@ -1,18 +1,25 @@
-"""Reflex: what matching a text costs, beside the source's loop of ``in`` and one compiled ``re`` alternation.
+"""Reflex: what judging a text costs, plain and with all decoded views, beside two peers and a ceiling.
 
-Both peers do less: they lower the case and stop there (no look-alikes, no invisible characters, no white space
-runs; the loop has no word boundaries either). Run it with ``python -m bench.reflex``.
+The peers are the source's loop of ``in`` and one compiled ``re`` alternation. Both do less: they lower the case and
+stop there (no look-alikes, no invisible characters, no white space runs; the loop has no word boundaries either).
+What detection comes to is measured by ``bench.reflex_detection``. Run this with ``python -m bench.reflex``.
 """
 
 import random
 import re
+import time
+from base64 import b64encode
 from typing import Any
 
 import msgspec
 
-from actors.reflex.library import Library, PatternSet, Signature, library_of, make_library
+from actors.reflex.decider import judge
+from actors.reflex.library import Library, library_of, make_library
 from actors.reflex.matcher import compile_library
+from actors.reflex.settings import ReflexSettings
 from bench.table import percentiles
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.patterns import PatternSet
 
 SYNTHETIC_SIGNATURES = 10_000
 KIB = 1024
@@ -21,15 +28,21 @@ _LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One case. Times are microseconds a text; ratios say how many times the median of a peer takes."""
+    """One case. Times are microseconds a text; ratios say how many times our plain median a peer takes.
+
+    ``build_ms`` is what compiling the library takes, once a process. 0 stands for what was not measured.
+    """
 
     library: str
     signatures: int
     text: str
     size: int
     hits: int
+    build_ms: float
     p50_us: float
     p99_us: float
+    views_p50_us: float
+    views_p99_us: float
     loop_p50_us: float
     re_p50_us: float
     loop_ratio: float
@@ -47,8 +60,8 @@ def synthetic_library(rng: random.Random, words: list[str], count: int = SYNTHET
     phrases: dict[str, None] = {}
     while len(phrases) < count:
         phrases[" ".join(rng.choices(words, k=rng.randint(2, 4)))] = None
-    signatures = tuple(Signature(text=phrase) for phrase in phrases)
-    return make_library((PatternSet(name="synthetic", action="BLOCK", confidence=0.9, signatures=signatures),))
+    pattern = PatternSet(name="synthetic", action="BLOCK", confidence=0.9, signatures=tuple(phrases))
+    return make_library((pattern,))
 
 
 def _text(rng: random.Random, words: list[str], size: int) -> str:
@@ -67,26 +80,34 @@ def _quoted(text: str) -> str:
     return text.replace(". ", ".” “").replace("ea", "éa")
 
 
-def _case(name: str, library: Library, kind: str, text: str) -> Row:
-    matcher = compile_library(library)
+def _case(name: str, library: Library, kind: str, text: str, *, peers: bool) -> Row:
+    start = time.perf_counter()
+    matcher = compile_library.__wrapped__(library)
+    build_ms = (time.perf_counter() - start) * 1e3
     phrases = [signature.text for _, signature in library.signatures()]
-    alternation = re.compile(r"\b(?:" + "|".join(map(re.escape, phrases)) + r")\b")
+    alternation = re.compile(r"\b(?:" + "|".join(map(re.escape, phrases)) + r")\b") if peers else None
+    received = InputReceived(text=text)
+    plain, views = ReflexSettings(decoded_views=()), ReflexSettings()
 
     def loop() -> list[str]:
         lowered = text.lower()
         return [phrase for phrase in phrases if phrase in lowered]
 
-    p50, p99 = percentiles(lambda: matcher.find(text, 32), SECONDS_PER_CASE)
-    loop_p50, _ = percentiles(loop, SECONDS_PER_CASE)
-    re_p50, _ = percentiles(lambda: alternation.findall(text.lower()), SECONDS_PER_CASE)
+    p50, p99 = percentiles(lambda: judge(matcher, plain, received), SECONDS_PER_CASE)
+    views_p50, views_p99 = percentiles(lambda: judge(matcher, views, received), SECONDS_PER_CASE)
+    loop_p50 = percentiles(loop, SECONDS_PER_CASE)[0] if peers else 0.0
+    re_p50 = percentiles(lambda: alternation.findall(text.lower()), SECONDS_PER_CASE)[0] if alternation else 0.0
     return Row(
         library=name,
         signatures=len(phrases),
         text=kind,
         size=len(text),
         hits=len(matcher.find(text, 32)),
+        build_ms=round(build_ms, 1),
         p50_us=round(p50, 1),
         p99_us=round(p99, 1),
+        views_p50_us=round(views_p50, 1),
+        views_p99_us=round(views_p99, 1),
         loop_p50_us=round(loop_p50, 1),
         re_p50_us=round(re_p50, 1),
         loop_ratio=round(loop_p50 / p50, 1),
@@ -95,18 +116,24 @@ def _case(name: str, library: Library, kind: str, text: str) -> Row:
 
 
 def run() -> list[Row]:
-    """Measure every case; takes about a minute."""
+    """Measure every case; takes about two minutes."""
     rng = random.Random(20240917)
     words = _vocabulary(rng, 4000)
-    libraries = {"seed": library_of("seed"), "synthetic": synthetic_library(rng, words)}
+    libraries = {
+        "seed": library_of("seed"),
+        "standard": library_of("standard"),
+        "synthetic": synthetic_library(rng, words),
+    }
     rows: list[Row] = []
     for size in (2 * KIB, 100 * KIB):
         text = _text(rng, words, size)
+        encoded = b64encode(text.encode()).decode()[:size]
         for name, library in libraries.items():
             phrase = next(library.signatures())[1].text
-            rows.append(_case(name, library, "ascii", text))
-            rows.append(_case(name, library, "typographic", _quoted(text)))
-            rows.append(_case(name, library, "ascii, hit at the end", f"{text} {phrase}"))
+            rows.append(_case(name, library, "ascii", text, peers=True))
+            rows.append(_case(name, library, "typographic", _quoted(text), peers=False))
+            rows.append(_case(name, library, "ascii, hit at the end", f"{text} {phrase}", peers=False))
+            rows.append(_case(name, library, "base64", encoded, peers=False))
     return rows
 
 

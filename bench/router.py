@@ -1,6 +1,6 @@
 """Router: what a decision costs, from a pending text to the event, beside the source's budget of 5 ms.
 
-A decision is ``decide`` on ``reflex.passed`` with the text pending in a session of four turns: signals, scores,
+A decision is ``decide`` on ``arbiter.escalated`` with the text pending in a session of four turns: signals, scores,
 margins and the event. Encoding and appending it are the runtime's. Run it with ``python -m bench.router``.
 """
 
@@ -13,8 +13,8 @@ from actors.router.signals import INSPECTED_CHARACTERS, read_text
 from bench.table import percentiles
 from schemas.actor import Message
 from schemas.event import Event
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
 BUDGET_US = 5_000.0
@@ -72,7 +72,8 @@ def _pending(text: str) -> tuple[Any, Message]:
         state = ACTOR.evolve(state, _message(InputReceived(text="x"), f"e{turn}", 2 * turn + 1))
         state = ACTOR.evolve(state, _message(_answer(), f"e{turn}", 2 * turn + 2))
     state = ACTOR.evolve(state, _message(InputReceived(text=text), "now", 9))
-    return state, _message(ReflexPassed(), "now", 10)
+    escalated = ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000)
+    return state, _message(escalated, "now", 10)
 
 
 def _row(case: str, text: str) -> Row:

@@ -49,11 +49,14 @@ class Explanation(msgspec.Struct, frozen=True):
     unreadable: tuple[int, ...]
 
 
+PATH = ("reflex", "intuition", "appraisal", "coherence", "breaker", "arbiter", "router", "responder")
+"""The owners that an input passes on its way to an answer, in the order of the stages."""
+
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
 
 
-def explain(messages: Iterable[Stored], path: Sequence[str] = ("reflex", "router", "responder")) -> Explanation | None:
+def explain(messages: Iterable[Stored], path: Sequence[str] = PATH) -> Explanation | None:
     """Build the explanation of one exchange from its stored messages, in stream order; None when there are none.
 
     ``path`` names the owners an input passes on its way to an answer.

@@ -20,6 +20,9 @@ Unit = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Milliseconds = Annotated[int, msgspec.Meta(ge=1, le=30 * 24 * 3600 * 1000)]
 """A positive duration of at most thirty days, in milliseconds."""
 
+Wake = Annotated[int, msgspec.Meta(ge=0, le=30 * 24 * 3600 * 1000)]
+"""Milliseconds after which the clock wakes an event's owner, once for its agent and session; 0 cancels what was set."""
+
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic"):
     """A recorded fact. Subclasses set ``tag`` to the literal public subject.

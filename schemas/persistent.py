@@ -58,9 +58,27 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         return len(self.young) + sum(key not in self.young for key in self.old)
 
 
+class Derived:
+    """What a state carries along that follows from the rest of it (an index, say): no part of its value.
+
+    It is left out of snapshots and hashes, and any two of a kind are equal. Made without arguments, as a snapshot's
+    reader makes it, an instance must find out by itself what it needs.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
 def _to_builtin(value: Any) -> Any:
     if isinstance(value, Map):
         return dict(value)
+    if isinstance(value, Derived):
+        return None
     raise NotImplementedError(f"a state may not hold a {type(value).__name__}")
 
 
@@ -68,6 +86,8 @@ def _from_builtin(kind: type, value: Any) -> Any:
     if (get_origin(kind) or kind) is Map:
         key_type, value_type = get_args(kind) or (str, Any)
         return Map(msgspec.convert(value, dict[key_type, value_type], dec_hook=_from_builtin))  # type: ignore[valid-type]
+    if issubclass(kind, Derived):
+        return kind()
     raise NotImplementedError(f"a state may not hold a {kind}")
 
 
@@ -94,4 +114,13 @@ def state_builtins(state: object) -> Any:
     return msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True)
 
 
-__all__ = ["Generations", "Map", "canonical_json", "decode_state", "encode_state", "state_builtins", "state_hash"]
+__all__ = [
+    "Derived",
+    "Generations",
+    "Map",
+    "canonical_json",
+    "decode_state",
+    "encode_state",
+    "state_builtins",
+    "state_hash",
+]

@@ -1,6 +1,6 @@
-"""Which deadlines are pending, and which is due first. Pure: only the shell that sleeps knows the time."""
+"""Which deadlines and timers are pending, and what is due first. Pure: only the shell that sleeps knows the time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,13 +13,21 @@ from schemas.persistent import Map
 from schemas.vocabulary.clock import ClockConfigured, ClockFired
 from schemas.vocabulary.responder import ResponseEmitted
 
-FIELD = "deadline_after_ms"
+DEADLINE = "deadline_after_ms"
 """The field by which any event sets a deadline for its exchange."""
 
+WAKE = "wake_after_ms"
+"""The field by which any event sets its owner's timer for its agent and session; 0 cancels it."""
+
 SETTERS: tuple[type[Event], ...] = tuple(
-    entry.event for entry in CATALOGUE.values() if FIELD in entry.event.__struct_fields__
+    entry.event for entry in CATALOGUE.values() if {DEADLINE, WAKE} & {*entry.event.__struct_fields__}
 )
-"""Every event type that can set a deadline."""
+"""Every event type that can set a deadline or a timer."""
+
+_OWNERS: Mapping[str, str] = {
+    topic: entry.owner for topic, entry in CATALOGUE.items() if WAKE in entry.event.__struct_fields__
+}
+"""Public subject of an event that sets timers -> whose timer."""
 
 _NS_PER_MS = 1_000_000
 
@@ -35,11 +43,17 @@ class Deadline(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClockState(msgspec.Struct, frozen=True, gc=False):
-    """The pending deadlines: by exchange, at most one of each subject; and in order."""
+    """What is owed, and in which order.
+
+    ``pending`` holds the deadlines by exchange, at most one of each subject, ``schedule`` their places; ``wakes`` the
+    timers by owner, agent and session, ``wake_schedule`` theirs.
+    """
 
     settings: ClockSettings = ClockSettings()
     pending: Map[str, tuple[Deadline, ...]] = Map()
     schedule: Schedule = Schedule()
+    wakes: Map[str, Deadline] = Map()
+    wake_schedule: Schedule = Schedule()
 
 
 def decide(state: ClockState, message: Message) -> Iterable[Event]:
@@ -48,15 +62,18 @@ def decide(state: ClockState, message: Message) -> Iterable[Event]:
 
 
 def evolve(state: ClockState, message: Message) -> ClockState:
-    """Fold a message: one with a deadline sets it, an end of an exchange settles all of its deadlines."""
+    """Fold a message: a deadline is set, and settled by its exchange's end; a timer is set, set anew or cancelled."""
     event = message.event
     if isinstance(event, ResponseEmitted):
         return _settle(state, message.exchange)
     if isinstance(event, ClockFired):
-        return _settle(state, message.exchange, event.set_by)
+        return _settle(state, message.exchange, event.set_by) if message.exchange else _woken(state, message, event)
     if isinstance(event, ClockConfigured):
-        return ClockState(settings_of(event, ClockSettings), state.pending, state.schedule)
-    after_ms = getattr(event, FIELD, None)
+        return msgspec.structs.replace(state, settings=settings_of(event, ClockSettings))
+    wake_after_ms = getattr(event, WAKE, None)
+    if wake_after_ms is not None:
+        return _set_wake(state, message, wake_after_ms)
+    after_ms = getattr(event, DEADLINE, None)
     # Without an exchange there is nothing that a deadline could end, nor anything that could settle it.
     if after_ms is None or not message.exchange:
         return state
@@ -64,14 +81,19 @@ def evolve(state: ClockState, message: Message) -> ClockState:
 
 
 def timer(state: ClockState) -> Timer | None:
-    """Return the earliest deadline as the event to append when it is due; ties go by the id of their cause."""
-    first = state.schedule.first()
-    if first is None:
+    """Return what is due first as the event to append then; ties go by the id of their cause."""
+    deadline, wake = state.schedule.first(), state.wake_schedule.first()
+    if wake is not None and (deadline is None or wake[:2] < deadline[:2]):
+        return _timer(state.wakes[wake[2]], "")
+    if deadline is None:
         return None
-    due_ns, cause, exchange = first
-    deadline = next(each for each in state.pending[exchange] if each.cause == cause)
-    fired = ClockFired(set_by=deadline.set_by, due_ns=due_ns)
-    return Timer(due_ns, cause, Emission(fired, deadline.agent, deadline.session, exchange))
+    _, cause, exchange = deadline
+    return _timer(next(each for each in state.pending[exchange] if each.cause == cause), exchange)
+
+
+def _timer(owed: Deadline, exchange: str) -> Timer:
+    fired = ClockFired(set_by=owed.set_by, due_ns=owed.due_ns)
+    return Timer(owed.due_ns, owed.cause, Emission(fired, owed.agent, owed.session, exchange))
 
 
 def _set(state: ClockState, message: Message, due_ns: int) -> ClockState:
@@ -83,7 +105,8 @@ def _set(state: ClockState, message: Message, due_ns: int) -> ClockState:
             return state
     deadline = Deadline(due_ns, message.id, set_by, message.agent, message.session)
     pending = state.pending.set(message.exchange, (*earlier, deadline))
-    return ClockState(state.settings, pending, state.schedule.add((due_ns, message.id, message.exchange)))
+    schedule = state.schedule.add((due_ns, message.id, message.exchange))
+    return ClockState(state.settings, pending, schedule, state.wakes, state.wake_schedule)
 
 
 def _settle(state: ClockState, exchange: str, set_by: str | None = None) -> ClockState:
@@ -98,4 +121,37 @@ def _settle(state: ClockState, exchange: str, set_by: str | None = None) -> Cloc
     if schedule is state.schedule:
         return state
     pending = state.pending.set(exchange, kept) if kept else state.pending.delete(exchange)
-    return ClockState(state.settings, pending, schedule)
+    return ClockState(state.settings, pending, schedule, state.wakes, state.wake_schedule)
+
+
+def _set_wake(state: ClockState, message: Message, after_ms: int) -> ClockState:
+    """Set a timer in place of the earlier one of the same owner, agent and session."""
+    set_by = topic_of(message.event)
+    key = _wake_key(set_by, message)
+    state = _drop_wake(state, key)
+    if after_ms == 0:
+        return state
+    due_ns = message.time_ns + after_ms * _NS_PER_MS
+    wakes = state.wakes.set(key, Deadline(due_ns, message.id, set_by, message.agent, message.session))
+    wake_schedule = state.wake_schedule.add((due_ns, message.id, key))
+    return ClockState(state.settings, state.pending, state.schedule, wakes, wake_schedule)
+
+
+def _woken(state: ClockState, message: Message, event: ClockFired) -> ClockState:
+    if event.set_by not in _OWNERS:
+        return state
+    key = _wake_key(event.set_by, message)
+    wake = state.wakes.get(key)
+    return state if wake is None or wake.due_ns != event.due_ns else _drop_wake(state, key)
+
+
+def _drop_wake(state: ClockState, key: str) -> ClockState:
+    wake = state.wakes.get(key)
+    if wake is None:
+        return state
+    wake_schedule = state.wake_schedule.remove((wake.due_ns, wake.cause, key))
+    return ClockState(state.settings, state.pending, state.schedule, state.wakes.delete(key), wake_schedule)
+
+
+def _wake_key(set_by: str, message: Message) -> str:
+    return f"{_OWNERS[set_by]}\n{message.session_key}"

@@ -6,20 +6,26 @@ signatures, whatever their case, accents, look-alike letters, invisible characte
 - a ``BLOCK`` signature: ``reflex.blocked``, and the exchange ends;
 - ``FLAG`` signatures only, or none: ``reflex.passed``, with the flags.
 
-A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at index 1, whose
-role is document. Spans are character offsets in that text or layer as it was received.
+The library is a profile that ships and what operators have imported (``operator.patterns_imported``); with the first
+input after a change a partition says by ``reflex.library_changed`` which library it judges by.
+
+Texts are also read otherwise: spaced, leetspeak and rot13, and decoded from base64, hex and percent-encoding, two deep.
+A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at index 1, whose role is
+document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in rot13. Spans are
+character offsets in that text or layer as it was received, or in the decoded text.
 """
 
 from actors.reflex.decider import State, decide, evolve, initial
 from actors.reflex.settings import ReflexSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import ReflexConfigured, ReflexFailed
 
 ACTOR = Actor(
     name="reflex",
     scope=Scope.SESSION,
-    consumes=(InputReceived,),
+    consumes=(InputReceived, PatternsImported, PatternsWithdrawn),
     state_type=State,
     settings_type=ReflexSettings,
     initial=initial,
@@ -27,4 +33,5 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ReflexConfigured,
     failed=ReflexFailed,
+    behaviour=2,
 )

@@ -1,32 +1,43 @@
-"""Reflex decides: an input that holds a known threat ends here, any other goes on."""
+"""Reflex decides: an input that holds a known threat ends here, any other goes on.
+
+input.received                            -> blocked or passed; library_changed before it, once after each change
+operator.patterns_imported | _withdrawn   -> nothing; the library is another from the next input on
+"""
 
 from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
 
-from actors.reflex.library import library_of
-from actors.reflex.matcher import Hit, Matcher, compile_library
+from actors.reflex.imports import Imports, after, whole_library
+from actors.reflex.matcher import READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
+from actors.reflex.views import View, views_of
 from schemas.actor import Message, settings_of
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexPassed
+from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
+from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
 
 PLAIN = "plain"
 """The view of a text as it stands."""
 
 
 class State(msgspec.Struct, frozen=True):
-    """Settings only: every input is judged by itself."""
+    """Settings and imported patterns: every input is judged by itself.
+
+    ``unsaid``: the library was changed, and no input has been judged by it yet.
+    """
 
     settings: ReflexSettings = ReflexSettings()
+    imports: Imports = Imports()
+    unsaid: bool = False
 
 
 def initial() -> State:
     """Return the state of a partition nothing has happened in; compiles its library, so that no input waits for it."""
     state = State()
-    _matcher_of(state.settings)
+    _matcher_of(state)
     return state
 
 
@@ -34,20 +45,28 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Judge an input; anything else leads to nothing."""
     if not isinstance(message.event, InputReceived):
         return ()
-    return (judge(_matcher_of(state.settings), state.settings, message.event),)
+    verdict = judge(_matcher_of(state), state.settings, message.event)
+    return (_changed(state), verdict) if state.unsaid else (verdict,)
 
 
 def evolve(state: State, message: Message) -> State:
-    """Take over newly recorded settings; nothing else changes the state.
+    """Take over newly recorded settings and imported patterns.
 
-    Settings this release cannot read (written by a newer one) leave the state as it is.
+    Settings this release cannot read (written by a newer one) leave the state as it is; so do patterns that cannot
+    be used.
     """
-    if not isinstance(message.event, ReflexConfigured):
-        return state
-    try:
-        return State(settings_of(message.event, ReflexSettings))
-    except msgspec.ValidationError:
-        return state
+    event = message.event
+    if isinstance(event, ReflexConfigured):
+        try:
+            return msgspec.structs.replace(state, settings=settings_of(event, ReflexSettings))
+        except msgspec.ValidationError:
+            return state
+    if isinstance(event, PatternsImported | PatternsWithdrawn):
+        imports = after(state.imports, event)
+        return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)
+    if isinstance(event, ReflexLibraryChanged) and state.unsaid:
+        return msgspec.structs.replace(state, unsaid=False)
+    return state
 
 
 def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -> ReflexBlocked | ReflexPassed:
@@ -56,15 +75,19 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     The first BLOCK signature in library order decides, wherever a FLAG signature stands; where it occurs
     more than once, its first place in the text, then in the layers.
     """
-    found = [
-        (hit, view) for view, text in _views(settings, received) for hit in matcher.find(text, settings.max_matches)
-    ]
-    # Stable, so that within a signature views keep their order and places in a view stay sorted.
-    found.sort(key=lambda place: place[0].rank)
-    matches = [_match(matcher, hit, view) for hit, view in found]
+    ranked: list[tuple[int, Match]] = []
+    allowance, cut = settings.max_decoded, False
+    for part, text in _parts(settings, received):
+        views = views_of(text, settings.decoded_views, allowance)
+        ranked += _search(matcher, settings, part, views.all)
+        allowance -= views.decoded
+        cut = cut or views.cut
+    # Stable, so that within a signature parts and views keep their order and places in a view stay sorted.
+    ranked.sort(key=lambda found: found[0])
+    matches = [match for _, match in ranked]
     decisive = next((match for match in matches if match.action == "BLOCK"), None)
     if decisive is None:
-        return ReflexPassed(flags=_bounded(matches, settings.max_matches, None))
+        return ReflexPassed(flags=_bounded(matches, settings.max_matches, None), cut=cut)
     return ReflexBlocked(
         pattern=decisive.pattern,
         signature=decisive.signature,
@@ -72,30 +95,57 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         view=decisive.view,
         span=decisive.span,
         matches=_bounded(matches, settings.max_matches, decisive),
+        cut=cut,
     )
 
 
-def _matcher_of(settings: ReflexSettings) -> Matcher:
-    return compile_library(library_of(settings.profile))
+def _matcher_of(state: State) -> Matcher:
+    return compile_library(whole_library(state.settings.profile, state.imports))
 
 
-def _views(settings: ReflexSettings, received: InputReceived) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of every view: ``plain`` for the input's text, ``document[1]:plain`` for a layer."""
-    yield PLAIN, received.text
+def _changed(state: State) -> ReflexLibraryChanged:
+    library = whole_library(state.settings.profile, state.imports)
+    return ReflexLibraryChanged(
+        profile=state.settings.profile,
+        imports=state.imports.names(),
+        signatures=len(_matcher_of(state).signatures),
+        fingerprint=library.fingerprint,
+    )
+
+
+def _parts(settings: ReflexSettings, received: InputReceived) -> Iterator[tuple[str, str]]:
+    """Yield the prefix of its views' names and the text of every part: the input's text, then the scanned layers."""
+    yield "", received.text
     for place, layer in enumerate(received.layers):
         if layer.role in settings.scanned_layers:
-            yield f"{layer.role}[{place}]:{PLAIN}", layer.content
+            yield f"{layer.role}[{place}]:", layer.content
 
 
-def _match(matcher: Matcher, hit: Hit, view: str) -> Match:
+def _search(
+    matcher: Matcher, settings: ReflexSettings, part: str, views: tuple[View, ...]
+) -> Iterator[tuple[int, Match]]:
+    """Yield rank and match of every hit in a part's views, of each signature in the first view that shows it."""
+    readings = (PLAIN, *settings.decoded_views)
+    known: set[int] = set()
+    for view in views:
+        hits = [hit for hit in matcher.find(view.text, settings.max_matches, readings) if hit.rank not in known]
+        known.update(hit.rank for hit in hits)
+        for hit in hits:
+            yield hit.rank, _match(matcher, hit, part, view)
+
+
+def _match(matcher: Matcher, hit: Hit, part: str, view: View) -> Match:
     pattern, signature = matcher.signatures[hit.rank]
+    reading = READINGS[hit.reading]
+    name = ":".join((*view.path, reading) if reading != PLAIN or not view.path else view.path)
     return Match(
         pattern=pattern.name,
         signature=signature.text,
         action=pattern.action,
         confidence=pattern.confidence,
-        view=view,
+        view=part + name,
         span=(hit.start, hit.end),
+        source=view.source(hit.start, hit.end),
     )
 
 

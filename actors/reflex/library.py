@@ -1,52 +1,40 @@
 """The pattern library: what counts as a known threat, and in which order.
 
-A profile is a JSON file beside this module, a list of pattern sets. The order of sets and of
-signatures in them is the library order: the first blocking match in it decides.
+A profile ships beside this module: ``seed`` as plain pattern sets, ``standard`` as templates (``templates``). What
+operators import (``imports``) comes after it. The order of sets, and of signatures in them, is the library order: the
+first blocking match in it decides.
 """
 
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
 from actors.reflex.normalise import squeeze
-from schemas.event import Unit
+from actors.reflex.templates import TemplateFile, expand
 from schemas.identity import content_hash
+from schemas.vocabulary.patterns import PatternSet, Signature
 
-Action = Literal["BLOCK", "FLAG"]
-"""What a match does: end the exchange, or only mark the input for later stages."""
+Profile = Literal["standard", "seed"]
+"""Names of the profiles that ship. ``seed``: the four pattern sets of the source (R 2.1), 16 signatures.
+``standard``: ours, from templates in several languages; ``python -m bench.reflex_detection`` measures it."""
 
-Profile = Literal["seed"]
-"""Names of the profiles that ship. ``seed``: the four pattern sets of the source (R 2.1), 16 signatures."""
+Path = tuple[str | int, ...]
+"""A place in a document of pattern sets, such as ``(2, "signatures", 5)``."""
 
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-_Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+_STANDARD = ("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "markup", "suspicious")
 
 
 class InvalidLibrary(ValueError):
-    """A pattern library that cannot be used; the message names the pattern set and signature."""
+    """A pattern library that cannot be used; the message names the pattern set and signature, ``path`` the place."""
 
+    code = "invalid_library"
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A phrase, and whether it must stand alone.
-
-    ``whole_words`` (the default) rejects a hit that goes on into a longer word. Languages written without spaces
-    between words, and fragments of markup, opt out.
-    """
-
-    text: _Text
-    whole_words: bool = True
-
-
-class PatternSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Signatures of one threat, with the action and confidence of a match."""
-
-    name: _Name
-    action: Action
-    confidence: Unit
-    signatures: Annotated[tuple[Signature, ...], msgspec.Meta(min_length=1)]
+    def __init__(self, message: str, path: Path = ()) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class Library(msgspec.Struct, frozen=True, eq=False):
@@ -63,7 +51,7 @@ class Library(msgspec.Struct, frozen=True, eq=False):
 
     def signatures(self) -> Iterator[tuple[PatternSet, Signature]]:
         """Yield every signature with its set, in library order."""
-        return ((pattern, signature) for pattern in self.sets for signature in pattern.signatures)
+        return ((pattern, signature) for pattern in self.sets for signature in pattern.entries())
 
 
 def make_library(sets: tuple[PatternSet, ...]) -> Library:
@@ -73,36 +61,37 @@ def make_library(sets: tuple[PatternSet, ...]) -> Library:
         InvalidLibrary: two sets share a name, or a signature is listed twice in its set or has no visible character.
     """
     names: set[str] = set()
-    for pattern in sets:
+    for place, pattern in enumerate(sets):
         if pattern.name in names:
-            raise InvalidLibrary(f"two pattern sets are named {pattern.name!r}: merge them or rename one")
+            raise InvalidLibrary(
+                f"two pattern sets are named {pattern.name!r}: merge them or rename one", (place, "name")
+            )
         names.add(pattern.name)
-        texts: set[str] = set()
-        for signature in pattern.signatures:
-            if not squeeze(signature.text):
-                raise InvalidLibrary(
-                    f"{pattern.name}: signature {signature.text!r} has no visible character: remove it"
-                )
-            if signature.text in texts:
-                raise InvalidLibrary(f"{pattern.name}: signature {signature.text!r} is listed twice: remove one")
-            texts.add(signature.text)
+        _check_signatures(pattern, place)
     return Library(sets, content_hash(sets))
 
 
-def parse_library(data: bytes, source: str) -> Library:
-    """Read a library from JSON: a list of pattern sets.
-
-    Raises:
-        InvalidLibrary: it is not such a list, or ``make_library`` refuses it; the message starts with ``source``.
-    """
-    try:
-        return make_library(msgspec.json.decode(data, type=tuple[PatternSet, ...]))
-    except (msgspec.DecodeError, UnicodeDecodeError, InvalidLibrary) as wrong:
-        raise InvalidLibrary(f"{source}: {wrong}") from wrong
+def _check_signatures(pattern: PatternSet, place: int) -> None:
+    texts: set[str] = set()
+    for number, signature in enumerate(pattern.entries()):
+        where = (place, "signatures", number)
+        if not squeeze(signature.text):
+            raise InvalidLibrary(
+                f"{pattern.name}: signature {signature.text!r} has no visible character: remove it", where
+            )
+        if signature.text in texts:
+            raise InvalidLibrary(f"{pattern.name}: signature {signature.text!r} is listed twice: remove one", where)
+        texts.add(signature.text)
 
 
 @cache
 def library_of(profile: Profile) -> Library:
     """Return the library of a profile that ships with the package."""
-    source = files("actors.reflex").joinpath("profiles", f"{profile}.json")
-    return parse_library(source.read_bytes(), source.name)
+    folder = files("actors.reflex").joinpath("profiles")
+    if profile == "seed":
+        return make_library(msgspec.json.decode(folder.joinpath("seed.json").read_bytes(), type=tuple[PatternSet, ...]))
+    found: list[PatternSet] = []
+    for name in _STANDARD:
+        data = folder.joinpath("standard", f"{name}.json").read_bytes()
+        found += expand(msgspec.json.decode(data, type=TemplateFile))
+    return make_library(tuple(found))

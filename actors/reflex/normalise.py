@@ -2,6 +2,10 @@
 
 ``squeeze`` is the hot path: it gives the bytes to search and nothing else. Only where something was
 found, ``lay_out`` walks the text again and tells what lay between the letters and where each came from.
+
+Digits and symbols that pass for letters (leetspeak) are ambiguous: 1 is an i or an l. ``blur`` reads all of a kind as
+one letter, in signatures and texts alike, so that a search finds every reading at once; what is found is then
+compared letter by letter.
 """
 
 import msgspec
@@ -13,6 +17,12 @@ from actors.reflex.characters import EXPANDED, INVISIBLE, SPACE, Codes, fold_tab
 _CONTROLS = bytes(code for code in range(128) if not chr(code).isprintable())
 _NOT_MATCHED = _CONTROLS + b" "
 _LOWER = bytes(range(256)).lower()
+
+_BLURRED = bytes.maketrans(b"l1!|03@45$7+8962", b"iiiioeaassttbggz")
+_ROT13 = bytes.maketrans(
+    b"abcdefghijklmnopqrstuvwxyz",
+    b"nopqrstuvwxyzabcdefghijklm",
+)
 
 Offsets = npt.NDArray[np.int64]
 
@@ -38,6 +48,16 @@ def squeeze(text: str) -> bytes:
         return text.encode("ascii").translate(_LOWER, _NOT_MATCHED)
     values, _ = _fold(text)
     return _decode(values[values >= 0]).encode()
+
+
+def blur(squeezed: bytes) -> bytes:
+    """Return a squeezed text with digits and symbols as the letters they pass for, and l as i; as long as before."""
+    return squeezed.translate(_BLURRED)
+
+
+def rot13(squeezed: bytes) -> bytes:
+    """Return a squeezed text with its ASCII letters moved by 13 places."""
+    return squeezed.translate(_ROT13)
 
 
 def lay_out(text: str) -> Layout:

@@ -7,20 +7,27 @@ import msgspec
 from actors.reflex.library import Profile
 
 Role = Literal["system", "user", "tool", "document"]
+Decoding = Literal["spaced", "leetspeak", "rot13", "base64", "hex", "percent"]
 
 
 class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What reflex decides with.
 
     Attributes:
-        profile: The pattern library. ``seed``: 16 signatures in four sets (source R 2.1).
+        profile: The pattern library that ships. ``standard``: ours, in several languages; ``seed``: the 16 signatures
+            in four sets of source R 2.1. What operators import comes on top.
         scanned_layers: The roles whose layers are scanned besides the input's text. Without ``system``: an operator's
             prompt that quotes attacks in order to forbid them would block every exchange.
+        decoded_views: The readings besides the plain one in which a signature is found.
+        max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000. They are searched as the
+            text is, so that this bounds the time: some milliseconds for 65,536.
         max_matches: Matches an event lists at most, 1 to 1,000: what bounds it when a long text repeats them.
         latency_budget_ms: What the shell holds measured times against (source R 7); no decision depends on it.
     """
 
-    profile: Profile = "seed"
+    profile: Profile = "standard"
     scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
+    decoded_views: tuple[Decoding, ...] = ("spaced", "leetspeak", "rot13", "base64", "hex", "percent")
+    max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 65_536
     max_matches: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
     latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 10.0

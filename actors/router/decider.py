@@ -1,7 +1,8 @@
 """The router's state machine: which mode an exchange is answered in.
 
 input.received          the text is kept until its mode is selected or its exchange ends
-reflex.passed           -> router.mode_selected, once, for an exchange whose text is kept
+appraisal.completed     the topic is kept with the text
+arbiter.escalated       -> router.mode_selected, once, for an exchange whose text is kept
 router.mode_selected    the text is dropped; the topic's streak of low confidence grows or ends
 response.emitted        the text is dropped; the session's memory learns what was answered
 router.configured       the settings from here on
@@ -9,13 +10,14 @@ router.configured       the settings from here on
 
 import msgspec
 
-from actors.router.selection import Context, observe, select_mode
+from actors.router.selection import UNCLASSIFIED, Context, observe, select_mode
 from actors.router.settings import RouterSettings
 from schemas.actor import Message, settings_of
 from schemas.event import Event
 from schemas.persistent import Generations, Map
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured
 
@@ -43,11 +45,20 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
 
+class Topic(msgspec.Struct, frozen=True):
+    """What a text is about, as it was appraised."""
+
+    name: str = UNCLASSIFIED
+    confidence: float = 0.0
+    is_new: bool = False
+
+
 class Pending(msgspec.Struct, frozen=True):
-    """An exchange without a mode: its text, and how many inputs its session had before it."""
+    """An exchange without a mode: its text, how many inputs its session had before it, and its topic once known."""
 
     text: str
     exchanges_before: int
+    topic: Topic | None = None
 
 
 class State(msgspec.Struct, frozen=True):
@@ -65,20 +76,24 @@ def initial() -> State:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Select a mode when reflex has passed an exchange whose text is pending; nothing else is decided."""
-    if not isinstance(message.event, ReflexPassed):
+    """Select a mode when the arbiter escalates an exchange whose text is pending; nothing else is decided."""
+    if not isinstance(message.event, ArbiterEscalated):
         return ()
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
     memory = recall(state, message)
+    # Without an appraisal nothing is known but that a session's first input begins a topic.
+    topic = pending.topic or Topic(is_new=pending.exchanges_before == 0)
     context = Context(
         turns=memory.turns,
-        is_new_topic=pending.exchanges_before == 0,
+        topic=topic.name,
+        topic_confidence=topic.confidence,
+        is_new_topic=topic.is_new,
         exchanges_before=pending.exchanges_before,
         previous_mode=memory.previous_mode,
         act_unproductive=memory.act_unproductive,
-        recent_confidences=_streak(memory, Context().topic),
+        recent_confidences=_streak(memory, topic.name),
     )
     return (select_mode(observe(pending.text, context, state.settings), context, state.settings),)
 
@@ -86,13 +101,15 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     match message.event:
-        case InputReceived() if state.ended.get(message.exchange):
-            return state  # repeated after its end: no second end will come to drop the text
+        case InputReceived() if message.exchange in state.pending or state.ended.get(message.exchange):
+            return state  # repeated; after its end none would come again to drop the text
         case InputReceived(text=text):
             memory = recall(state, message)
             pending = Pending(text, memory.exchanges)
             counted = msgspec.structs.replace(memory, exchanges=memory.exchanges + 1)
             return _remember(state, message, counted, state.pending.set(message.exchange, pending))
+        case AppraisalCompleted() as appraisal:
+            return _appraised(state, message.exchange, appraisal)
         case ModeSelected() as selected:
             memory = _with_confidence(recall(state, message), selected, state.settings)
             return _remember(state, message, memory, _without(state.pending, message.exchange))
@@ -123,6 +140,15 @@ def _remember(state: State, message: Message, memory: Memory, pending: Map[str, 
     seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
     sessions = state.sessions.set(message.session_key, seen, message.time_ns, _lifetime_ns(state))
     return msgspec.structs.replace(state, sessions=sessions, pending=pending)
+
+
+def _appraised(state: State, exchange: str, appraisal: AppraisalCompleted) -> State:
+    pending = state.pending.get(exchange)
+    if pending is None or pending.topic is not None:
+        return state
+    topic = Topic(appraisal.conversation_topic, appraisal.topic_confidence, appraisal.is_new_topic)
+    known = msgspec.structs.replace(pending, topic=topic)
+    return msgspec.structs.replace(state, pending=state.pending.set(exchange, known))
 
 
 def _without(pending: Map[str, Pending], exchange: str) -> Map[str, Pending]:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from actors.runtime.budget import Budget
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
 from actors.runtime.records import to_record
@@ -56,6 +57,7 @@ class Counters(msgspec.Struct):
     takeovers: int = 0
     snapshots: int = 0
     snapshots_used: int = 0
+    over_budget: int = 0
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -87,6 +89,7 @@ class Shard:
         view: Its fold.
         outbox: Decisions not yet acknowledged, oldest first.
         epoch: Changes whenever the state was thrown away.
+        budget: Counts the decisions made here that took longer than the actor's settings allow.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
@@ -99,6 +102,7 @@ class Shard:
         self.view = View(actor, partition, around.log.partitions)
         self._settings: dict[str, Any] = msgspec.to_builtins(settings)
         self._settings_hash = content_hash(self._settings)
+        self.budget = Budget(actor.name, partition, self._settings)
         self._around = around
         self._fence_filter = fence_filter(actor, partition)
         self._own_prefixes = frozenset(prefixes_of(actor.name))
@@ -187,11 +191,13 @@ class Shard:
             started = clock.elapsed_ns()
             sequence = view.waiting[0].stored.seq
             decided = view.decide_next(refused=sequence in self._refused)
+            now = clock.elapsed_ns()
             counters.decided += 1
+            counters.over_budget += self.budget.exceeded(now - started, now, sequence)
             self._since_snapshot += 1
             if decided:
                 submitted = True
-                self._put(decided, (clock.elapsed_ns() - started) // 1000)
+                self._put(decided, (now - started) // 1000)
             if self._since_snapshot >= self._around.snapshot_every:
                 self._draining = True
         if submitted:

@@ -23,7 +23,7 @@ from schemas.permissions import (
 )
 
 OPERATOR = "operator"
-"""The person at the command line: sends inputs, reads the log and asks queries."""
+"""The person at the command line: sends inputs and orders, reads the log and asks queries."""
 
 ADMIN = "admin"
 """Makes and checks streams and buckets."""
@@ -40,7 +40,7 @@ OBSERVER = "observer"
 SYSTEM = "system"
 """Of the broker's own account: asks the server about itself."""
 
-_EDGES = ("gateway",)
+_EDGES = ("gateway", "operator")
 _ALONE = ("ledger",)
 
 

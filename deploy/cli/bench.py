@@ -6,7 +6,9 @@ from deploy.cli.options import examples
 
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
+    "detection": "what judging a text costs the learned guards; shares of attacks: python -m bench.detection PROMPTS",
     "hops": "four persisted hops, against FastStream",
+    "intuition": "nearest precedent of a million, against plain scans",
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "router": "the cost of a mode selection",

@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.router.settings import RouterSettings
+from deploy.rendering.guards import GUARD_DETAILS
 from deploy.rendering.printable import printable, printable_struct
+from deploy.rendering.quoting import quoted
 from deploy.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
@@ -19,7 +21,6 @@ from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected, Signals
 
-LONGEST_QUOTE = 300
 _AROUND = 24
 _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
 
@@ -41,15 +42,11 @@ def _details(event: Event, case: Case) -> Sequence[RenderableType]:
         return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
     if isinstance(event, Configured):
         return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
+    guard = GUARD_DETAILS.get(type(event))
+    if guard is not None:
+        return guard(event)
     tell = _DETAILS.get(type(event))
     return tell(event, case) if tell is not None else _fields(event)
-
-
-def quoted(text: str, limit: int = LONGEST_QUOTE) -> str:
-    """Return a text in quotes on one line, cut at ``limit`` characters, with nothing in it that a terminal obeys."""
-    line = printable(" ".join(text[: limit * 2].split()))
-    cut = line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"
-    return f"“{cut}”"
 
 
 def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:

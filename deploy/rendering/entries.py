@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from rich.text import Text
 
-from deploy.rendering.details import quoted
 from deploy.rendering.printable import printable_struct
+from deploy.rendering.quoting import quoted
 from deploy.rendering.words import without_words
 from events.codec import Recorded, decode
 from events.log import Stored

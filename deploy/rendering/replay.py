@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.rendering.details import quoted
+from deploy.rendering.quoting import quoted
 from events.replay import Coverage, Difference, Report
 
 _LONGEST_VALUE = 2_000

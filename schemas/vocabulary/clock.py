@@ -6,9 +6,10 @@ from schemas.event import Configured, Event, Failed
 
 
 class ClockFired(Event, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
-    """A deadline passed and nothing had settled it.
+    """A deadline passed and nothing had settled it, or a timer that an actor had set for a session went off.
 
-    ``set_by`` is the public subject of the event that set it, ``due_ns`` when it was due (Unix nanoseconds).
+    ``set_by`` is the public subject of the event that set it, ``due_ns`` when it was due (Unix nanoseconds). A deadline
+    carries its exchange; a session's timer carries none, since it ends none.
     """
 
     set_by: str

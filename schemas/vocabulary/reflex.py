@@ -11,9 +11,13 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """A signature found in a text.
 
     ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
-    layer at index 1, whose role is document (decoded views have names of their own in place of ``plain``). ``span``
-    is the start and end of the match as character (code point) offsets; in a plain view these are offsets into
-    the text as it was received, whatever was normalised to find it.
+    layer at index 1, whose role is document. ``spaced``, ``leetspeak`` and ``rot13`` read the same characters
+    otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may be read
+    further: ``document[1]:base64:rot13``.
+
+    ``span`` is the start and end of the match as character (code point) offsets, whatever was normalised to find it:
+    into the text as it was received, or into the decoded view. For the latter ``source`` says where in the
+    received text the encoded runs lie that the match was decoded from.
     """
 
     pattern: str
@@ -22,12 +26,14 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Unit
     view: str
     span: tuple[int, int]
+    source: tuple[int, int] | None = None
 
 
 class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.blocked"):
     """A known threat was found; the exchange ends here.
 
-    The first blocking match in library order decides; ``matches`` lists all, up to the bound in the settings.
+    The first blocking match in library order decides; ``matches`` lists all, up to the bound in the settings, each
+    signature in the first view that shows it. ``cut``: there was more encoded text than is decoded at most.
     """
 
     pattern: str
@@ -36,12 +42,30 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
     view: str
     span: tuple[int, int]
     matches: tuple[Match, ...]
+    cut: bool = False
 
 
 class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passed"):
-    """No blocking signature was found. ``flags`` are the matches that only mark an input for later stages."""
+    """No blocking signature was found. ``flags`` are the matches that only mark an input for later stages.
+
+    ``cut``: there was more encoded text than is decoded at most, so that some of it was not looked at.
+    """
 
     flags: tuple[Match, ...] = ()
+    cut: bool = False
+
+
+class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):
+    """A partition of reflex judges by another library from here on; said with the first input it judges by it.
+
+    ``imports`` are the names of what operators added to the ``profile``, in library order; ``signatures`` counts all,
+    and ``fingerprint`` is the SHA-256 of the library's content.
+    """
+
+    profile: str
+    imports: tuple[str, ...]
+    signatures: int
+    fingerprint: str
 
 
 class ReflexConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflex.configured"):
@@ -71,6 +95,13 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
         sample=ReflexPassed(),
+    ),
+    Entry(
+        event=ReflexLibraryChanged,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="A reflex partition judges by another pattern library from here on.",
+        sample=ReflexLibraryChanged(profile="standard", imports=("house-rules",), signatures=17, fingerprint="0" * 64),
     ),
     Entry(
         event=ReflexConfigured,

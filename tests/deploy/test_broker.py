@@ -27,6 +27,11 @@ from tests.deploy.waiting import DEADLINE_S, is_gone, until
 
 CONFIG = resolve({"broker": BrokerSettings, "log": LogSettings, "runtime": RuntimeSettings}, [])
 CLOCK_SUBJECT = "log._.00.clock.fired"
+PEOPLE_S_SUBJECTS = (
+    "log.00.00.input.received",
+    "log.00.00.operator.breaker_reset_ordered",
+    "log.00._.precedent.recorded",
+)
 
 
 def embedded(folder: Path, **settings: object) -> EmbeddedBroker:
@@ -207,11 +212,11 @@ def test_users_append_what_their_owners_may_and_nothing_else(tmp_path: Path) -> 
         allowed = {
             (user, subject): await append(user, subject)
             for user in (DECIDERS, OPERATOR, OBSERVER, ADMIN)
-            for subject in (CLOCK_SUBJECT, "log.00.00.input.received")
+            for subject in (CLOCK_SUBJECT, *PEOPLE_S_SUBJECTS)
         }
         assert {key for key, may in allowed.items() if may} == {
             (DECIDERS, CLOCK_SUBJECT),
-            (OPERATOR, "log.00.00.input.received"),
+            *((OPERATOR, subject) for subject in PEOPLE_S_SUBJECTS),
         }
 
     run(broker, try_all)

@@ -150,6 +150,7 @@ def test_a_fed_line_gives_its_outcome_under_its_own_id(live: Live) -> None:
         written(live, {"id": "a", "text": "Hello there!"}, {"id": 7, "text": ATTACK}, {"text": ""}),
         "--concurrency",
         "1",
+        "--session-per-line",  # in one session the attack could trip the breaker on what follows
     )
     assert [(row["id"], row["stage"], row["mode"]) for row in rows] == [
         ("a", "DELIBERATIVE", "ACKNOWLEDGE"),

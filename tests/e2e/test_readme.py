@@ -71,9 +71,10 @@ def test_the_subscriber_of_the_readme_hears_every_event_on_its_literal_subject(l
         listening.terminate()
         listening.wait(30)
     subjects = [line.split()[0] for line in heard.read_text().splitlines() if exchange in line.split()[:2]]
-    assert subjects == [
-        "forged_id.input.received",
-        "forged_id.reflex.passed",
+    assert subjects[0] == "forged_id.input.received"
+    assert subjects[-3:] == [
+        "forged_id.arbiter.escalated",
         "forged_id.router.mode_selected",
         "forged_id.response.emitted",
     ]
+    assert len(subjects) == 9

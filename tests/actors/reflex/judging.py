@@ -4,17 +4,19 @@ from typing import Any
 
 from actors.reflex import ACTOR
 from actors.reflex.decider import judge
-from actors.reflex.library import PatternSet, Signature, make_library
+from actors.reflex.library import Profile, make_library
 from actors.reflex.matcher import Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.patterns import PatternSet, Signature
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from tests.actors.scenario import Partition
 
 
-def verdict(text: str, *layers: Layer) -> Event:
-    (event,) = Partition(ACTOR).when(InputReceived(text=text, layers=layers))
+def verdict(text: str, *layers: Layer, profile: Profile = "seed") -> Event:
+    partition = Partition(ACTOR).configure(ReflexSettings(profile=profile))
+    (event,) = partition.when(InputReceived(text=text, layers=layers))
     return event
 
 
@@ -32,5 +34,5 @@ def matcher(*sets: PatternSet) -> Matcher:
     return compile_library(make_library(sets))
 
 
-def judged(text: str, *sets: PatternSet, max_matches: int = 32) -> ReflexBlocked | ReflexPassed:
-    return judge(matcher(*sets), ReflexSettings(max_matches=max_matches), InputReceived(text=text))
+def judged(text: str, *sets: PatternSet, max_matches: int = 32, **settings: Any) -> ReflexBlocked | ReflexPassed:
+    return judge(matcher(*sets), ReflexSettings(max_matches=max_matches, **settings), InputReceived(text=text))

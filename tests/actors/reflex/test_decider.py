@@ -71,7 +71,7 @@ def test_the_text_comes_before_the_layers() -> None:
 
 
 def test_the_system_layer_is_scanned_only_on_demand() -> None:
-    settings = ReflexSettings(scanned_layers=("system",))
+    settings = ReflexSettings(profile="seed", scanned_layers=("system",))
     received = InputReceived(text="hello", layers=(Layer(role="system", content="never act as if you were human"),))
     assert Partition(ACTOR).when(received) == [ReflexPassed()]
     assert Partition(ACTOR).configure(settings).when(received)[0] != ReflexPassed()

@@ -1,64 +1,73 @@
 """Disguises of a signature are found; longer words that only contain its letters are not."""
 
-from collections import defaultdict
-
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.reflex.characters import CONFUSABLES
-from actors.reflex.library import library_of
+from actors.reflex.library import Profile
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
+from tests.actors.reflex.disguises import MARKS, SEED, SIGNATURES, disguised, in_leetspeak, in_rot13, spaced
 from tests.actors.reflex.judging import judged, listed, threat, verdict
 
-SIGNATURES = [signature.text for _, signature in library_of("seed").signatures()]
-MARKS = "\u0301\u0308\u0327\u0336\u035b\u20dd\u0e31"
-INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u180e\ufe0f\u034f\u3164\u202e\U000e0061\x00\x08\x7f\ud800"
-WHITE_SPACE = " \t\n\r\x0b\x1f\u0085\u00a0\u1680\u2003\u2028\u202f\u205f\u3000\u2800"
 BEFORE = st.sampled_from(["", " ", "so, ", "«", "\n", "(", "1. ", "and\u200b", "— "])
 AFTER = st.sampled_from(["", " ", ", so", "»", "\n", ")", "…", "\u200band", " —"])
 
-LOOKALIKES: dict[str, str] = defaultdict(str)
-for lookalike, letters in CONFUSABLES.items():
-    LOOKALIKES[letters] += lookalike
+
+def profile_of(signature: str) -> Profile:
+    return "seed" if signature in SEED else "standard"
 
 
-def _styled(letter: str) -> str:
-    """Return a letter's capital, fullwidth, circled, script and bold forms and its look-alikes."""
-    place = ord(letter) - ord("a")
-    shifted = (0xFF21, 0xFF41, 0x24B6, 0x24D0, 0x1D400, 0x1D41A, 0x1D4D0, 0x1D68A, 0x1D5EE)
-    return letter.upper() + "".join(chr(first + place) for first in shifted) + LOOKALIKES[letter]
-
-
-@st.composite
-def _letter(draw: st.DrawFn, letter: str) -> tuple[str, str]:
-    """Draw a disguise: the letter itself, and what trails it unseen."""
-    shown = draw(st.one_of(st.just(letter), st.sampled_from(_styled(letter))))
-    return shown, draw(st.text(MARKS, max_size=2)) + draw(st.text(INVISIBLE, max_size=1))
-
-
-@st.composite
-def _disguised(draw: st.DrawFn) -> tuple[str, str]:
-    """Draw a signature and a disguise of it, without what trails its last letter."""
-    signature = draw(st.sampled_from(SIGNATURES))
-    parts = [
-        ("", draw(st.text(WHITE_SPACE + INVISIBLE, min_size=1, max_size=4))) if letter == " " else draw(_letter(letter))
-        for letter in signature
-    ]
-    return signature, "".join(shown + trailing for shown, trailing in parts[:-1]) + parts[-1][0]
-
-
-@given(_disguised(), BEFORE, AFTER)
+@settings(deadline=None)
+@given(disguised(), BEFORE, AFTER)
 def test_any_composition_of_disguises_is_found_at_its_place(case: tuple[str, str], before: str, after: str) -> None:
     signature, disguise = case
-    found = [match for match in listed(verdict(before + disguise + after)) if match.signature == signature]
-    assert [match.span for match in found] == [(len(before), len(before) + len(disguise))]
+    event = verdict(before + disguise + after, profile=profile_of(signature))
+    found = [match for match in listed(event) if match.signature == signature]
+    assert {(match.span, match.view) for match in found} == {((len(before), len(before) + len(disguise)), "plain")}
 
 
-@given(st.sampled_from(SIGNATURES), st.sampled_from("aZ9_éñяΩ字ａ"), st.text(MARKS, max_size=2))
+@settings(deadline=None)
+@given(in_leetspeak(), BEFORE, AFTER)
+def test_any_writing_in_leetspeak_is_found_at_its_place(case: tuple[str, str], before: str, after: str) -> None:
+    signature, written = case
+    event = verdict(before + written + after, profile=profile_of(signature))
+    found = [match for match in listed(event) if match.signature == signature]
+    view = "plain" if written == signature else "leetspeak"
+    assert {(match.span, match.view) for match in found} == {((len(before), len(before) + len(written)), view)}
+
+
+@pytest.mark.parametrize(("view", "cases"), [("rot13", in_rot13), ("spaced", spaced)])
+@settings(deadline=None)
+@given(data=st.data())
+def test_other_readings_are_found_at_their_place(
+    data: st.DataObject, view: str, cases: st.SearchStrategy[tuple[str, str]]
+) -> None:
+    signature, written = data.draw(cases)
+    event = verdict(f"so: {written}.", profile=profile_of(signature))
+    found = [match for match in listed(event) if match.signature == signature]
+    assert {(match.span, match.view) for match in found} == {((4, 4 + len(written)), view)}
+
+
+@settings(deadline=None)
+@given(SIGNATURES, st.sampled_from("aZ9_éñяΩ字ａ"), st.text(MARKS, max_size=2))
 def test_a_signature_inside_a_longer_word_is_no_hit(signature: str, more: str, marks: str) -> None:
-    assert verdict(more + marks + signature) == ReflexPassed()
-    assert verdict(signature + marks + more) == ReflexPassed()
+    for text in (more + marks + signature, signature + marks + more):
+        found = [match.signature for match in listed(verdict(text, profile=profile_of(signature)))]
+        # Those at whose edges no word is (a sign, a letter that needs no boundary) may stand anywhere.
+        outer = signature[0] if text[0] == more else signature[-1]
+        assert signature not in found or not outer.isalnum()
+
+
+@settings(deadline=None)
+@given(in_leetspeak())
+def test_leetspeak_inside_a_longer_word_is_no_hit(case: tuple[str, str]) -> None:
+    signature, written = case
+    found = [match.signature for match in listed(verdict(f"c{written}", profile=profile_of(signature)))]
+    assert signature not in found or not signature[0].isalnum()
+
+
+def test_a_word_that_only_looks_like_a_signature_in_another_language_passes() -> None:
+    assert verdict("the dan moderated it", profile="standard") == ReflexPassed()
 
 
 @pytest.mark.parametrize(

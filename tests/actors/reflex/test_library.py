@@ -1,24 +1,8 @@
 import pytest
 
-from actors.reflex.library import InvalidLibrary, make_library, parse_library
+from actors.reflex.library import InvalidLibrary, library_of, make_library
+from schemas.vocabulary.patterns import PatternSet, Signature
 from tests.actors.reflex.judging import threat
-
-
-@pytest.mark.parametrize(
-    ("data", "complaint"),
-    [
-        (b"", "truncated"),
-        (b"\xff", "bad.json"),
-        (b'{"name": "x"}', "Expected `array`"),
-        (b'[{"name": "x", "action": "WARN", "confidence": 1, "signatures": [{"text": "a"}]}]', "WARN"),
-        (b'[{"name": "x", "action": "FLAG", "confidence": 2, "signatures": [{"text": "a"}]}]', "confidence"),
-        (b'[{"name": "x", "action": "FLAG", "confidence": 1, "signatures": []}]', "signatures"),
-        (b'[{"name": "x", "action": "FLAG", "confidence": 1, "signatures": [{"txt": "a"}]}]', "txt"),
-    ],
-)
-def test_a_malformed_library_is_refused_with_its_source_and_place(data: bytes, complaint: str) -> None:
-    with pytest.raises(InvalidLibrary, match=f"(?s)bad.json: .*{complaint}|{complaint}: "):
-        parse_library(data, "bad.json")
 
 
 def test_two_sets_of_one_name_are_refused() -> None:
@@ -27,8 +11,9 @@ def test_two_sets_of_one_name_are_refused() -> None:
 
 
 def test_a_signature_listed_twice_is_refused() -> None:
-    with pytest.raises(InvalidLibrary, match="'a' is listed twice"):
-        make_library((threat("own", "a", "a"),))
+    with pytest.raises(InvalidLibrary, match="'a' is listed twice") as refused:
+        make_library((threat("first", "a"), threat("own", "b", "a", "a")))
+    assert refused.value.path == (1, "signatures", 2)
 
 
 @pytest.mark.parametrize("text", [" ", "\u200b", "\u0301", "\ud800"])
@@ -40,3 +25,21 @@ def test_a_signature_without_visible_characters_is_refused(text: str) -> None:
 def test_the_order_of_sets_is_part_of_the_content() -> None:
     first, second = threat("first", "a"), threat("second", "b")
     assert make_library((first, second)) != make_library((second, first))
+
+
+def test_a_bare_text_is_a_signature_of_whole_words() -> None:
+    bare = PatternSet(name="own", action="FLAG", confidence=0.5, signatures=("a", Signature(text="b")))
+    assert bare.entries() == threat("own", "a", "b").signatures
+
+
+def test_the_seed_profile_holds_the_source_s_16_signatures() -> None:
+    assert len(list(library_of("seed").signatures())) == 16
+
+
+def test_the_standard_profile_blocks_in_every_language_it_knows() -> None:
+    blocking = {pattern.name for pattern in library_of("standard").sets if pattern.action == "BLOCK"}
+    languages = ("de", "fr", "es", "it", "pt", "nl")
+    kinds = ("prompt_injection", "jailbreak", "system_prompt_extraction")
+    assert blocking >= {f"{kind}_{language}" for kind in kinds for language in languages}
+    assert blocking >= {"prompt_injection", "policy_negation", "jailbreak", "system_prompt_extraction"}
+    assert blocking >= {"indirect_injection", "exfiltration_markup", "constitutional", "other_scripts"}

@@ -1,12 +1,13 @@
 """The matcher against a slow reference, on an alphabet small enough for hits to be common."""
 
 import re
+from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.reflex.library import make_library
-from actors.reflex.matcher import compile_library
+from actors.reflex.matcher import READINGS, compile_library
 from tests.actors.reflex.judging import matcher, threat
 
 MARK, INVISIBLE = "\u0301", "\u200b"
@@ -37,7 +38,7 @@ def _places(phrase: str, text: str) -> list[tuple[int, int]]:
 @settings(max_examples=200)
 @given(st.lists(PHRASES, min_size=1, max_size=6, unique=True), TEXTS)
 def test_the_automaton_finds_what_trying_every_offset_finds(phrases: list[str], text: str) -> None:
-    hits = matcher(threat("own", *phrases)).find(text, 1000)
+    hits = matcher(threat("own", *phrases)).find(text, 1000, ("plain",))
     # The reference does not fold; "é" is the only character that folds to another, and no phrase has an "e".
     expected = [(rank, *span) for rank, phrase in enumerate(phrases) for span in _places(phrase, text)]
     assert [(hit.rank, hit.start, hit.end) for hit in hits] == sorted(expected)
@@ -55,6 +56,30 @@ def test_libraries_of_equal_content_are_compiled_once() -> None:
 
 
 def test_a_large_library_finds_each_of_its_signatures() -> None:
-    phrases = [f"phrase number {place}" for place in range(2000)]
+    words = ["".join(letters) for letters in product("bcdfh", repeat=4)]
+    phrases = [f"{one} {other}" for one, other in zip(words, reversed(words), strict=True)]
     hits = matcher(threat("own", *phrases)).find(". ".join(phrases), 1)
-    assert [hit.rank for hit in hits] == list(range(2000))
+    assert [hit.rank for hit in hits] == list(range(len(phrases)))
+
+
+def test_a_signature_shows_in_the_first_reading_that_has_it() -> None:
+    own = matcher(threat("own", "hack into"))
+    hits = own.find("h4ck into, hack into, h a c k i n t o", 10)
+    assert [(READINGS[hit.reading], hit.start) for hit in hits] == [("plain", 11)]
+    hits = own.find("h4ck into, h a c k i n t o", 10)
+    assert [(READINGS[hit.reading], hit.start) for hit in hits] == [("spaced", 11)]
+
+
+def test_an_i_for_an_l_reads_as_leetspeak() -> None:
+    (hit,) = matcher(threat("own", "all rules")).find("AIl rules", 10)
+    assert READINGS[hit.reading] == "leetspeak"
+
+
+def test_only_the_wanted_readings_are_reported() -> None:
+    own = matcher(threat("own", "hack into"))
+    assert own.find("h4ck into uryyb unpx vagb", 10, ("plain",)) == []
+    assert [READINGS[hit.reading] for hit in own.find("h4ck into unpx vagb", 10, ("plain", "rot13"))] == ["rot13"]
+
+
+def test_a_short_signature_is_not_looked_for_in_rot13() -> None:
+    assert matcher(threat("own", "dan")).find("the qna page", 10) == []

@@ -4,9 +4,21 @@ from typing import Any
 
 import msgspec
 
+from schemas.catalogue import entry_of
 from schemas.event import Event, Failed
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.breaker import (
+    BreakerCleared,
+    BreakerState,
+    BreakerTerminated,
+    BreakerTripped,
+    BreakerWithheld,
+    Standing,
+)
 from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.reflex import ENTRIES as REFLEX_ENTRIES
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.router import ENTRIES as ROUTER_ENTRIES
@@ -16,7 +28,27 @@ _BLOCKED = next(entry.sample for entry in REFLEX_ENTRIES if entry.event is Refle
 _SELECTED = next(entry.sample for entry in ROUTER_ENTRIES if entry.event is ModeSelected)
 
 PASSED = ReflexPassed()
+FELT = entry_of(IntuitionPassed).sample
+COHERENT = entry_of(CoherencePassed).sample
+CLEARED = entry_of(BreakerCleared).sample
+ESCALATED = entry_of(ArbiterEscalated).sample
+PATH = (PASSED, FELT, COHERENT, CLEARED, ESCALATED)
+"""What the guards say of an input that goes on to deliberation, in the order of the path."""
+
+DISSONANT = entry_of(CoherenceRejected).sample
 OVERDUE = ClockFired(set_by="forged_id.input.received", due_ns=1)
+UNDELIBERATED = ClockFired(set_by="forged_id.arbiter.escalated", due_ns=1)
+_STANDING = Standing(
+    state_before="NORMAL",
+    state="VIOLATED",
+    trust_before=0.5,
+    trust=0.15,
+    falsehood=0.75,
+    violations=1,
+    attempts=0,
+    attempt_turns=0,
+    stance="guarded",
+)
 
 
 def asked(text: str = "What is the capital of Peru?", reply_to: str = "") -> InputReceived:
@@ -46,3 +78,28 @@ def chosen(mode: str | None, first: str | None = None, confidence: float = 0.3, 
 
 def failure(event: type[Failed], topic: str = "forged_id.input.received") -> Failed:
     return event(reason="decider_raised", error="ValueError", failed_seq=1, failed_topic=topic)
+
+
+def recognised(detector: str = "motif", motif: str = "p-1") -> Event:
+    """A learned danger, by one of intuition's two detectors."""
+    return msgspec.structs.replace(entry_of(IntuitionRejected).sample, detector=detector, motif=motif)
+
+
+def tripped(violation: Any = "role_confusion") -> Event:
+    return BreakerTripped(violation=violation, layer="text", standing=_STANDING, wake_after_ms=900_000)
+
+
+def withheld(state: BreakerState = "VIOLATED") -> Event:
+    return BreakerWithheld(standing=msgspec.structs.replace(_STANDING, state=state))
+
+
+def terminated(reason: Any = "balance_trend") -> Event:
+    return BreakerTerminated(reason=reason, standing=msgspec.structs.replace(_STANDING, state="TERMINATED"))
+
+
+def denied(reason: Any = "harmful_precedent") -> Event:
+    return ArbiterDenied(reason=reason, precedent="p-1", similarity=0.8)
+
+
+def immediate(answer: str = "Our office opens at nine.") -> Event:
+    return ArbiterImmediate(precedent="p-2", similarity=0.95, answer=answer)

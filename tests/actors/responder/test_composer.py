@@ -13,7 +13,10 @@ from actors.responder.composer import ANSWERS, compose, quote, text_of
 from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 
-ANSWERS_OF_BEHAVIOUR = {1: "514c80f19747121b2d040f68e259e3490af8906dec1b42a6ea2ee3a83891559a"}
+ANSWERS_OF_BEHAVIOUR = {
+    1: "514c80f19747121b2d040f68e259e3490af8906dec1b42a6ea2ee3a83891559a",
+    2: "e703a5b7c80f1f28102a452e1f84dcb16d7aeee3146b2ccddd3a6ae370367d6b",
+}
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 
 

@@ -7,11 +7,16 @@ import msgspec
 from actors.router import ACTOR
 from actors.router.selection import Context, observe, select_mode
 from actors.router.settings import RouterSettings
+from schemas.vocabulary.appraisal import ENTRIES as APPRAISAL_ENTRIES
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 from tests.actors.scenario import Address, Partition
+
+ESCALATED = ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000)
+_APPRAISED = next(entry.sample for entry in APPRAISAL_ENTRIES if entry.event is AppraisalCompleted)
 
 CALIBRATED = RouterSettings()
 SEED = RouterSettings(profile="seed")
@@ -53,6 +58,13 @@ def partition(settings: RouterSettings = CALIBRATED) -> Partition:
     return Partition(ACTOR).configure(settings)
 
 
+def appraised(topic: str, confidence: float, *, is_new: bool) -> AppraisalCompleted:
+    """Return an appraisal that says what a text is about."""
+    return msgspec.structs.replace(  # type: ignore[return-value]
+        _APPRAISED, conversation_topic=topic, topic_confidence=confidence, is_new_topic=is_new
+    )
+
+
 def answered(mode: Mode | None = "RESPOND", action: str = "EXECUTED") -> ResponseEmitted:
     """Return the end of an exchange."""
     return msgspec.convert(
@@ -74,7 +86,7 @@ def ask(router: Partition, text: str, exchange: str, session: str = "session") -
     """Send a text through; return the one decision on it. The exchange is left open."""
     here = Address(session=session, exchange=exchange)
     router.hear(InputReceived(text=text), here)
-    (selected,) = router.when(ReflexPassed(), here)
+    (selected,) = router.when(ESCALATED, here)
     assert isinstance(selected, ModeSelected)
     return selected
 

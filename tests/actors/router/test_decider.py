@@ -8,9 +8,8 @@ from actors.router.settings import RouterSettings
 from schemas.event import Event
 from schemas.persistent import decode_state, encode_state, state_hash
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.router import ModeSelected, RouterConfigured
-from tests.actors.router.builders import answered, ask, partition, talk
+from tests.actors.router.builders import ESCALATED, answered, appraised, ask, partition, talk
 from tests.actors.scenario import Address, Partition
 
 DAY_MS = 24 * 3600 * 1000
@@ -22,38 +21,38 @@ def test_an_input_alone_selects_nothing():
     assert partition().when(InputReceived(text="Hey")) == []
 
 
-def test_a_passed_input_gets_one_mode():
+def test_an_escalated_input_gets_one_mode():
     router = partition()
     router.hear(InputReceived(text="Hey"), E1)
-    (selected,) = router.hear(ReflexPassed(), E1)
+    (selected,) = router.hear(ESCALATED, E1)
     assert isinstance(selected.event, ModeSelected)
     assert selected.event.terminal_mode == "ACKNOWLEDGE"
     assert selected.exchange == "e1"
 
 
-def test_a_pass_without_a_pending_input_selects_nothing():
-    assert partition().when(ReflexPassed(), E1) == []
+def test_an_escalation_without_a_pending_input_selects_nothing():
+    assert partition().when(ESCALATED, E1) == []
 
 
-def test_a_second_pass_selects_nothing_more():
+def test_a_second_escalation_selects_nothing_more():
     router = partition()
     ask(router, "Hey", "e1")
-    assert router.when(ReflexPassed(), E1) == []
+    assert router.when(ESCALATED, E1) == []
 
 
-def test_a_pass_after_the_end_selects_nothing():
+def test_an_escalation_after_the_end_selects_nothing():
     router = partition()
     router.hear(InputReceived(text="Hey"), E1)
     router.hear(answered(None, "FAILED"), E1)
-    assert router.when(ReflexPassed(), E1) == []
+    assert router.when(ESCALATED, E1) == []
 
 
 def test_exchanges_are_kept_apart():
     router = partition()
     router.hear(InputReceived(text="Hey"), E1)
     router.hear(InputReceived(text=" "), E2)
-    (second,) = router.when(ReflexPassed(), E2)
-    (first,) = router.when(ReflexPassed(), E1)
+    (second,) = router.when(ESCALATED, E2)
+    (first,) = router.when(ESCALATED, E1)
     assert isinstance(first, ModeSelected)
     assert isinstance(second, ModeSelected)
     assert (first.selected_mode, second.selected_mode) == ("ACKNOWLEDGE", "IGNORE")
@@ -78,6 +77,44 @@ def test_the_first_exchange_of_a_session_is_a_new_topic():
     assert (first.signals.is_new_topic, second.signals.is_new_topic) == (True, False)
     assert (first.signals.session_exchange_count, second.signals.session_exchange_count) == (0, 1)
     assert (first.conversation_topic, first.signals.topic_confidence) == ("unclassified", 0.0)
+
+
+def test_the_topic_is_the_one_that_was_appraised():
+    router = partition()
+    router.hear(InputReceived(text="Why is it?"), E1)
+    assert router.when(appraised("leases", 0.71, is_new=False), E1) == []
+    (selected,) = router.when(ESCALATED, E1)
+    assert isinstance(selected, ModeSelected)
+    assert selected.conversation_topic == "leases"
+    assert (selected.signals.topic_confidence, selected.signals.is_new_topic) == (0.71, False)
+
+
+def test_a_new_topic_in_a_known_session_is_new():
+    router = partition()
+    talk(router, "Why is it?", "e1")
+    router.hear(InputReceived(text="Why is it?"), E2)
+    router.hear(appraised("bikes", 0.2, is_new=True), E2)
+    (selected,) = router.when(ESCALATED, E2)
+    assert isinstance(selected, ModeSelected)
+    assert selected.signals.is_new_topic is True
+
+
+def test_a_repeated_input_and_its_second_appraisal_change_nothing():
+    router = partition()
+    for text, topic in [("Hey", "greetings"), ("What is the capital of Peru?", "cities")]:
+        router.hear(InputReceived(text=text), E1)
+        router.hear(appraised(topic, 0.9, is_new=False), E1)
+    (selected,) = router.when(ESCALATED, E1)
+    assert isinstance(selected, ModeSelected)
+    assert (selected.terminal_mode, selected.conversation_topic) == ("ACKNOWLEDGE", "greetings")
+    assert ask(router, "Hey", "e2").signals.session_exchange_count == 1
+
+
+def test_an_appraisal_of_an_unknown_exchange_leaves_nothing():
+    router = partition()
+    before = state_hash(router.state)
+    router.hear(appraised("leases", 0.71, is_new=False), E1)
+    assert state_hash(router.state) == before
 
 
 def test_answered_exchanges_fill_working_memory_up_to_four_turns():
@@ -188,7 +225,7 @@ def test_a_session_unused_for_its_lifetime_is_forgotten():
     router = partition()
     talk(router, "go on", "e1")
     router.hear(InputReceived(text="go on"), E2, after_ms=DAY_MS + 1)
-    (selected,) = router.when(ReflexPassed(), E2)
+    (selected,) = router.when(ESCALATED, E2)
     assert isinstance(selected, ModeSelected)
     assert (selected.signals.is_new_topic, selected.signals.working_memory_turns) == (True, 0)
     assert selected.previous_mode is None
@@ -198,7 +235,7 @@ def test_a_session_used_within_its_lifetime_is_remembered():
     router = partition()
     talk(router, "go on", "e1")
     router.hear(InputReceived(text="go on"), E2, after_ms=DAY_MS)
-    (selected,) = router.when(ReflexPassed(), E2)
+    (selected,) = router.when(ESCALATED, E2)
     assert isinstance(selected, ModeSelected)
     assert selected.signals.session_exchange_count == 1
 

@@ -15,9 +15,8 @@ from schemas.catalogue import CATALOGUE, decode_event
 from schemas.event import encode_event
 from schemas.persistent import decode_state, encode_state, state_hash
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.router import Mode
-from tests.actors.router.builders import answered
+from tests.actors.router.builders import ESCALATED, answered, appraised
 from tests.actors.scenario import Address, Partition
 
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -115,7 +114,10 @@ def test_any_event_of_the_catalogue_folds(events: list, data: st.DataObject):
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(("input", "passed", "ended")), st.integers(0, 5), st.integers(0, 2), st.integers(0, 100_000_000)
+        st.sampled_from(("input", "appraised", "escalated", "ended")),
+        st.integers(0, 5),
+        st.integers(0, 2),
+        st.integers(0, 100_000_000),
     ),
     max_size=40,
 )
@@ -132,8 +134,10 @@ def test_no_pending_state_is_left_when_all_exchanges_have_ended(steps: list, tex
         if kind == "input" and exchange not in started:
             started.add(exchange)
             router.hear(InputReceived(text=text), here, after_ms=pause_ms)
-        elif kind == "passed":
-            decided += [each.exchange for each in router.hear(ReflexPassed(), here, after_ms=pause_ms)]
+        elif kind == "appraised":
+            router.hear(appraised("bikes", 0.5, is_new=True), here, after_ms=pause_ms)
+        elif kind == "escalated":
+            decided += [each.exchange for each in router.hear(ESCALATED, here, after_ms=pause_ms)]
         elif kind == "ended":
             router.hear(answered(), here, after_ms=pause_ms)
     for exchange in started:
@@ -149,7 +153,12 @@ def test_what_happens_in_other_sessions_changes_no_decision(steps: list, text: s
     crowded, alone = (Partition(ACTOR).configure(chosen) for _ in range(2))
     for kind, exchange, session, pause_ms in steps:
         here = Address(session=f"s{session}", exchange=f"s{session}e{exchange}")
-        event = {"input": InputReceived(text=text), "passed": ReflexPassed(), "ended": answered()}[kind]
+        event = {
+            "input": InputReceived(text=text),
+            "appraised": appraised("bikes", 0.5, is_new=True),
+            "escalated": ESCALATED,
+            "ended": answered(),
+        }[kind]
         crowded.hear(event, here, after_ms=pause_ms)
         if session == 0:
             alone.now_ns = crowded.now_ns

@@ -154,16 +154,36 @@ async def converse(log: JetStreamLog, sessions: int, turns: int, first: int = 0)
     return [end for ends in found for end in ends]
 
 
+async def at_rest(log: JetStreamLog, ends: Sequence[Answered]) -> None:
+    """Wait until nothing more follows from conversations that have ended: the breaker has judged every input."""
+    exchanges = {end.exchange for end in ends}
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            if exchanges <= judged_by_breaker(await collect(log)):
+                return
+            await asyncio.sleep(0.05)
+
+
 async def broken(log: JetStreamLog, ends: Sequence[Answered]) -> list[str]:
     """Return the promises that the log does not keep."""
     return broken_promises(tuple(ACTORS.values()), await collect(log), [end.exchange for end in ends], PARTITIONS)
 
 
-def content(messages: Sequence[Stored]) -> dict[str, list[tuple[str, str, bytes]]]:
-    """Return the events of each exchange: topic, id and body, in stream order."""
-    found: dict[str, list[tuple[str, str, bytes]]] = {}
+def content(messages: Sequence[Stored]) -> dict[str, list[tuple[str, bytes]]]:
+    """Return the events of each exchange, topic and body, sorted.
+
+    Stages that work side by side are stored in any order, and what joins two of them is caused by the later one, so
+    that its id differs from run to run. What was decided may not.
+    """
+    found: dict[str, list[tuple[str, bytes]]] = {}
     for stored in messages:
         exchange = stored.headers.get("ce-exchange")
         if exchange:
-            found.setdefault(exchange, []).append((stored.headers["ce-type"], stored.headers["ce-id"], stored.data))
-    return found
+            found.setdefault(exchange, []).append((stored.headers["ce-type"], stored.data))
+    return {exchange: sorted(events) for exchange, events in found.items()}
+
+
+def judged_by_breaker(messages: Sequence[Stored]) -> set[str]:
+    """Return the exchanges on which the breaker has given its verdict, which may come after their end."""
+    verdicts = {f"forged_id.breaker.{name}" for name in ("cleared", "withheld", "tripped", "terminated")}
+    return {stored.headers["ce-exchange"] for stored in messages if stored.headers["ce-type"] in verdicts}

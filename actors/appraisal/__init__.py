@@ -1,0 +1,27 @@
+"""Appraisal, the senses: turns an input into recorded numbers, once; all later stages are plain arithmetic on them.
+
+It decides from ``input.received`` alone: the topic among those of the session, the trust in the text and in each layer
+(source C: truth, indeterminacy, falsehood), how the text feels, how new and how uncertain it is, what it could
+violate, and what a thought about it would do. The event names the models that spoke. It carries the text's embedding,
+so that folding a log needs no model and gives the same state wherever it is done.
+"""
+
+from actors.appraisal.decider import AppraisalState, decide, evolve, initial
+from actors.appraisal.settings import AppraisalSettings
+from schemas.actor import Actor, Scope
+from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
+
+ACTOR = Actor(
+    name="appraisal",
+    scope=Scope.SESSION,
+    consumes=(InputReceived, ResponseEmitted),
+    state_type=AppraisalState,
+    settings_type=AppraisalSettings,
+    initial=initial,
+    decide=decide,
+    evolve=evolve,
+    configured=AppraisalConfigured,
+    failed=AppraisalFailed,
+)

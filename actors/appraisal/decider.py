@@ -1,0 +1,103 @@
+"""Appraisal's state machine: an input in numbers, once, and what a session is remembered by. Pure.
+
+input.received          -> appraisal.completed, unless the exchange was appraised or has ended
+appraisal.completed     its embedding joins its session's stimuli and moves its topic
+response.emitted        the exchange has ended: a repetition of its input is not appraised
+appraisal.configured    the settings from here on
+"""
+
+import msgspec
+
+from actors.appraisal.judging import appraise, embedder_in, warm_up
+from actors.appraisal.memory import Memory, remembering
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.vectors import from_text
+from schemas.actor import Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Generations
+from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
+
+_NS_PER_MS = 1_000_000
+
+
+class AppraisalState(msgspec.Struct, frozen=True):
+    """A partition: settings, the memory of each session, and the exchanges appraised or ended lately."""
+
+    settings: AppraisalSettings = AppraisalSettings()
+    sessions: Generations[Memory] = Generations()
+    settled: Generations[bool] = Generations()
+
+
+def initial() -> AppraisalState:
+    """Return the state of a partition nothing has happened in; loads the models, so that no input waits for them."""
+    state = AppraisalState()
+    warm_up(state.settings)
+    return state
+
+
+def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
+    """Appraise an input that is new; nothing else is decided."""
+    if not isinstance(message.event, InputReceived) or state.settled.get(message.exchange):
+        return ()
+    # What has outlived its lifetime is not compared with, though no message has dropped it yet.
+    state = _aged(state, message.time_ns)
+    memory = state.sessions.get(message.session_key) or Memory()
+    return (appraise(memory, message.event, state.settings),)
+
+
+def evolve(state: AppraisalState, message: Message) -> AppraisalState:
+    """Fold a message into the state; total. No model is asked: what was inferred is in the event."""
+    state = _aged(state, message.time_ns)
+    match message.event:
+        case AppraisalCompleted() as completed:
+            return _settled(_remembering(state, message, completed), message)
+        case ResponseEmitted():
+            return _settled(state, message)
+        case AppraisalConfigured() as configured:
+            return _configured(state, configured)
+    return state
+
+
+def _remembering(state: AppraisalState, message: Message, completed: AppraisalCompleted) -> AppraisalState:
+    embedding = from_text(completed.embedding)
+    if embedding is None:
+        return state
+    before = state.sessions.get(message.session_key) or Memory()
+    name = embedder_in(completed.models)
+    # Vectors of another model cannot be compared with these: the session starts afresh, its topics' numbers go on.
+    memory = before if before.models == name else Memory(models=name, named=before.named)
+    after = remembering(memory, completed.conversation_topic, embedding, state.settings)
+    sessions = state.sessions.set(message.session_key, after, message.time_ns, _session_generation_ns(state.settings))
+    return msgspec.structs.replace(state, sessions=sessions)
+
+
+def _settled(state: AppraisalState, message: Message) -> AppraisalState:
+    if not message.exchange:
+        return state
+    lifetime_ns = state.settings.settled_lifetime_ms * _NS_PER_MS
+    settled = state.settled.set(message.exchange, True, message.time_ns, lifetime_ns)
+    return msgspec.structs.replace(state, settled=settled)
+
+
+def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
+    sessions = state.sessions.aged(now_ns, _session_generation_ns(state.settings))
+    settled = state.settled.aged(now_ns, state.settings.settled_lifetime_ms * _NS_PER_MS)
+    if sessions is state.sessions and settled is state.settled:
+        return state
+    return AppraisalState(state.settings, sessions, settled)
+
+
+def _configured(state: AppraisalState, configured: AppraisalConfigured) -> AppraisalState:
+    try:
+        settings = settings_of(configured, AppraisalSettings)
+    except msgspec.ValidationError:
+        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
+        return state
+    return msgspec.structs.replace(state, settings=settings)
+
+
+def _session_generation_ns(settings: AppraisalSettings) -> int:
+    # Entries live for one to two generations, and nothing of a person longer than the lifetime.
+    return max(1, settings.session_lifetime_ms * _NS_PER_MS // 2)

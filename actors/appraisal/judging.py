@@ -1,0 +1,65 @@
+"""An input appraised: everything that is inferred of it, in numbers rounded to six decimals."""
+
+from actors.appraisal.affect import VERSION as AFFECT
+from actors.appraisal.affect import affect_of
+from actors.appraisal.embedder import Model, model_of
+from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
+from actors.appraisal.risks import intent_of
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.trust import model as trust_model
+from actors.appraisal.trust import trust_of, trusted
+from actors.appraisal.vectors import to_text
+from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
+from schemas.vocabulary.gateway import InputReceived
+
+TEXT = "text"
+"""The name of the part that the user said."""
+
+
+def appraise(memory: Memory, received: InputReceived, settings: AppraisalSettings) -> AppraisalCompleted:
+    """Return what the senses make of an input in a session."""
+    embedder = model_of(settings.embedder)
+    known = memory if memory.models == embedder.name else Memory(named=memory.named)
+    embedding = embedder.embed(received.text)
+    place = place_of(known, embedding, _threshold(embedder, settings))
+    layers = _layers(received, settings)
+    affect = affect_of(received.text)
+    intent = intent_of(received.text)
+    return AppraisalCompleted(
+        models=f"{embedder.name}+{trust_model().name}+{AFFECT}",
+        conversation_topic=place.topic,
+        topic_confidence=place.confidence,
+        similar_topic=place.similar,
+        is_new_topic=place.is_new,
+        layers=layers,
+        valence=affect.valence,
+        arousal=affect.arousal,
+        novelty=novelty_of(known, embedding),
+        uncertainty=round(0.5 * (1.0 - place.confidence) + 0.5 * layers[0].indeterminacy, DECIMALS),
+        risks=intent.risks,
+        proposed_action=intent.proposed_action,
+        affects_swarm=intent.affects_swarm,
+        embedding=to_text(embedding),
+    )
+
+
+def warm_up(settings: AppraisalSettings) -> None:
+    """Load what the first appraisal would otherwise load."""
+    appraise(Memory(), InputReceived(text="hello"), settings)
+
+
+def embedder_in(models: str) -> str:
+    """Return the name of the embedder in what an appraisal names as its models."""
+    return models.partition("+")[0]
+
+
+def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
+    return settings.topic_threshold if embedder.semantic else settings.topic_threshold_hashed
+
+
+def _layers(received: InputReceived, settings: AppraisalSettings) -> tuple[LayerTrust, ...]:
+    layers = [trust_of(TEXT, received.text)]
+    for place, layer in enumerate(received.layers):
+        judge = trust_of if layer.role in settings.judged_layers else trusted
+        layers.append(judge(f"{layer.role}[{place}]", layer.content))
+    return tuple(layers)

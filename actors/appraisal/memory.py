@@ -1,0 +1,80 @@
+"""What appraisal remembers of a session: its topics and its last stimuli, all in whole numbers. Pure."""
+
+import msgspec
+
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.vectors import DIMENSIONS, centroid_of, centroid_similarity, moved, similarity
+
+DECIMALS = 6
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """A topic: its name, the centroid of its inputs' embeddings, and how many inputs it had."""
+
+    name: str
+    centroid: bytes
+    inputs: int
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """A session: ``topics`` by last use, the latest last; ``stimuli`` are embeddings end to end, the latest last.
+
+    ``models`` names what made the embeddings: those of another model cannot be compared. ``named`` counts the topics
+    there ever were.
+    """
+
+    models: str = ""
+    topics: tuple[Topic, ...] = ()
+    named: int = 0
+    stimuli: bytes = b""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where an input falls among a session's topics; ``similar`` is the nearest earlier topic, empty for none."""
+
+    topic: str
+    confidence: float
+    similar: str
+    is_new: bool
+
+
+def place_of(memory: Memory, embedding: bytes, threshold: float) -> Place:
+    """Return the topic of an input: the nearest one from the threshold on, else a new one.
+
+    The confidence is the similarity to the topic, and for a new topic what is missing to the nearest earlier one. An
+    input without any words to go by (its embedding is zero) stays with the latest topic, at confidence 0.
+    """
+    if not any(embedding) and memory.topics:
+        latest = memory.topics[-1].name
+        return Place(latest, 0.0, latest, False)
+    # The later of equally near ones.
+    ranked = [(centroid_similarity(embedding, topic.centroid), at) for at, topic in enumerate(memory.topics)]
+    nearest, at = max(ranked, default=(0.0, -1))
+    similar = memory.topics[at].name if at >= 0 else ""
+    if at >= 0 and nearest >= threshold:
+        return Place(similar, round(nearest, DECIMALS), similar, False)
+    return Place(f"topic-{memory.named + 1}", round(1.0 - nearest, DECIMALS), similar, True)
+
+
+def novelty_of(memory: Memory, embedding: bytes) -> float:
+    """Return 1 minus the highest similarity to the session's last stimuli; 1 for the first."""
+    if not memory.stimuli:
+        return 1.0
+    return round(1.0 - float(similarity(embedding, memory.stimuli).max()), DECIMALS)
+
+
+def remembering(memory: Memory, name: str, embedding: bytes, settings: AppraisalSettings) -> Memory:
+    """Return the session after an input of the topic ``name``."""
+    known = next((topic for topic in memory.topics if topic.name == name), None)
+    topic = (
+        Topic(name, centroid_of(embedding), 1)
+        if known is None
+        else Topic(name, moved(known.centroid, embedding, known.inputs), known.inputs + 1)
+    )
+    others = tuple(each for each in memory.topics if each is not known)
+    return Memory(
+        models=memory.models,
+        topics=(*others, topic)[-settings.topics :],
+        named=memory.named + (known is None),
+        stimuli=(memory.stimuli + embedding)[-settings.stimuli * DIMENSIONS :],
+    )

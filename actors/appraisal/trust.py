@@ -1,0 +1,63 @@
+"""How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, each on its own in [0, 1].
+
+Falsehood says that a part speaks to the model itself: reverses the roles, overrides instructions or asks for them,
+hides an order in a document. Politeness changes nothing, since no weight is given to it. It is scaled so that the
+breaker's triggers fall on the threshold that was fixed in training for a false-alarm rate: ``ROLE_CONFUSION`` for any
+part, ``SATURATION`` for parts over ``LONG_TEXT`` characters (source C).
+"""
+
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+
+from schemas.reading.evidence import read_text
+from schemas.reading.model import LONG_TEXT, Model, load_model, log_odds
+from schemas.vocabulary.appraisal import LayerTrust
+
+ROLE_CONFUSION = 0.65
+SATURATION = 0.5
+_DECIMALS = 6
+_KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, ROLE_CONFUSION), (3.0, 0.85), (8.0, 0.98))
+"""(margin, falsehood): straight lines between, level outside. At margin 0 the breaker does not trip yet."""
+
+_LONG_KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (3.0, 0.85), (8.0, 0.98))
+_FEW_TOKENS = 8.0
+
+
+@cache
+def model() -> Model:
+    """Return the evaluator that ships with the package."""
+    return load_model(files("actors.appraisal").joinpath("trust.npz").read_bytes(), "trust")
+
+
+def trust_of(layer: str, text: str) -> LayerTrust:
+    """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more."""
+    if not text.strip():
+        return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
+    judge = model()
+    read = read_text(text)
+    long = len(text) > LONG_TEXT
+    margin = log_odds(judge, read) - (judge.long_threshold if long else judge.threshold)
+    falsehood = _between(_LONG_KNOTS if long else _KNOTS, margin)
+    little = _FEW_TOKENS / (_FEW_TOKENS + read.tokens)
+    return LayerTrust(
+        layer=layer,
+        characters=len(text),
+        truth=round((1.0 - falsehood) * (1.0 - 0.5 * little), _DECIMALS),
+        indeterminacy=round(max(0.5 * little, 1.0 - 2.0 * abs(falsehood - 0.5)), _DECIMALS),
+        falsehood=round(falsehood, _DECIMALS),
+    )
+
+
+def trusted(layer: str, text: str) -> LayerTrust:
+    """Return the trust in an operator's own prompt: it may tell the model what to do."""
+    return LayerTrust(layer=layer, characters=len(text), truth=1.0, indeterminacy=0.0, falsehood=0.0)
+
+
+def _between(knots: tuple[tuple[float, float], ...], margin: float) -> float:
+    if margin <= knots[0][0]:
+        return knots[0][1]
+    for (left, low), (right, high) in pairwise(knots):
+        if margin <= right:
+            return low + (high - low) * (margin - left) / (right - left)
+    return knots[-1][1]

@@ -1,0 +1,109 @@
+"""The join of the two gates before the arbiter, and its one ruling. Pure.
+
+input.received          the situation type is kept until the ruling; the words are not
+intuition.passed        the precedents are kept
+coherence.passed        the gate is noted
+breaker.cleared         the gate is noted
+both gates              -> arbiter.denied, arbiter.immediate or arbiter.escalated, once for an exchange
+response.emitted        whatever is kept of the exchange is dropped
+"""
+
+import msgspec
+
+from actors.arbiter.ruling import rule
+from actors.arbiter.settings import ArbiterSettings
+from schemas.actor import Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.breaker import BreakerCleared
+from schemas.vocabulary.coherence import CoherencePassed
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.intuition import IntuitionPassed, Similar
+from schemas.vocabulary.responder import ResponseEmitted
+
+_NS_PER_MS = 1_000_000
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What has been heard of an exchange; None is not heard.
+
+    ``constitutional_risk`` comes with the word of the coherence gate; ``cleared`` is the word of the breaker.
+    """
+
+    situation: str | None = None
+    precedents: tuple[Similar, ...] | None = None
+    constitutional_risk: bool | None = None
+    cleared: bool = False
+
+
+class ArbiterState(msgspec.Struct, frozen=True):
+    """Exchanges without a ruling, and those settled lately."""
+
+    settings: ArbiterSettings = ArbiterSettings()
+    pending: Map[str, Gathered] = Map()
+    settled: Generations[bool] = Generations()
+
+
+def decide(state: ArbiterState, message: Message) -> tuple[Event, ...]:
+    """Rule on an exchange once both gates have let it pass."""
+    gathered = _gather(state, message)
+    if gathered is None or gathered.constitutional_risk is None or not gathered.cleared:
+        return ()
+    return (rule(gathered.precedents, gathered.situation, gathered.constitutional_risk, state.settings),)
+
+
+def evolve(state: ArbiterState, message: Message) -> ArbiterState:
+    """Fold a message into the state; total."""
+    settled = state.settled.aged(message.time_ns, _lifetime_ns(state))
+    if settled is not state.settled:
+        state = msgspec.structs.replace(state, settled=settled)
+    match message.event:
+        case ArbiterDenied() | ArbiterImmediate() | ArbiterEscalated() | ResponseEmitted():
+            return _settle(state, message)
+        case ArbiterConfigured() as configured:
+            return _configure(state, configured)
+    gathered = _gather(state, message)
+    if gathered is None:
+        return state
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, gathered))
+
+
+def _gather(state: ArbiterState, message: Message) -> Gathered | None:
+    """Return what is known of an exchange with a message; None where there is nothing to add, or no exchange."""
+    if not message.exchange or state.settled.get(message.exchange):
+        return None
+    gathered = state.pending.get(message.exchange) or Gathered()
+    # What was heard first counts: a repeated input may not replace it.
+    match message.event:
+        case InputReceived(situation=situation) if gathered.situation is None:
+            return msgspec.structs.replace(gathered, situation=situation)
+        case IntuitionPassed(precedents=precedents) if gathered.precedents is None:
+            return msgspec.structs.replace(gathered, precedents=precedents)
+        case CoherencePassed() as passed if gathered.constitutional_risk is None:
+            risk = passed.constitutional != 0 or bool(passed.violations)
+            return msgspec.structs.replace(gathered, constitutional_risk=risk)
+        case BreakerCleared() if not gathered.cleared:
+            return msgspec.structs.replace(gathered, cleared=True)
+    return None
+
+
+def _settle(state: ArbiterState, message: Message) -> ArbiterState:
+    if not message.exchange:
+        return state
+    settled = state.settled.set(message.exchange, True, message.time_ns, _lifetime_ns(state))
+    pending = state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending
+    return msgspec.structs.replace(state, pending=pending, settled=settled)
+
+
+def _lifetime_ns(state: ArbiterState) -> int:
+    return state.settings.settled_lifetime_ms * _NS_PER_MS
+
+
+def _configure(state: ArbiterState, configured: ArbiterConfigured) -> ArbiterState:
+    try:
+        settings = settings_of(configured, ArbiterSettings)
+    except msgspec.ValidationError:
+        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,58 @@
+"""The arbiter's three outcomes, from the precedents of an input. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from actors.arbiter.settings import ArbiterSettings
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.intuition import Similar
+
+Ruling = ArbiterDenied | ArbiterImmediate | ArbiterEscalated
+"""Deny, answer at once, or escalate."""
+
+
+def rule(
+    precedents: Sequence[Similar] | None, situation: str | None, constitutional_risk: bool, settings: ArbiterSettings
+) -> Ruling:
+    """Return the ruling on an input; None for its precedents or its situation means that they are not known."""
+    if constitutional_risk:
+        return ArbiterDenied(reason="constitutional_risk", precedent="", similarity=0.0)
+    if precedents is None or situation is None:
+        return ArbiterDenied(reason="unknown_outcome", precedent="", similarity=0.0)
+    harmful = _nearest(precedents, lambda each: each.outcome == "harmful")
+    if harmful is not None and harmful.similarity >= settings.harmful_from:
+        return ArbiterDenied(reason="harmful_precedent", precedent=harmful.precedent, similarity=harmful.similarity)
+    approved = _nearest(precedents, lambda each: answers(each, situation, settings))
+    if approved is not None:
+        return ArbiterImmediate(precedent=approved.precedent, similarity=approved.similarity, answer=approved.answer)
+    return _escalated(precedents, situation, settings)
+
+
+def applies(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
+    """Whether a precedent is close enough to decide: benign, of the same situation type, and nearly the same input."""
+    same = precedent.situation == situation and precedent.outcome == "benign"
+    return same and precedent.similarity >= settings.immediate_from
+
+
+def answers(precedent: Similar, situation: str, settings: ArbiterSettings) -> bool:
+    """Whether a precedent can answer at once: it applies, and has words that do not claim a deed."""
+    return applies(precedent, situation, settings) and bool(precedent.answer) and precedent.action != "act"
+
+
+def _escalated(precedents: Sequence[Similar], situation: str, settings: ArbiterSettings) -> ArbiterEscalated:
+    timeout_ms = settings.deliberative_timeout_ms
+    nearest = _nearest(precedents, lambda each: True)
+    if nearest is None:
+        return ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=timeout_ms)
+    close = any(applies(each, situation, settings) for each in precedents)
+    return ArbiterEscalated(
+        reason="precedent_without_answer" if close else "precedent_not_close",
+        nearest=nearest.precedent,
+        similarity=nearest.similarity,
+        deadline_after_ms=timeout_ms,
+    )
+
+
+def _nearest(precedents: Iterable[Similar], wanted: Callable[[Similar], bool]) -> Similar | None:
+    """Return the most similar of the precedents that are wanted; of equals the first by name."""
+    found = sorted(filter(wanted, precedents), key=lambda each: (-each.similarity, each.precedent))
+    return found[0] if found else None

@@ -1,0 +1,26 @@
+"""Settings of the arbiter."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+
+class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the arbiter decides with (source R 5 and 7).
+
+    Attributes:
+        harmful_from: Similarity from which a precedent with a harmful outcome denies.
+        immediate_from: Similarity from which an approved precedent answers at once. Intuition reports answers from
+            0.9 on, so that a lower value finds none.
+        deliberative_timeout_ms: Time that deliberation gets before its exchange ends as FAILED.
+        settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
+        latency_budget_ms: What the shell holds measured times against; no decision depends on it.
+    """
+
+    harmful_from: Unit = 0.75
+    immediate_from: Unit = 0.9
+    deliberative_timeout_ms: Milliseconds = 5_000
+    settled_lifetime_ms: Milliseconds = 600 * 1000
+    latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 100.0

@@ -1,0 +1,61 @@
+"""The circuit breaker of a session's trust (source C): violations that politeness cannot buy off, and the way back.
+
+States: NORMAL (inputs are answered), VIOLATED, RECOVERY and TERMINATED (processing is off). It decides from the numbers
+of ``appraisal.completed`` alone: a layer's falsehood above 0.65 confuses roles, above 0.5 in more than 5000 characters
+it saturates the context; either is a violation, whatever the trust before. Trust is a moving average of 1 - falsehood.
+
+Every appraised input leads to exactly one of ``cleared``, ``withheld``, ``tripped`` and ``terminated``, always last: it
+says what becomes of the input. ``cleared`` lets it go on to the arbiter, each other ends its exchange. What else moved
+the session stands before it in the same decision. ``|`` separates what one input can lead to:
+
+==========  ======================================================  ====================================================
+state       input without a violation                               input with a violation
+==========  ======================================================  ====================================================
+NORMAL      cleared | terminated                                    tripped | terminated
+VIOLATED    recovery_started, then as in RECOVERY                   recovery_started, then as in RECOVERY
+RECOVERY    withheld | recovered, cleared | attempt_failed,         tripped | terminated
+            withheld | terminated
+TERMINATED  withheld                                                withheld
+==========  ======================================================  ====================================================
+
+- The input that begins an attempt is its first turn; were it not counted, every second violation would cost nothing.
+- The input that rebuilds trust is answered: after it the session is in NORMAL with the trust that asks for, by the same
+  evidence on which any other input of a session in NORMAL is cleared. So ``cleared`` means NORMAL, always.
+- A violation that terminates is told by ``terminated`` alone; it counts and costs trust like one that trips.
+- One input is one violation, of the kind found first: roles, then context.
+- An input is judged once, whether or not a faster guard has ended its exchange meanwhile: what a session is charged
+  with must not depend on a race. A verdict on an ended exchange finds nobody waiting.
+- An appraisal without layers is withheld and not counted: nothing vouches for the input.
+
+Other messages: ``clock.fired`` by the breaker's own timer begins an attempt in VIOLATED (15 minutes after it was
+entered, so that nothing stalls) and is ignored elsewhere. A ``response.emitted`` by which reflex, intuition or
+coherence refused an input counts as a refusal, which may terminate the session. ``operator.breaker_reset_ordered``
+leads to ``reset``: the machine of a new session, in any state. Otherwise TERMINATED is final.
+
+``machine`` holds the rules over plain numbers, ``settings`` their constants, ``decider`` what messages do to the
+machine, ``recording`` the events that its moves become.
+"""
+
+from actors.breaker.decider import BreakerState, decide, evolve
+from actors.breaker.settings import BreakerSettings
+from schemas.actor import Actor, Scope
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.breaker import BreakerConfigured, BreakerFailed
+from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+
+ACTOR: Actor[BreakerState] = Actor(
+    name="breaker",
+    scope=Scope.SESSION,
+    consumes=(AppraisalCompleted, ClockFired, BreakerResetOrdered, ResponseEmitted),
+    state_type=BreakerState,
+    settings_type=BreakerSettings,
+    initial=BreakerState,
+    decide=decide,
+    evolve=evolve,
+    configured=BreakerConfigured,
+    failed=BreakerFailed,
+)
+
+__all__ = ["ACTOR"]

@@ -1,0 +1,71 @@
+"""From the machine's moves to the events that record them."""
+
+from collections.abc import Iterable
+
+from actors.breaker.machine import Machine, Move, Reading, stance_of
+from actors.breaker.settings import BreakerSettings
+from schemas.event import Event
+from schemas.vocabulary.breaker import (
+    BreakerAttemptFailed,
+    BreakerCleared,
+    BreakerRecovered,
+    BreakerRecoveryStarted,
+    BreakerTerminated,
+    BreakerTripped,
+    BreakerWithheld,
+    Standing,
+)
+
+
+def events_of(
+    before: Machine, made: Iterable[Move], reading: Reading | None, settings: BreakerSettings
+) -> tuple[Event, ...]:
+    """Return the events of a decision's moves, each standing on the one before it.
+
+    ``reading`` is the input's, None where no input led to the moves: they then report the latest one's falsehood.
+    """
+    events = []
+    for move in made:
+        latest = move.after.falsehoods[-1] if move.after.falsehoods else 0.0
+        falsehood = reading.falsehood if reading is not None else latest
+        layer = reading.layer if reading is not None else ""
+        events.append(_event(move, standing_of(before, move.after, falsehood, settings), layer, settings))
+        before = move.after
+    return tuple(events)
+
+
+def standing_of(before: Machine, after: Machine, falsehood: float, settings: BreakerSettings) -> Standing:
+    """Return what an event reports of a move from ``before`` to ``after``."""
+    return Standing(
+        state_before=before.state,
+        state=after.state,
+        trust_before=before.trust,
+        trust=after.trust,
+        falsehood=falsehood,
+        violations=after.breakers.total,
+        attempts=after.attempts,
+        attempt_turns=after.attempt_turns,
+        stance=stance_of(after, settings),
+    )
+
+
+def _event(move: Move, standing: Standing, layer: str, settings: BreakerSettings) -> Event:
+    match move.name:
+        case "cleared":
+            return BreakerCleared(standing=standing)
+        case "withheld":
+            return BreakerWithheld(standing=standing)
+        case "tripped":
+            assert move.violation is not None, "only a violation trips"
+            wake = settings.recovery_after_ms
+            return BreakerTripped(violation=move.violation, layer=layer, standing=standing, wake_after_ms=wake)
+        case "recovery_started":
+            assert move.by is not None, "an attempt is started by something"
+            return BreakerRecoveryStarted(by=move.by, standing=standing)
+        case "attempt_failed":
+            return BreakerAttemptFailed(standing=standing, wake_after_ms=settings.recovery_after_ms)
+        case "recovered":
+            return BreakerRecovered(standing=standing)
+        case "terminated":
+            assert move.reason is not None, "a rule terminates"
+            return BreakerTerminated(reason=move.reason, violation=move.violation, layer=layer, standing=standing)

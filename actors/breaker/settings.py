@@ -1,0 +1,88 @@
+"""The breaker's settings: thresholds on falsehood and trust, how trust moves, and what ends a session for good."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Factor = Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)]
+"""What a violation multiplies trust with: always less than before."""
+
+Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
+"""A share that is more than nothing."""
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""A number of things."""
+
+Balance = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+"""Truth minus falsehood, averaged."""
+
+
+class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a breaker decides with. "Above" and "below" are strict: a value equal to the limit is within it.
+
+    Attributes:
+        initial_trust: Trust of a new session.
+        alpha: Weight of the newest input in the moving average of trust.
+        role_confusion_above: Falsehood of a layer above which roles are confused.
+        saturation_above: Falsehood above which a long layer saturates the context.
+        saturation_characters: Characters above which a layer is long.
+        violation_factor: What trust is multiplied with by a violation in NORMAL.
+        recovery_factor: What trust is multiplied with by a violation during a recovery attempt.
+        recovery_target: Trust from which an attempt has succeeded.
+        recovery_after_ms: Time after which an attempt begins by itself.
+        max_attempts: Attempts that may fail before the session is terminated; success sets the count to zero.
+        attempt_turns: Inputs after which an attempt that has not succeeded fails.
+        breakers_in_session: Violations at which a session is terminated.
+        violations_above: The same by the violation count's own rule; in force where the former is set higher.
+        window: Number of latest inputs that the next three look at; before as many were seen they do not apply.
+        recent_falsehood_above: Falsehood that counts as high in the window.
+        recent_falsehood_count: Inputs with high falsehood in the window at which a session is terminated.
+        balance_below: Mean balance over the window below which a session is terminated.
+        refusal_share_above: Share of inputs refused by an earlier guard above which a session is terminated.
+        refusal_interactions: Inputs before which that share does not apply.
+        guarded_below: Trust below which the stance is guarded.
+        cautious_below: Trust below which it is cautious.
+        session_lifetime_ms: A session unused for this long is forgotten, at the latest after twice as long.
+        marked_lifetime_ms: The same for sessions with a violation, or terminated.
+        exchange_lifetime_ms: A repeated input of an exchange is recognised for at least this long.
+
+    Raises:
+        ValueError: thresholds that cross, or lifetimes that would let an older memory outlive a newer one.
+            ``msgspec.convert`` reports it as a ``ValidationError``.
+    """
+
+    initial_trust: Unit = 0.5
+    alpha: Share = 0.3
+    role_confusion_above: Unit = 0.65
+    saturation_above: Unit = 0.5
+    saturation_characters: Annotated[int, msgspec.Meta(ge=0)] = 5000
+    violation_factor: Factor = 0.3
+    recovery_factor: Factor = 0.5
+    recovery_target: Share = 0.6
+    recovery_after_ms: Milliseconds = 15 * 60 * 1000
+    max_attempts: Count = 3
+    attempt_turns: Count = 10
+    breakers_in_session: Count = 3
+    violations_above: Count = 6
+    window: Count = 5
+    recent_falsehood_above: Unit = 0.6
+    recent_falsehood_count: Count = 3
+    balance_below: Balance = -0.3
+    refusal_share_above: Unit = 0.4
+    refusal_interactions: Count = 10
+    guarded_below: Unit = 0.4
+    cautious_below: Unit = 0.6
+    session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
+    marked_lifetime_ms: Milliseconds = 30 * 24 * 3600 * 1000
+    exchange_lifetime_ms: Milliseconds = 600 * 1000
+
+    def __post_init__(self) -> None:
+        """Refuse settings that contradict each other."""
+        if self.guarded_below > self.cautious_below:
+            raise ValueError("breaker setting 'guarded_below' is above 'cautious_below'")
+        if self.marked_lifetime_ms < 2 * self.session_lifetime_ms:
+            # A session that gets its first violation is written to the longer memory; what the shorter one still
+            # holds of it must be gone before the longer one forgets.
+            raise ValueError("breaker setting 'marked_lifetime_ms' must be at least twice 'session_lifetime_ms'")

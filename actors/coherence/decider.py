@@ -1,0 +1,119 @@
+"""The join of what is known about an exchange, and its one verdict. Pure.
+
+reflex.passed           the flags that hint at a violation are kept until the verdict
+intuition.passed        the similar precedents are kept
+appraisal.completed     the thought is kept
+the latter two          -> coherence.passed or coherence.rejected, once for an exchange
+swarm.measured          the coherence index from here on
+response.emitted        whatever is kept of the exchange is dropped
+"""
+
+import msgspec
+
+from actors.coherence.entropy import Known, Thought, judge
+from actors.coherence.settings import CoherenceSettings
+from schemas.actor import Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
+from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
+from schemas.vocabulary.intuition import IntuitionPassed, Similar
+from schemas.vocabulary.reflex import Match, ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.swarm import SwarmMeasured
+
+_NS_PER_MS = 1_000_000
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """What has been heard of an exchange; None is not heard yet. No words of anybody are kept."""
+
+    flags: tuple[str, ...] = ()
+    precedents: tuple[Known, ...] | None = None
+    thought: Thought | None = None
+
+
+class CoherenceState(msgspec.Struct, frozen=True):
+    """Exchanges without a verdict, those settled lately, and the swarm's latest coherence index."""
+
+    settings: CoherenceSettings = CoherenceSettings()
+    sci: float = 1.0
+    pending: Map[str, Gathered] = Map()
+    settled: Generations[bool] = Generations()
+
+
+def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
+    """Judge the thought of an exchange once intuition and appraisal have both been heard."""
+    gathered = _gather(state, message)
+    if gathered is None or gathered.precedents is None or gathered.thought is None:
+        return ()
+    return (judge(gathered.thought, gathered.precedents, gathered.flags, state.sci, state.settings),)
+
+
+def evolve(state: CoherenceState, message: Message) -> CoherenceState:
+    """Fold a message into the state; total."""
+    settled = state.settled.aged(message.time_ns, _lifetime_ns(state))
+    if settled is not state.settled:
+        state = msgspec.structs.replace(state, settled=settled)
+    match message.event:
+        case SwarmMeasured(sci=sci):
+            return msgspec.structs.replace(state, sci=sci)
+        case CoherencePassed() | CoherenceRejected() | ResponseEmitted():
+            return _settle(state, message)
+        case CoherenceConfigured() as configured:
+            return _configure(state, configured)
+    gathered = _gather(state, message)
+    if gathered is None:
+        return state
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, gathered))
+
+
+def _gather(state: CoherenceState, message: Message) -> Gathered | None:
+    """Return what is known of an exchange with a message; None where there is nothing to add, or no exchange."""
+    if not message.exchange or state.settled.get(message.exchange):
+        return None
+    gathered = state.pending.get(message.exchange) or Gathered()
+    # What was heard first counts: a repeated input may not replace it.
+    match message.event:
+        case ReflexPassed(flags=flags) if not gathered.flags:
+            return msgspec.structs.replace(gathered, flags=_hints(flags, state.settings))
+        case IntuitionPassed(precedents=precedents) if gathered.precedents is None:
+            return msgspec.structs.replace(gathered, precedents=_known(precedents))
+        case AppraisalCompleted() as appraisal if gathered.thought is None:
+            thought = Thought(appraisal.proposed_action, appraisal.affects_swarm, _violations(appraisal.risks))
+            return msgspec.structs.replace(gathered, thought=thought)
+    return None
+
+
+def _hints(flags: tuple[Match, ...], settings: CoherenceSettings) -> tuple[str, ...]:
+    least = settings.flags_violate_from
+    return () if least is None else tuple(flag.pattern for flag in flags if flag.confidence >= least)
+
+
+def _known(precedents: tuple[Similar, ...]) -> tuple[Known, ...]:
+    return tuple(Known(each.action, each.outcome) for each in precedents)
+
+
+def _violations(risks: Risks) -> tuple[str, ...]:
+    return (*(("harm",) if risks.harm else ()), *(("layer_0",) if risks.layer_0 else ()))
+
+
+def _settle(state: CoherenceState, message: Message) -> CoherenceState:
+    if not message.exchange:
+        return state
+    settled = state.settled.set(message.exchange, True, message.time_ns, _lifetime_ns(state))
+    pending = state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending
+    return msgspec.structs.replace(state, pending=pending, settled=settled)
+
+
+def _lifetime_ns(state: CoherenceState) -> int:
+    return state.settings.settled_lifetime_ms * _NS_PER_MS
+
+
+def _configure(state: CoherenceState, configured: CoherenceConfigured) -> CoherenceState:
+    try:
+        settings = settings_of(configured, CoherenceSettings)
+    except msgspec.ValidationError:
+        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,66 @@
+"""The entropy of a thought: plain arithmetic on recorded numbers, rounded to six decimals. Pure."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from actors.coherence.settings import CoherenceSettings
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
+from schemas.vocabulary.precedents import ProposedAction
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A similar precedent, as far as the gate needs it: what was done, and how it turned out."""
+
+    action: ProposedAction
+    outcome: Literal["benign", "harmful"]
+
+
+class Thought(msgspec.Struct, frozen=True):
+    """What an input would lead to: the action proposed, whether it affects the swarm, and what it could violate."""
+
+    proposed_action: ProposedAction
+    affects_swarm: bool
+    violations: tuple[str, ...]
+
+
+def contradicts(known: Known, proposed: ProposedAction) -> bool:
+    """Whether a precedent speaks against an action: the opposite was done, or the same and it did harm."""
+    opposite = (known.action == "withhold") != (proposed == "withhold")
+    return opposite or known.outcome == "harmful"
+
+
+def knowledge_of(precedents: Sequence[Known], proposed: ProposedAction, settings: CoherenceSettings) -> float:
+    """Return the share of precedents that contradict an action, in [0, 1]; a medium value where nothing is known."""
+    if not precedents:
+        return settings.unknown_knowledge
+    return round(sum(contradicts(known, proposed) for known in precedents) / len(precedents), 6)
+
+
+def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> float:
+    """Return how stressed the swarm is, or would be, in [0, 1]; ``sci`` is its coherence index."""
+    return round(min(1.0, 1.0 - sci + (settings.swarm_disturbance if affects_swarm else 0.0)), 6)
+
+
+def judge(
+    thought: Thought, precedents: Sequence[Known], flags: Sequence[str], sci: float, settings: CoherenceSettings
+) -> CoherencePassed | CoherenceRejected:
+    """Return the verdict on a thought, with every number it rests on; ``flags`` are patterns that hint at a breach."""
+    knowledge = knowledge_of(precedents, thought.proposed_action, settings)
+    swarm = swarm_of(sci, thought.affects_swarm, settings)
+    violations = (*thought.violations, *(f"flag:{pattern}" for pattern in dict.fromkeys(flags)))
+    weights = settings.knowledge_weight + settings.swarm_weight
+    weighed = settings.knowledge_weight * knowledge + settings.swarm_weight * swarm
+    entropy = 1.0 if violations else round(weighed / weights, 6)
+    verdict = CoherenceRejected if entropy > settings.entropy_threshold else CoherencePassed
+    return verdict(
+        entropy=entropy,
+        threshold=settings.entropy_threshold,
+        knowledge=knowledge,
+        swarm=swarm,
+        constitutional=1 if violations else 0,
+        violations=violations,
+        sci=sci,
+        similar=len(precedents),
+    )

@@ -1,0 +1,36 @@
+"""Settings of the coherence gate."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Weight = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
+"""How much a part counts, before the weights are brought to a sum of one."""
+
+
+class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gate decides with (source R 4 and 7).
+
+    Attributes:
+        entropy_threshold: Entropy above which a thought is dissonant; this very value passes. At 1.0 the gate stops
+            nothing, and the arbiter denies what violates the constitution.
+        knowledge_weight: Weight of contradicting precedents.
+        swarm_weight: Weight of the swarm's state.
+        unknown_knowledge: Knowledge part where there is no similar precedent.
+        swarm_disturbance: Added to the swarm part by a thought that would affect the swarm.
+        flags_violate_from: Confidence from which a FLAG signature of reflex hints at a constitutional violation; None:
+            no flag does.
+        settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
+        latency_budget_ms: What the shell holds measured times against; no decision depends on it.
+    """
+
+    entropy_threshold: Unit = 0.8
+    knowledge_weight: Weight = 0.4
+    swarm_weight: Weight = 0.3
+    unknown_knowledge: Unit = 0.5
+    swarm_disturbance: Unit = 0.2
+    flags_violate_from: Unit | None = 0.0
+    settled_lifetime_ms: Milliseconds = 600 * 1000
+    latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 30.0

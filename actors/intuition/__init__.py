@@ -1,0 +1,60 @@
+"""Intuition: rejects inputs that resemble what did harm before (source R 3, reflex escalation).
+
+It decides when reflex has passed an input, by two detectors:
+
+- a *motif*, the signature of a precedent whose outcome was harmful: a similarity strictly above 0.7, to the whole of a
+  part of the input or to a passage of it, is ``intuition.rejected`` with the most similar motif and its harm level as
+  severity;
+- the learned *scorer*, at or above the threshold fixed for its false-alarm rate; it can be switched off.
+
+Any other input is ``intuition.passed``. Both verdicts list the precedents, harmful or benign, most similar to the
+input's text, so that the coherence gate and the arbiter need no index of their own. The input's text and its user, tool
+and document layers are judged; the situation's type counts in every comparison and never makes a match alone.
+
+Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those of harmful
+outcome are announced as ``intuition.motif_learned`` and, when they count no more, ``intuition.motif_retired``.
+
+**A large index in a folded state.** State and index must not be two truths. The state holds the precedents, with their
+signatures, in a persistent map: that alone is its value, what snapshots keep and hashes cover. Beside the map, and left
+out of both, it carries an ``Index``, a handle on a store that is append-only and shared by the states that descend from
+one another, with the version as of which this state asks it:
+
+- ``evolve`` extends the store by one entry, at a mean cost that does not depend on how many there are (arrays grow by
+  shares of themselves), and the new state gets the next version. The old state goes on asking as of its own: entries
+  added since are not seen, and those retired since still count for it.
+- A state that is extended in two ways shares its store with the first; for the second, whose store has moved on, and
+  for a state read from a snapshot, the first question builds a store from the map. Building sorts once; it takes
+  seconds for a million precedents.
+- Compaction is the same: when more is retired than counts, the handle is dropped, and what is built next holds only
+  what counts.
+
+So an answer depends on the map alone, never on what else was asked or folded before, in this process or another:
+deciding is pure, and a property test asks states that went different ways, in any order. Ties go to the precedent
+recorded first, by a number that is part of the state, since a map's own order differs from process to process.
+
+``reading`` splits a text into words and phrases, ``signature`` makes shingles of them, ``windows`` finds the passages
+worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``judging`` puts the verdict
+together.
+"""
+
+from actors.intuition.decider import State, decide, evolve, initial
+from actors.intuition.settings import IntuitionSettings
+from schemas.actor import Actor, Scope
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.intuition import IntuitionConfigured, IntuitionFailed
+from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
+from schemas.vocabulary.reflex import ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted
+
+ACTOR: Actor[State] = Actor(
+    name="intuition",
+    scope=Scope.AGENT,
+    consumes=(InputReceived, ReflexPassed, PrecedentRecorded, PrecedentWithdrawn, ResponseEmitted),
+    state_type=State,
+    settings_type=IntuitionSettings,
+    initial=initial,
+    decide=decide,
+    evolve=evolve,
+    configured=IntuitionConfigured,
+    failed=IntuitionFailed,
+)

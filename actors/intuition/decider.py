@@ -1,0 +1,132 @@
+"""Intuition's state machine: which inputs resemble a learned danger.
+
+input.received          the words are kept until the verdict is out or the exchange ends
+reflex.passed           -> intuition.rejected or intuition.passed, once, for an exchange whose words are kept
+precedent.recorded      -> intuition.motif_learned where its outcome was harmful; it is in the library from here on
+precedent.withdrawn     -> intuition.motif_retired where it was a motif; it is out of the library from here on
+intuition.rejected,
+intuition.passed,
+response.emitted        the words are dropped
+intuition.configured    the settings from here on
+"""
+
+import msgspec
+
+from actors.intuition.judging import Input, input_of, judge
+from actors.intuition.library import Library, Precedent
+from actors.intuition.settings import IntuitionSettings
+from actors.intuition.signature import text_signature, to_bytes
+from schemas.actor import Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.intuition import (
+    IntuitionConfigured,
+    IntuitionPassed,
+    IntuitionRejected,
+    MotifLearned,
+    MotifRetired,
+)
+from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
+from schemas.vocabulary.reflex import ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: settings, libraries by agent, inputs by exchange, and the exchanges that ended lately."""
+
+    settings: IntuitionSettings = IntuitionSettings()
+    libraries: Map[str, Library] = Map()
+    pending: Map[str, Input] = Map()
+    ended: Generations[bool] = Generations()
+
+
+def initial() -> State:
+    """Return the state of a partition in which nothing has happened."""
+    return State()
+
+
+def decide(state: State, message: Message) -> tuple[Event, ...]:
+    """Judge an input that reflex has passed, or say what a precedent changes; nothing else is decided."""
+    match message.event:
+        case ReflexPassed():
+            asked = state.pending.get(message.exchange)
+            return (judge(library_of(state, message), state.settings, asked),) if asked is not None else ()
+        case PrecedentRecorded() as recorded:
+            return _learned(library_of(state, message), recorded)
+        case PrecedentWithdrawn(precedent=name):
+            found = library_of(state, message).precedents.get(name)
+            return (MotifRetired(motif=name),) if found is not None and found.is_motif else ()
+    return ()
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    match message.event:
+        case InputReceived() if state.ended.get(message.exchange):
+            return state  # repeated after its end: no second end will come to drop the words
+        case InputReceived() as received:
+            pending = state.pending.set(message.exchange, input_of(received, state.settings))
+            return msgspec.structs.replace(state, pending=pending)
+        case IntuitionRejected() | IntuitionPassed():
+            return _without(state, message.exchange)
+        case ResponseEmitted():
+            lifetime_ns = state.settings.ended_lifetime_ms * 1_000_000
+            ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
+            return msgspec.structs.replace(_without(state, message.exchange), ended=ended)
+        case PrecedentRecorded() as recorded:
+            library = library_of(state, message).recording(recorded.precedent, precedent_of(recorded))
+            return _with_library(state, message, library)
+        case PrecedentWithdrawn(precedent=name):
+            return _with_library(state, message, library_of(state, message).withdrawing(name))
+        case IntuitionConfigured() as configured:
+            return _configured(state, configured)
+    return state
+
+
+def library_of(state: State, message: Message) -> Library:
+    """Return the precedents of a message's agent."""
+    return state.libraries.get(message.agent) or Library()
+
+
+def precedent_of(recorded: PrecedentRecorded) -> Precedent:
+    """Return what is kept of a recorded precedent."""
+    return Precedent(
+        signature=to_bytes(text_signature(recorded.description)),
+        situation=recorded.situation,
+        action=recorded.action,
+        outcome=recorded.outcome,
+        harm_level=recorded.harm_level,
+        answer=recorded.answer,
+    )
+
+
+def _learned(library: Library, recorded: PrecedentRecorded) -> tuple[Event, ...]:
+    before, now = library.precedents.get(recorded.precedent), precedent_of(recorded)
+    if before is not None and before.says_the_same(now):
+        return ()  # recorded twice
+    if now.is_motif:
+        return (MotifLearned(motif=recorded.precedent, severity=now.harm_level, shingles=now.size),)
+    return (MotifRetired(motif=recorded.precedent),) if before is not None and before.is_motif else ()
+
+
+def _with_library(state: State, message: Message, library: Library) -> State:
+    if library is library_of(state, message) or (not library.recorded):
+        return state
+    return msgspec.structs.replace(state, libraries=state.libraries.set(message.agent, library))
+
+
+def _without(state: State, exchange: str) -> State:
+    if exchange not in state.pending:
+        return state
+    return msgspec.structs.replace(state, pending=state.pending.delete(exchange))
+
+
+def _configured(state: State, configured: IntuitionConfigured) -> State:
+    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
+    # last understood ones stay in force, since folding must never fail.
+    try:
+        settings = settings_of(configured, IntuitionSettings)
+    except msgspec.ValidationError:
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,232 @@
+"""The engine compiled by numba (extra ``fast``): the same answers as the interpreted one.
+
+Machine code is kept on disk beside this file, or where numba keeps it for the user, so that only the first process
+after an installation waits for the compiler.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+from actors.intuition.index.extending import FULL, append_postings, place_shingles
+from actors.intuition.index.query import Answer, Hit, Query
+from actors.intuition.index.store import HEADER, SIZE_SHIFT, TALLY, Entry, Store
+from actors.intuition.index.table import Hashes, Sizes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _compile(function: Function) -> Function:
+    return cast(Function, numba.njit(cache=True)(function))
+
+
+_place_shingles = _compile(place_shingles)
+_append_postings = _compile(append_postings)
+
+
+def add(store: Store, entry: Entry) -> None:
+    """Append an entry to the store and to the list of each of its shingles."""
+    hashes = store.begin_entry(entry)
+    while True:
+        table = store.table
+        cells = table.home_of(hashes)
+        new = _place_shingles(table.keys, hashes, cells)
+        if new != FULL:
+            break
+        store.grow_table()
+    table.used += new
+    store.pooled = _append_postings(
+        table.counts, table.firsts, table.smallest, store.pool, store.pooled, cells, store.count - 1
+    )
+
+
+def search(store: Store, query: Query) -> Answer:
+    """Return the most similar entries and the nearest motif; see ``index`` for why it is exact."""
+    table = store.table
+    similar = np.empty((query.most + 1, 2), np.int64)
+    found, motif, motif_overlap = _search(
+        table.keys,
+        table.counts,
+        table.firsts,
+        store.pool,
+        store.shingles,
+        store.starts,
+        store.marks,
+        store.situations,
+        store.harmful,
+        store.died,
+        store.touched,
+        store.smallest,
+        query.hashes,
+        table.home_of(query.hashes),
+        np.uint64(query.situation),
+        query.entries,
+        query.version,
+        query.least,
+        query.motif_least,
+        similar,
+    )
+    return Answer(
+        tuple(Hit(place, overlap) for place, overlap in similar[:found].tolist()),
+        Hit(motif, motif_overlap) if motif >= 0 else None,
+    )
+
+
+def smallest(store: Store, hashes: Hashes) -> Sizes:
+    """Return the fewest shingles of an entry that holds each of these, NONE where none does; they may repeat."""
+    table = store.table
+    found: Sizes = _smallest(table.keys, table.smallest, hashes, table.home_of(hashes))
+    return found
+
+
+@_compile
+def _smallest(keys: Any, sizes: Any, hashes: Any, cells: Any) -> Any:
+    found = np.empty(len(hashes), np.uint16)
+    for at in range(len(hashes)):
+        found[at] = sizes[_find(keys, hashes[at], cells[at])]
+    return found
+
+
+@_compile
+def _find(keys: Any, sought: Any, cell: Any) -> Any:
+    while keys[cell] != sought and keys[cell] != 0:
+        cell += 1
+    return cell
+
+
+@_compile
+def _score(overlap: int, size: int) -> float:
+    return float(overlap * overlap) / size
+
+
+@_compile
+def _touch(marks: Any, touched: Any, gathered: int, entry: int, largest: float) -> int:
+    """Count one more shared shingle for an entry, unless it is new and too large; return how many were gathered."""
+    mark = marks[entry]
+    if mark & TALLY == 0:
+        if (mark >> SIZE_SHIFT) + 1 > largest:
+            return gathered
+        touched[gathered] = entry
+        gathered += 1
+    marks[entry] = mark + 1
+    return gathered
+
+
+@_compile
+def _shared(hashes: Any, shingles: Any, begin: int, size: int) -> int:
+    shared = 0
+    at = 0
+    for other in range(begin, begin + size):
+        while at < len(hashes) and hashes[at] < shingles[other]:
+            at += 1
+        if at == len(hashes):
+            break
+        if hashes[at] == shingles[other]:
+            shared += 1
+    return shared
+
+
+@_compile
+def _search(
+    keys: Any,
+    counts: Any,
+    firsts: Any,
+    pool: Any,
+    shingles: Any,
+    starts: Any,
+    marks: Any,
+    situations: Any,
+    harmful: Any,
+    died: Any,
+    touched: Any,
+    smallest: int,
+    hashes: Any,
+    cells: Any,
+    situation: Any,
+    count: int,
+    version: int,
+    least: float,
+    motif_least: float,
+    similar: Any,
+) -> Any:
+    """Fill ``similar`` with places and overlaps; return how many, and the nearest motif with its overlap."""
+    lists = 0
+    lengths = np.empty(len(hashes), np.int64)
+    for at in range(len(hashes)):
+        cell = _find(keys, hashes[at], cells[at])
+        if counts[cell] > 0:
+            cells[lists] = cell
+            lengths[lists] = counts[cell]
+            lists += 1
+    order = np.argsort(lengths[:lists])
+
+    gathered = 0
+    unread = 0
+    nearest = motif_least
+    for read in range(lists):
+        rest = lists - read
+        length = lengths[order[read]]
+        if length > gathered:
+            for at in range(gathered):
+                entry = touched[at]
+                if harmful[entry] and entry < count and died[entry] > version:
+                    mark = int(marks[entry])
+                    same = 1 if situations[entry] == situation else 0
+                    nearest = max(nearest, _score((mark & TALLY) + same, (mark >> SIZE_SHIFT) + 1))
+        needed = min(least, nearest)
+        if _score(rest + 1, max(rest, smallest) + 1) < needed:
+            unread = rest
+            break
+        # Not met so far, an entry of more elements cannot reach what is needed any more.
+        largest = _score(rest + 1, 1) / needed if needed > 0.0 else np.inf
+        block = firsts[cells[order[read]]]
+        if length == 1:
+            gathered = _touch(marks, touched, gathered, block, largest)
+            continue
+        while block >= 0:
+            for at in range(block + HEADER, block + HEADER + pool[block + 1]):
+                gathered = _touch(marks, touched, gathered, pool[at], largest)
+            block = pool[block]
+
+    most = len(similar) - 1
+    found = 0
+    cut = least
+    motif = -1
+    motif_overlap = 0
+    motif_score = motif_least
+    for at in range(gathered):
+        entry = touched[at]
+        mark = int(marks[entry])
+        overlap = mark & TALLY
+        marks[entry] = mark - overlap
+        size = (mark >> SIZE_SHIFT) + 1
+        able = _score(min(overlap + unread + 1, size), size)
+        if able < min(cut, motif_score) or entry >= count or died[entry] <= version:
+            continue
+        if unread:
+            overlap = _shared(hashes, shingles, starts[entry], size - 1)
+        if situations[entry] == situation:
+            overlap += 1
+        score = _score(overlap, size)
+        if harmful[entry] and (score > motif_score or (score == motif_score and (motif < 0 or entry < motif))):
+            motif, motif_overlap, motif_score = entry, overlap, score
+        if most and score >= cut:
+            # Insertion: similar holds at most a handful.
+            slot = found
+            while slot > 0:
+                other = similar[slot - 1, 0]
+                other_score = _score(similar[slot - 1, 1], (int(marks[other]) >> SIZE_SHIFT) + 1)
+                if other_score > score or (other_score == score and other < entry):
+                    break
+                similar[slot, 0] = other
+                similar[slot, 1] = similar[slot - 1, 1]
+                slot -= 1
+            similar[slot, 0] = entry
+            similar[slot, 1] = overlap
+            found = min(found + 1, most)
+            if found == most:
+                last = similar[most - 1, 0]
+                cut = _score(similar[most - 1, 1], (int(marks[last]) >> SIZE_SHIFT) + 1)
+    return found, motif, motif_overlap

@@ -1,0 +1,69 @@
+"""Extending the inverted lists by one entry.
+
+Plain loops over cells, written once: the compiled engine compiles them over arrays, the other runs them over memory
+views, whose cells Python reads faster than an array's.
+"""
+
+from typing import Any
+
+from actors.intuition.index.store import FIRST_ROOM, HEADER, MOST_ROOM
+
+FULL = -1
+"""Returned where shingles crowd at the end of the table: it must grow, and the shingles be placed again."""
+
+
+def place_shingles(keys: Any, hashes: Any, cells: Any) -> int:
+    """Find or make the cell of each shingle.
+
+    Args:
+        keys: The table's keys; new ones are written.
+        hashes: The shingles.
+        cells: Where the search for each begins; becomes its cell.
+
+    Returns:
+        How many are new, or FULL.
+    """
+    new = 0
+    last = len(keys) - 1
+    for at in range(len(hashes)):
+        sought = hashes[at]
+        cell = cells[at]
+        while keys[cell] != sought and keys[cell] != 0:
+            cell += 1
+        if keys[cell] == 0:
+            if cell == last:
+                return FULL
+            keys[cell] = sought
+            new += 1
+        cells[at] = cell
+    return new
+
+
+def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: int, cells: Any, entry: int) -> int:
+    """Append ``entry``, the highest so far, to the list of each cell; return how much of the pool is in use then."""
+    for at in range(len(cells)):
+        cell = cells[at]
+        smallest[cell] = min(smallest[cell], len(cells))
+        count = counts[cell]
+        counts[cell] = count + 1
+        if count == 0:
+            firsts[cell] = entry
+            continue
+        block = firsts[cell]
+        if count > 1 and pool[block + 1] < pool[block + 2]:
+            pool[block + HEADER + pool[block + 1]] = entry
+            pool[block + 1] += 1
+            continue
+        room = FIRST_ROOM if count == 1 else min(2 * pool[block + 2], MOST_ROOM)
+        firsts[cell] = pooled
+        pool[pooled] = -1 if count == 1 else block
+        pool[pooled + 2] = room
+        if count == 1:
+            pool[pooled + HEADER] = block  # until now the entry itself was in the cell
+            pool[pooled + HEADER + 1] = entry
+            pool[pooled + 1] = 2
+        else:
+            pool[pooled + HEADER] = entry
+            pool[pooled + 1] = 1
+        pooled += HEADER + room
+    return pooled

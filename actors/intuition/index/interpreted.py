@@ -1,0 +1,129 @@
+"""The engine that needs numpy alone: exact, several times slower than the compiled one."""
+
+import numpy as np
+import numpy.typing as npt
+
+from actors.intuition.index.extending import FULL, append_postings, place_shingles
+from actors.intuition.index.few import search_few
+from actors.intuition.index.lists import entries_of, shared_by
+from actors.intuition.index.query import Answer, Hit, Query, reach_of
+from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
+from actors.intuition.index.table import Cells, Hashes, Places, Sizes
+
+AT_ONCE = 512
+"""Postings up to which the shortest lists are read together."""
+
+FEW = 192
+"""Postings up to which Python's own loops are quicker than calls on arrays."""
+
+Scores = npt.NDArray[np.float64]
+
+
+def add(store: Store, entry: Entry) -> None:
+    """Append an entry to the store and to the list of each of its shingles."""
+    hashes = store.begin_entry(entry)
+    while True:
+        cells = store.table.home_of(hashes).tolist()
+        new = place_shingles(store.table.keys.data, hashes.tolist(), cells)
+        if new != FULL:
+            break
+        store.grow_table()
+    store.table.used += new
+    table, pool = store.table, store.pool
+    counts, firsts, smallest = table.counts.data, table.firsts.data, table.smallest.data
+    store.pooled = append_postings(counts, firsts, smallest, pool.data, store.pooled, cells, store.count - 1)
+
+
+def search(store: Store, query: Query) -> Answer:
+    """Return the most similar entries and the nearest motif; see ``index`` for why it is exact."""
+    cells = store.table.find(query.hashes)
+    counts = store.table.counts[cells]
+    order = np.argsort(counts, kind="stable")
+    order = order[np.searchsorted(counts[order], 1) :]
+    cells, counts = cells[order], counts[order]
+    needed = min(query.least, query.motif_least)
+    unread = 0
+    while unread < len(cells) and reach_of(unread + 1, store.smallest) < needed:
+        unread += 1
+    if int(counts[: len(cells) - unread].sum()) <= FEW:
+        return search_few(store, query, cells.tolist(), unread)
+    return _search_many(store, query, cells, counts)
+
+
+def _search_many(store: Store, query: Query, cells: Places, counts: Cells) -> Answer:
+    touched, unread = _gather(store, query, cells, counts)
+    shared = (store.marks[touched] & TALLY).astype(np.int64)
+    store.marks[touched] -= shared.astype(np.uint32)
+    sizes = (store.marks[touched] >> SIZE_SHIFT).astype(np.int64) + 1
+    able = _scores(np.minimum(shared + unread + 1, sizes), sizes) >= min(query.least, query.motif_least)
+    able &= (touched < query.entries) & (store.died[touched] > query.version)
+    touched, shared, sizes = touched[able], shared[able], sizes[able]
+    if unread:
+        shared = np.array([shared_by(store, query.hashes, int(place)) for place in touched], np.int64)
+    overlaps = shared + (store.situations[touched] == np.uint64(query.situation))
+    scores = _scores(overlaps, sizes)
+    similar = _best(touched, scores, overlaps, scores >= query.least, query.most)
+    motifs = _best(touched, scores, overlaps, store.harmful[touched] & (scores >= query.motif_least), 1)
+    return Answer(similar, motifs[0] if motifs else None)
+
+
+def smallest(store: Store, hashes: Hashes) -> Sizes:
+    """Return the fewest shingles of an entry that holds each of these, NONE where none does; they may repeat."""
+    return store.table.smallest[store.table.find(hashes)]
+
+
+def _gather(store: Store, query: Query, cells: Places, counts: Cells) -> tuple[Cells, int]:
+    """Tally the entries in the lists, the shortest first; return the entries and how many lists went unread."""
+    # Calls cost more than what a few short lists hold.
+    short = int(np.searchsorted(np.cumsum(counts), AT_ONCE, side="right"))
+    gathered = _gather_at_once(store, [entries_of(store, cell) for cell in cells[:short].tolist()])
+    nearest = query.motif_least
+    for read, cell in enumerate(cells[short:].tolist(), short):
+        rest = len(cells) - read
+        if counts[read] > gathered:
+            nearest = max(nearest, _nearest_so_far(store, query, store.touched[:gathered]))
+        needed = min(query.least, nearest)
+        if reach_of(rest, store.smallest) < needed:
+            return store.touched[:gathered], rest
+        # Not met so far, an entry of more elements cannot reach what is needed any more.
+        largest = (rest + 1) * (rest + 1) / needed if needed > 0.0 else np.inf
+        entries = entries_of(store, cell)
+        marks = store.marks[entries]
+        new = (marks & TALLY) == 0
+        fits = (marks >> SIZE_SHIFT) + 1 <= largest
+        fresh = entries[new & fits]
+        store.touched[gathered : gathered + len(fresh)] = fresh
+        gathered += len(fresh)
+        store.marks[entries[fits | ~new]] += np.uint32(1)
+    return store.touched[:gathered], 0
+
+
+def _gather_at_once(store: Store, lists: list[Cells]) -> int:
+    """Tally the entries in some first lists; return how many they are."""
+    if not lists:
+        return 0
+    entries, tallies = np.unique(np.concatenate(lists), return_counts=True)
+    store.touched[: len(entries)] = entries
+    store.marks[entries] += tallies.astype(np.uint32)
+    return len(entries)
+
+
+def _nearest_so_far(store: Store, query: Query, touched: Cells) -> float:
+    """Return a score that the nearest motif has at least, by what was read so far."""
+    live = touched[store.harmful[touched] & (touched < query.entries) & (store.died[touched] > query.version)]
+    tallies = (store.marks[live] & TALLY).astype(np.int64) + (store.situations[live] == np.uint64(query.situation))
+    return float(_scores(tallies, (store.marks[live] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
+
+
+def _scores(overlaps: Places, sizes: Places) -> Scores:
+    return (overlaps * overlaps) / sizes
+
+
+def _best(places: Cells, scores: Scores, overlaps: Places, wanted: npt.NDArray[np.bool_], most: int) -> tuple[Hit, ...]:
+    chosen = np.flatnonzero(wanted)
+    if len(chosen) > most:
+        # Those below the last place's score are out; equal ones stay until the order of adding decides.
+        cut = np.partition(scores[chosen], len(chosen) - most)[len(chosen) - most] if most else np.inf
+        chosen = chosen[scores[chosen] >= cut]
+    ranked = chosen[np.lexsort((places[chosen], -scores[chosen]))][:most]
+    return tuple(Hit(int(places[at]), int(overlaps[at])) for at in ranked)

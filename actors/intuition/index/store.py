@@ -1,0 +1,167 @@
+"""The store: signatures and their inverted lists in flat arrays, append-only, asked as of a version.
+
+An *entry* is a signature with its name, in the order of adding; its place is its only number. Every change is a new
+version: adding appends an entry, retiring notes the version from which it counts no more. So a reader that knows how
+many entries there were at its version, and the version, sees what was there then, whatever was added since.
+
+Lists are kept whole, for every shingle, so that a search may be for any similarity; what a search need not read
+is decided when it is made. A shingle of one entry keeps it in its cell of the table; more are kept in blocks of
+the ``pool``: place of the block before (-1: none), how many are in it, how many fit, then the entries, ascending.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from actors.intuition.index.table import GROWTH, Cells, Hashes, Places, Table, grown, lay_out
+
+HEADER = 3
+"""Cells before a block's entries: the block before, the entries in it, its room."""
+
+FIRST_ROOM, MOST_ROOM = 4, 1024
+"""Entries that fit into the first block of a list, and into the largest: each block has twice the room of the last."""
+
+SIZE_SHIFT = 16
+"""Bits of a mark below the number of shingles: the tally of those that a query was found to share."""
+
+TALLY = (1 << SIZE_SHIFT) - 1
+"""The bits of the tally."""
+
+NEVER = np.iinfo(np.int32).max
+"""Version of retirement of what is not retired."""
+
+
+Marks = npt.NDArray[np.uint32]
+
+
+class Entry(NamedTuple):
+    """What is put into the store.
+
+    Attributes:
+        number: Its place in the order of adding; numbers ascend, with gaps.
+        name: What a search reports.
+        signature: Ascending 64-bit shingles, little-endian, without repetition and without 0.
+        situation: Hash of the situation's type.
+        harmful: Whether it is a motif of danger.
+    """
+
+    number: int
+    name: str
+    signature: bytes
+    situation: int
+    harmful: bool
+
+
+class Store:
+    """Entries and their lists. Arrays are longer than what is in them: ``count`` entries, ``version`` changes.
+
+    ``marks`` holds an entry's number of shingles in its upper 16 bits; the lower 16 and ``touched`` are the searches'
+    working memory, zero between two of them. In one cell, since reading a list is waiting for memory. So a store serves
+    one search at a time.
+    """
+
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        """Build the store of these entries at version 0, all at once by sorting."""
+        self.count = len(entries)
+        self.version = 0
+        self.retired = 0
+        self.names = [entry.name for entry in entries]
+        shingles = np.frombuffer(b"".join(entry.signature for entry in entries), dtype="<u8").astype(np.uint64)
+        self.numbers: Places = np.array([entry.number for entry in entries], np.int64)
+        sizes = np.array([len(entry.signature) // 8 for entry in entries], np.int32)
+        self.marks: Marks = sizes.astype(np.uint32) << np.uint32(SIZE_SHIFT)
+        self.starts: Places = np.cumsum(sizes, dtype=np.int64) - sizes
+        self.shingles: Hashes = shingles
+        self.filled = len(shingles)
+        self.situations: Hashes = np.array([entry.situation for entry in entries], np.uint64)
+        self.harmful: npt.NDArray[np.bool_] = np.array([entry.harmful for entry in entries], np.bool_)
+        self.died: Cells = np.full(self.count, NEVER, np.int32)
+        self.smallest = int(sizes.min()) if self.count else 1
+        self.touched: Cells = np.zeros(self.count, np.int32)
+        self.table, self.pool = _inverted(shingles, np.repeat(np.arange(self.count, dtype=np.int32), sizes), sizes)
+        self.pooled = len(self.pool)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all arrays take, names not counted."""
+        arrays: tuple[npt.NDArray[Any], ...] = (
+            self.numbers, self.marks, self.starts, self.shingles, self.situations, self.harmful, self.died,
+            self.touched, self.pool,
+        )  # fmt: skip
+        return self.table.nbytes + sum(array.nbytes for array in arrays)
+
+    def begin_entry(self, entry: Entry) -> Hashes:
+        """Append an entry and make room for its postings; return its shingles. Its lists are the engine's to extend."""
+        hashes = np.frombuffer(entry.signature, dtype="<u8").astype(np.uint64)
+        self._make_room(len(hashes))
+        place, filled = self.count, self.filled
+        self.names.append(entry.name)
+        self.numbers[place] = entry.number
+        self.marks[place], self.starts[place] = len(hashes) << SIZE_SHIFT, filled
+        self.shingles[filled : filled + len(hashes)] = hashes
+        self.situations[place], self.harmful[place], self.died[place] = entry.situation, entry.harmful, NEVER
+        self.smallest = min(self.smallest, len(hashes))
+        self.filled += len(hashes)
+        self.count += 1
+        self.version += 1
+        return hashes
+
+    def size_of(self, place: int) -> int:
+        """Return the elements of the entry at ``place``: its shingles, and its situation's type."""
+        return (int(self.marks[place]) >> SIZE_SHIFT) + 1
+
+    def retire(self, number: int) -> None:
+        """Let the entry of that number count no more, from the next version on."""
+        self.version += 1
+        self.retired += 1
+        self.died[np.searchsorted(self.numbers[: self.count], number)] = self.version
+
+    def grow_table(self) -> None:
+        """Replace the table by a larger one."""
+        self.table = grown(self.table)
+
+    def _make_room(self, size: int) -> None:
+        entries = self.count + 1
+        self.numbers = _longer(self.numbers, entries)
+        self.marks = _longer(self.marks, entries)
+        self.starts = _longer(self.starts, entries)
+        self.situations = _longer(self.situations, entries)
+        self.harmful = _longer(self.harmful, entries)
+        self.died = _longer(self.died, entries)
+        self.touched = _longer(self.touched, entries)
+        self.shingles = _longer(self.shingles, self.filled + size)
+        # At worst every shingle begins a block, and no block has more room than twice the entries there are.
+        self.pool = _longer(self.pool, self.pooled + size * (HEADER + min(MOST_ROOM, FIRST_ROOM + 2 * entries)))
+        while not self.table.has_room(size):
+            self.grow_table()
+
+
+def _longer(array: npt.NDArray[Any], needed: int) -> Any:
+    """Return the array if it has ``needed`` cells, else a copy with a quarter more than that, zeros at its end."""
+    if needed <= len(array):
+        return array
+    copy = np.zeros(needed + needed // 4 + 256, array.dtype)
+    copy[: len(array)] = array
+    return copy
+
+
+def _inverted(shingles: Hashes, owners: Cells, sizes_of: Cells) -> tuple[Table, Cells]:
+    """Return the table and the pool of shingles and the entries they belong to, in the order of entries."""
+    order = np.argsort(shingles, kind="stable")
+    shingles, owners = shingles[order], owners[order]
+    begins = np.flatnonzero(np.concatenate(([True], shingles[1:] != shingles[:-1]))) if len(shingles) else order
+    counts = np.diff(begins, append=len(shingles)).astype(np.int32)
+    several = counts > 1
+    sizes = np.where(several, counts + HEADER, 0)
+    blocks = np.cumsum(sizes) - sizes
+    firsts = np.where(several, blocks, owners[begins]).astype(np.int32)
+    pool = np.full(int(sizes.sum()), -1, np.int32)
+    heads, lengths = blocks[several], counts[several]
+    pool[heads + 1] = pool[heads + 2] = lengths
+    # The n-th posting of a list goes to the n-th place after its block's header.
+    ranks = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    pool[np.repeat(heads + HEADER, lengths) + ranks] = owners[np.repeat(several, counts)]
+    smallest = np.minimum.reduceat(sizes_of[owners], begins) if len(begins) else sizes_of
+    return lay_out(shingles[begins], counts, firsts, smallest.astype(np.uint16), int(len(begins) * GROWTH)), pool

@@ -1,0 +1,123 @@
+"""The hash table from shingles to their postings: cells in flat arrays, filled by linear probing.
+
+A shingle's home is its share of the table: its upper 32 bits scaled to the number of homes. Homes are thus in the order
+of the shingles, which lets a whole table be laid out by one sort. Probing never wraps around: some cells follow the
+last home, and the very last cell stays empty, which ends every search.
+
+Key 0 marks an empty cell; signatures hold no 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Hashes = npt.NDArray[np.uint64]
+Cells = npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
+Sizes = npt.NDArray[np.uint16]
+
+NONE = np.iinfo(np.uint16).max
+"""The smallest entry's size where there is no entry: more than any has."""
+
+MOST_LOAD = 0.8
+"""Share of the homes beyond which the table grows."""
+
+GROWTH = 1.5
+"""How much larger the next table is."""
+
+FEW = 64
+"""Searches that are quicker gone through one by one than all together, a cell further each time."""
+
+_LEAST_HOMES = 1024
+_HALF = np.uint64(32)
+
+
+@dataclass(slots=True)
+class Table:
+    """Shingle -> number of postings, where they are, and the smallest entry among them, cell by cell.
+
+    Attributes:
+        homes: Number of homes; there are more cells than that.
+        used: Cells that hold a shingle.
+        keys: The shingle of each cell, 0 for none.
+        counts: How many postings it has.
+        firsts: The one posting itself, or where in the pool the latest block of several is.
+        smallest: The fewest shingles that an entry among its postings has or, retired, had.
+    """
+
+    homes: int
+    used: int
+    keys: Hashes
+    counts: Cells
+    firsts: Cells
+    smallest: Sizes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        return self.keys.nbytes + self.counts.nbytes + self.firsts.nbytes + self.smallest.nbytes
+
+    def home_of(self, hashes: Hashes) -> Places:
+        """Return where the search for each shingle begins."""
+        return ((hashes >> _HALF) * np.uint64(self.homes) >> _HALF).astype(np.int64)
+
+    def find(self, hashes: Hashes) -> Places:
+        """Return the cell of each shingle, or the empty cell at which its search ended."""
+        cells = self.home_of(hashes)
+        found = self.keys[cells]
+        missed = np.flatnonzero((found != hashes) & (found != 0))
+        while len(missed) > FEW:
+            cells[missed] += 1
+            found = self.keys[cells[missed]]
+            missed = missed[(found != hashes[missed]) & (found != 0)]
+        keys = self.keys.data
+        for at in missed.tolist():
+            cell, sought = int(cells[at]) + 1, int(hashes[at])
+            while keys[cell] != sought and keys[cell] != 0:
+                cell += 1
+            cells[at] = cell
+        return cells
+
+    def has_room(self, more: int) -> bool:
+        """Whether ``more`` new shingles fit without growing."""
+        return self.used + more <= MOST_LOAD * self.homes
+
+
+def lay_out(keys: Hashes, counts: Cells, firsts: Cells, smallest: Sizes, homes: int) -> Table:
+    """Return a table of at least ``homes`` homes that holds these shingles, which are distinct and ascending."""
+    homes = max(homes, _LEAST_HOMES, int(len(keys) / MOST_LOAD) + 1)
+    while True:
+        table = _empty(homes)
+        order = np.arange(len(keys))
+        # In order of their homes each takes its home, or the cell after the one before it.
+        cells = np.maximum.accumulate(table.home_of(keys) - order) + order
+        if not len(cells) or cells[-1] < len(table.keys) - 1:
+            break
+        homes = int(homes * GROWTH)  # more shingles crowd behind the last home than there are spare cells
+    table.keys[cells] = keys
+    table.counts[cells] = counts
+    table.firsts[cells] = firsts
+    table.smallest[cells] = smallest
+    table.used = len(keys)
+    return table
+
+
+def grown(table: Table) -> Table:
+    """Return a larger table with the same content."""
+    held = np.flatnonzero(table.keys)
+    held = held[np.argsort(table.keys[held])]
+    homes = int(table.homes * GROWTH) + 1
+    return lay_out(table.keys[held], table.counts[held], table.firsts[held], table.smallest[held], homes)
+
+
+def _empty(homes: int) -> Table:
+    cells = homes + 64 + homes // 256
+    return Table(
+        homes=homes,
+        used=0,
+        keys=np.zeros(cells, np.uint64),
+        counts=np.zeros(cells, np.int32),
+        firsts=np.zeros(cells, np.int32),
+        smallest=np.full(cells, NONE, np.uint16),
+    )

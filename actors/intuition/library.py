@@ -1,0 +1,92 @@
+"""The precedents of one agent: a persistent map, and the index that follows from it.
+
+The map is the state: it is what snapshots hold and hashes cover. A precedent is kept as its signature, not as its
+description: hashes suffice for comparing, take less room than an index entry, and are nobody's words.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from actors.intuition.index import Entry, Hashes, Index, Nearest, Sizes
+from actors.intuition.signature import situation_hash
+from schemas.event import Unit
+from schemas.persistent import Map
+from schemas.vocabulary.precedents import ProposedAction
+
+
+class Precedent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is kept of a precedent.
+
+    ``signature`` holds the shingles of its description, 8 bytes each. ``number`` is its place in the order of
+    recording: recorded anew, a precedent gets a new one.
+    """
+
+    signature: bytes
+    situation: str
+    action: ProposedAction
+    outcome: Literal["benign", "harmful"]
+    harm_level: Unit
+    answer: str = ""
+    number: int = 0
+
+    @property
+    def is_motif(self) -> bool:
+        """Whether it is a motif of danger."""
+        return self.outcome == "harmful"
+
+    @property
+    def size(self) -> int:
+        """Elements of its set: its shingles, and its situation's type."""
+        return len(self.signature) // 8 + 1
+
+    def says_the_same(self, other: "Precedent") -> bool:
+        """Whether the two differ in their numbers at most."""
+        return msgspec.structs.replace(self, number=other.number) == other
+
+
+class Library(msgspec.Struct, frozen=True):
+    """The precedents by name, how many were ever recorded, and their index."""
+
+    precedents: Map[str, Precedent] = Map()
+    recorded: int = 0
+    index: Index = msgspec.field(default_factory=Index)
+
+    def recording(self, name: str, precedent: Precedent) -> "Library":
+        """Return the library with a precedent recorded, in place of the one of that name if there is one."""
+        found = self.precedents.get(name)
+        if found is not None and found.says_the_same(precedent):
+            return self
+        library = self.withdrawing(name)
+        numbered = msgspec.structs.replace(precedent, number=self.recorded + 1)
+        return Library(
+            library.precedents.set(name, numbered),
+            numbered.number,
+            library.index.with_entry(_entry(name, numbered)),
+        )
+
+    def withdrawing(self, name: str) -> "Library":
+        """Return the library without the precedent of that name."""
+        found = self.precedents.get(name)
+        if found is None:
+            return self
+        return Library(self.precedents.delete(name), self.recorded, self.index.without_entry(found.number))
+
+    def nearest(self, hashes: Hashes, situation: str, *, most: int, floor: float, motif_floor: float) -> Nearest:
+        """Return the precedents near a text given by its signature; see ``Index.nearest``."""
+        return self.index.nearest(
+            self._entries, hashes, situation_hash(situation), most=most, floor=floor, motif_floor=motif_floor
+        )
+
+    def smallest(self, shingles: Hashes) -> Sizes:
+        """Return a bound from below on the size of the precedents that hold each shingle; see ``Index.smallest``."""
+        return self.index.smallest(self._entries, shingles)
+
+    def _entries(self) -> list[Entry]:
+        # A map's own order differs from process to process.
+        ordered = sorted(self.precedents.items(), key=lambda item: item[1].number)
+        return [_entry(name, precedent) for name, precedent in ordered]
+
+
+def _entry(name: str, precedent: Precedent) -> Entry:
+    return Entry(precedent.number, name, precedent.signature, situation_hash(precedent.situation), precedent.is_motif)

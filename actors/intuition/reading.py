@@ -1,0 +1,91 @@
+"""Reading a text as words and phrases: normalised, hashed, and with bounded work however long it is.
+
+Words are runs of letters, digits and underscores after NFKC normalisation and case folding, without invisible
+characters; in scripts that put no space between words each character is one. A phrase ends at a sentence's end, a
+line's end, a colon, a quotation mark or a bracket. Of a text beyond :data:`MOST_CHARACTERS` the first and last halves
+of that are read.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from actors.intuition.index import Hashes
+
+MOST_CHARACTERS = 256 * 1024
+"""Characters that are read of a text."""
+
+_LONG_WORD = 64
+
+# Han, kana, Thai, Lao, Tibetan, Myanmar and Khmer.
+_UNSPACED = (
+    "\u0e01-\u0edf\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+)
+_WORD = re.compile(rf"[^\W{_UNSPACED}]+|[{_UNSPACED}]")
+_PHRASE_END = re.compile(r"""[!?;:\n\r\v\f\x85\u2028\u2029"“”«»„()\[\]{}<>|。]+|\.+(?=\s|$)""")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
+# Ligatures of whole phrases, which normalisation makes many times as long.
+_PHRASE_IN_ONE = re.compile("[\ufdfa\ufdfb]")
+# Without letters they hold no words, and normalising thousands of combining marks in a row takes quadratic time.
+_WORDLESS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+
+
+class Reading(NamedTuple):
+    """A text as it is compared.
+
+    Attributes:
+        words: The hash of each word.
+        phrases: Where each phrase begins in ``words``, and at last where the last one ends; phrases are not empty.
+    """
+
+    words: Hashes
+    phrases: npt.NDArray[np.int64]
+
+
+def read(text: str) -> Reading:
+    """Read a text."""
+    words: list[int] = []
+    phrases = [0]
+    for phrase in _PHRASE_END.split(normalised(text)):
+        words += [_hash_of(word) for word in _WORD.findall(phrase)]
+        if len(words) > phrases[-1]:
+            phrases.append(len(words))
+    return Reading(np.array(words, np.uint64), np.array(phrases, np.int64))
+
+
+def normalised(text: str) -> str:
+    """Return the text that is split into words: cut to what is read, normalised, case folded."""
+    text = _cut(text)
+    if text.isascii():
+        return text.lower()
+    text = _INVISIBLE.sub("", _PHRASE_IN_ONE.sub(" ", _WORDLESS.sub(" ", text)))
+    return _cut(unicodedata.normalize("NFKC", text).casefold())
+
+
+def hash_of(text: str, kind: str) -> int:
+    """Return the stable 64-bit hash of a text as something of a kind, such as a word; never 0."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=kind.encode()).digest()
+    return int.from_bytes(digest, "little") or 1
+
+
+def _hash_of(word: str) -> int:
+    return _hash_of_short(word) if len(word) <= _LONG_WORD else hash_of(word, "word")
+
+
+@lru_cache(maxsize=1 << 16)
+def _hash_of_short(word: str) -> int:
+    return hash_of(word, "word")
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    half = MOST_CHARACTERS // 2
+    return f"{text[:half]}\n{text[-half:]}"

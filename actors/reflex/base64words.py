@@ -1,0 +1,122 @@
+"""Where base64 may stand in a text: words that mix cases or digits as the words of a language hardly do.
+
+Base64 split by white space is a series of such words. A piece of four has one case only once in a dozen, so that a
+single plain word between two mixed ones belongs to the series.
+"""
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+MIN_DIGITS = 11
+"""Characters a series must have: what the shortest signature of the source, of eight letters, comes to."""
+
+LONG_WORD = 16
+"""A mixed word of this length begins a series by itself; after shorter ones, and before, other starts are tried too."""
+
+MAX_STARTS = 8
+"""Words of a series tried as its first."""
+
+Flags = npt.NDArray[np.bool_]
+
+_OTHER, _SPACE, _PADDING, _SIGN, _DIGIT, _UPPER, _LOWER = range(7)
+
+
+def _kind(char: str) -> int:
+    if not char.isascii():
+        return _OTHER
+    if char.isalpha():
+        return _LOWER if char.islower() else _UPPER
+    if char.isdigit():
+        return _DIGIT
+    return _SPACE if char.isspace() else _SIGN if char in "+/-_" else _PADDING if char == "=" else _OTHER
+
+
+_KINDS = bytes(_kind(chr(code)) for code in range(256))
+_MIXED_PAIRS = (
+    (_LOWER, _UPPER),
+    (_LOWER, _DIGIT),
+    (_DIGIT, _LOWER),
+    (_UPPER, _DIGIT),
+    (_DIGIT, _UPPER),
+    (_UPPER, _LOWER),
+)
+
+MIXTURES = (*(bytes(pair) for pair in _MIXED_PAIRS[:-1]), bytes((_UPPER, _UPPER, _LOWER)))
+"""What the kinds of a text with any mixed word contain."""
+
+_IS_MIXED = np.zeros(64, dtype=bool)
+_IS_MIXED[[8 * first + second for first, second in _MIXED_PAIRS]] = True
+
+
+_Word = tuple[int, int, bool, bool]
+"""Where a word begins and ends, whether padding follows it, and whether the one before it is a neighbour."""
+
+
+class WordRun(msgspec.Struct, frozen=True):
+    """A series of words: the spans that its digits may have, the likeliest first."""
+
+    spans: tuple[tuple[int, int], ...]
+
+
+def kinds_of(ascii_text: bytes) -> bytes:
+    """Return the kind of every character: lower, upper, digit, sign of base64, padding, white space, or other."""
+    return ascii_text.translate(_KINDS)
+
+
+def runs_of_words(kinds: bytes, limit: int) -> list[WordRun]:
+    """Return the first ``limit`` series of mixed words that are long enough, from the kinds of a text's characters."""
+    codes = np.frombuffer(kinds, dtype=np.uint8)
+    in_word = codes >= _SIGN
+    edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
+    edges = np.concatenate((([0] if in_word[0] else []), edges, ([len(codes)] if in_word[-1] else []))).astype(np.int64)
+    starts, ends = edges[::2], edges[1::2]
+    mixed = _mixed_words(codes, in_word, starts, ends)
+    # Two words are neighbours if nothing but white space parts them.
+    parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING))))
+    near = parting[ends[:-1]] == parting[starts[1:]]
+    taken = mixed.copy()
+    taken[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
+    words = np.flatnonzero(taken)
+    if not len(words):
+        return []
+    opens = np.concatenate(([True], (np.diff(words) > 1) | ~near[words[1:] - 1]))
+    firsts, lasts = words[opens], words[np.concatenate((opens[1:], [True]))]
+    lengths = np.concatenate(([0], np.cumsum(ends - starts)))
+    enough = np.flatnonzero(lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS)[:limit]
+    padded = np.append(codes, _OTHER)[ends] == _PADDING
+    words_at = list(zip(starts.tolist(), ends.tolist(), padded.tolist(), [False, *near.tolist()], strict=True))
+    return [
+        WordRun(_spans(words_at, first, last))
+        for first, last in zip(firsts[enough].tolist(), lasts[enough].tolist(), strict=True)
+    ]
+
+
+def _mixed_words(
+    codes: npt.NDArray[np.uint8], in_word: Flags, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+) -> Flags:
+    """Return for every word whether it is mixed; a capital before small letters is not, at the start of a word."""
+    is_mixed = _IS_MIXED[codes[:-1] * 8 + codes[1:]]
+    capital = (codes[:-1] == _UPPER) & (codes[1:] == _LOWER)
+    capital[1:] &= ~in_word[:-2]
+    counts = np.concatenate(([0], np.cumsum(is_mixed & ~capital)))
+    return np.asarray(counts[ends - 1] > counts[starts])
+
+
+def _spans(words: list[_Word], first: int, last: int) -> tuple[tuple[int, int], ...]:
+    """Return the spans that the digits of a series may have.
+
+    They may begin with a plain word before it, or further in if words of the text around it are mixed too; and a plain
+    word may end it. Most wrong words before spoil the decoding, those behind add a false letter or two.
+    """
+    begin, end, _, near = words[first]
+    starts = [begin]
+    if end - begin < LONG_WORD:
+        starts += [words[first - 1][0]] if near else []
+        starts += [word[0] for word in words[first + 1 : min(last, first + MAX_STARTS) + 1]]
+    ends = [words[last][1]]
+    if last + 1 < len(words):
+        _, next_end, padded, near = words[last + 1]
+        if near:
+            ends = [next_end] if padded else [*ends, next_end]
+    return tuple((start, end) for start in starts for end in ends)

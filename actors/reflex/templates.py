@@ -1,0 +1,60 @@
+"""Templates: many spellings of one demand, written once.
+
+``{words}`` in a template stands for each of the alternatives listed under that name, an empty one for nothing;
+a template's signatures are all combinations, in the order written, without repetitions.
+"""
+
+import re
+from itertools import product
+
+import msgspec
+
+from schemas.event import Unit
+from schemas.vocabulary.patterns import Action, Name, PatternSet, Signature
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+class TemplateSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A pattern set whose signatures are written as templates."""
+
+    name: Name
+    action: Action
+    confidence: Unit
+    templates: tuple[str, ...]
+    whole_words: bool = True
+
+
+class TemplateFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Alternatives by name, and the template sets that use them."""
+
+    words: dict[str, tuple[str, ...]]
+    sets: tuple[TemplateSet, ...]
+
+
+def expand(file: TemplateFile) -> tuple[PatternSet, ...]:
+    """Return the pattern sets that a file of templates stands for; raises KeyError for a name it does not list."""
+    return tuple(
+        PatternSet(
+            name=each.name,
+            action=each.action,
+            confidence=each.confidence,
+            signatures=tuple(_signature(text, each.whole_words) for text in _texts(each.templates, file.words)),
+        )
+        for each in file.sets
+    )
+
+
+def expand_template(template: str, words: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return every text that one template stands for; white space comes out single."""
+    parts = _PLACE.split(template)  # text and names take turns
+    choices = [words[part] if place % 2 else (part,) for place, part in enumerate(parts)]
+    return [" ".join("".join(chosen).split()) for chosen in product(*choices)]
+
+
+def _texts(templates: tuple[str, ...], words: dict[str, tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(text for template in templates for text in expand_template(template, words)))
+
+
+def _signature(text: str, whole_words: bool) -> str | Signature:
+    return text if whole_words else Signature(text=text, whole_words=False)

@@ -1,0 +1,49 @@
+"""The latency budget of a stage: measured by the shell, since no decision may depend on how long it took."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+
+FIELD = "latency_budget_ms"
+"""The field by which an actor's settings state a budget for each of its decisions, in milliseconds."""
+
+_TOLD_EVERY_NS = 10_000_000_000
+_logger = structlog.get_logger("neuraxis.budget")
+
+
+class Budget:
+    """Counts the decisions of a partition that took longer than its actor's settings allow, and warns of them.
+
+    Attributes:
+        over: Decisions beyond the budget so far.
+    """
+
+    def __init__(self, actor: str, partition: str, settings: Mapping[str, Any]) -> None:
+        self.over = 0
+        self._actor = actor
+        self._partition = partition
+        self._limit_ms: float | None = settings.get(FIELD)
+        self._told_ns: int | None = None
+
+    def exceeded(self, took_ns: int, now_ns: int, sequence: int) -> bool:
+        """Note that the decision on message ``sequence`` took ``took_ns``; return whether that is beyond the budget.
+
+        Warns of the first overrun, and again at most every ten seconds of ``now_ns``, a monotonic time: an actor that
+        is always late must not fill the log.
+        """
+        if self._limit_ms is None or took_ns <= self._limit_ms * 1e6:
+            return False
+        self.over += 1
+        if self._told_ns is None or now_ns - self._told_ns >= _TOLD_EVERY_NS:
+            self._told_ns = now_ns
+            _logger.warning(
+                "over_budget",
+                actor=self._actor,
+                partition=self._partition,
+                seq=sequence,
+                took_ms=round(took_ns / 1e6, 3),
+                budget_ms=self._limit_ms,
+                over_budget=self.over,
+            )
+        return True

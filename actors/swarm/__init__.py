@@ -1,0 +1,41 @@
+"""The swarm's coherence: one index over all actors and agents, measured from events.
+
+Coherence index = 0.30 precedent agreement + 0.25 health alignment + 0.25 delivered share + 0.20 decision consistency,
+each in [0, 1] over a sliding window (default 10 minutes), and 1.0 where the window holds nothing to judge by:
+
+- precedent agreement: of the precedents that intuition reported two or more at a time, the share that side with the
+  majority of their report. A precedent sides with doing (answering, acting) or with withholding; one with a harmful
+  outcome sides against what was done.
+- health alignment: 1 - the variance of the actors' health, an actor's health being the share of its decisions that did
+  not fail. Actors that all fail alike are aligned; the delivered share tells that they fail.
+- delivered share: of the accepted inputs, those that were decided. An exchange that ended as FAILED was not, nor one
+  without an end after the grace period; one under way is not counted yet.
+- decision consistency: of the last decisions on inputs like a known precedent, the share that agrees with the majority
+  of those on the same precedent: like inputs, like decisions. 1.0 below ten of them.
+
+``swarm.measured`` is appended when the index is 0.05 or more away from the last one appended (1.0 before any). It is
+healthy from 0.70 on. Heartbeats of workers are leases of the broker, not events: a worker that is gone shows here by
+the exchanges that it leaves without an end, as it must for a measurement that replays.
+
+``counting`` holds the sliding window, ``index`` the formula, ``decider`` what each event adds.
+"""
+
+from actors.swarm.decider import CONSUMED, SwarmState, decide, evolve
+from actors.swarm.settings import SwarmSettings
+from schemas.actor import Actor, Scope
+from schemas.vocabulary.swarm import SwarmConfigured, SwarmFailed
+
+ACTOR: Actor[SwarmState] = Actor(
+    name="swarm",
+    scope=Scope.GLOBAL,
+    consumes=CONSUMED,
+    state_type=SwarmState,
+    settings_type=SwarmSettings,
+    initial=SwarmState,
+    decide=decide,
+    evolve=evolve,
+    configured=SwarmConfigured,
+    failed=SwarmFailed,
+)
+
+__all__ = ["ACTOR"]

@@ -1,0 +1,51 @@
+"""Settings of the swarm's measurement."""
+
+from math import isclose
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+"""A number of things that are kept."""
+
+
+class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the index is measured with.
+
+    Attributes:
+        precedent_weight: Weight of precedent agreement.
+        health_weight: Weight of health alignment.
+        delivered_weight: Weight of the delivered share.
+        consistency_weight: Weight of decision consistency.
+        moved_by: Distance from the last recorded index from which a new one is recorded.
+        healthy_from: Index from which the swarm is healthy.
+        window_ms: What is looked at; the oldest ``1 / slices`` of it is forgotten at a time.
+        slices: Parts of the window.
+        grace_ms: Time after which an accepted input without an end counts as not delivered. By default the deadline
+            that inputs have: a shorter one would count slow answers of a language model as lost.
+        decisions_needed: Decisions below which consistency is 1.0.
+        decisions_kept: Latest decisions that consistency looks at.
+
+    Raises:
+        ValueError: weights that do not add up to 1. ``msgspec.convert`` reports it as a ``ValidationError``.
+    """
+
+    precedent_weight: Unit = 0.30
+    health_weight: Unit = 0.25
+    delivered_weight: Unit = 0.25
+    consistency_weight: Unit = 0.20
+    moved_by: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 0.05
+    healthy_from: Unit = 0.70
+    window_ms: Milliseconds = 600 * 1000
+    slices: Annotated[int, msgspec.Meta(ge=1, le=60)] = 10
+    grace_ms: Milliseconds = 60 * 1000
+    decisions_needed: Count = 10
+    decisions_kept: Count = 100
+
+    def __post_init__(self) -> None:
+        """Refuse weights whose index would leave [0, 1] or never reach 1."""
+        total = self.precedent_weight + self.health_weight + self.delivered_weight + self.consistency_weight
+        if not isclose(total, 1.0, abs_tol=1e-9):
+            raise ValueError(f"the swarm's weights must add up to 1; they add up to {total:g}")

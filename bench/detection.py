@@ -1,0 +1,209 @@
+"""Detection: what the guards catch on sources they were not trained on, and what judging a text costs.
+
+For every fold of sources the scorer and the trust evaluator are trained anew on the other folds, thresholds included;
+rows that quote a held-out row are left out as well. Reflex is as it ships: its signatures are written, not trained.
+Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and bare harmful asks are reported
+apart. ``harm`` is appraisal's constitutional rule, on which coherence rejects. Where securevector-guardian-model is
+installed, it is judged on the same rows; what it was trained on is not known. Run it with
+``python -m bench.detection PROMPTS``.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from actors.appraisal.risks import intent_of
+from actors.appraisal.trust import trust_of
+from actors.intuition.scorer import score
+from actors.reflex import ACTOR as REFLEX
+from bench.table import percentiles
+from deploy.training.corpus import APART, INDIRECT, Row, is_direct, load_rows
+from deploy.training.fitting import FOLDS, Prepared, fit, log_odds_of, prepare
+from deploy.training.recipes import SCORER, TRUST
+from schemas.actor import Message
+from schemas.identity import content_hash
+from schemas.reading.model import LONG_TEXT
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.reflex import ReflexBlocked
+
+Fired = npt.NDArray[np.bool_]
+
+COST_SIZES = {"200 B": 200, "2 KB": 2_000, "100 KB": 100_000, "1 MB": 1_000_000}
+_PLAIN = (
+    "I looked at the second version of the plan, and the part about the storage is not clear to me. The figures in the "
+    "table add up to more than the disk can hold, the backup is listed twice, and nobody is named for the night shift. "
+)
+_SECONDS_PER_CASE = 1.0
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The share of a group's rows that each guard stops."""
+
+    name: str
+    rows: int
+    shares: dict[str, float]
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What judging one text costs, in microseconds."""
+
+    judge: str
+    size: str
+    p50_us: float
+    p99_us: float
+
+
+class Result(msgspec.Struct, frozen=True):
+    """Shares by aim, by category and by category and source; and costs."""
+
+    aims: tuple[Group, ...]
+    categories: tuple[Group, ...]
+    sources: tuple[Group, ...]
+    costs: tuple[Cost, ...]
+
+
+def run(prompts: Path, folds: int = FOLDS) -> Result:
+    """Judge a corpus by held-out folds of its sources."""
+    prepared = prepare(load_rows(prompts), folds)
+    rows = prepared.corpus
+    fired = {
+        "seed": _reflex(rows, "seed"),
+        "reflex": _reflex(rows, "standard"),
+        **_trained(prepared, folds),
+        "harm": np.array([intent_of(row.text).risks.harm for row in rows]),
+    }
+    fired["together"] = fired["reflex"] | fired["scorer"] | fired["trust"]
+    peer = _peer()
+    if peer is not None:
+        fired["guardian"] = np.array([peer(row.text) for row in rows])
+    return Result(_aims(rows, fired), _categories(rows, fired), _sources(rows, fired), costs())
+
+
+def _trained(prepared: Prepared, folds: int) -> dict[str, Fired]:
+    fired = {name: np.zeros(len(prepared.corpus), dtype=np.bool_) for name in ("scorer", "trust")}
+    fold_of = np.array(prepared.folds)
+    long = np.array([len(row.text) > LONG_TEXT for row in prepared.corpus])
+    for held in range(folds):
+        places = np.nonzero(fold_of == held)[0]
+        for name, recipe in (("scorer", SCORER), ("trust", TRUST)):
+            model = fit(prepared, recipe, [held])
+            measure = np.where(long[places], model.long_threshold, model.threshold)
+            fired[name][places] = log_odds_of(prepared, model, places) > measure
+    return fired
+
+
+def _reflex(rows: Sequence[Row], profile: str) -> Fired:
+    settings = msgspec.to_builtins(msgspec.convert({"profile": profile}, REFLEX.settings_type))
+    configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
+    state = REFLEX.evolve(REFLEX.initial(), Message(configured, 0, "", 0))
+    return np.array(
+        [
+            any(isinstance(event, ReflexBlocked) for event in REFLEX.decide(state, Message(_input(row.text), 1, "", 0)))
+            for row in rows
+        ]
+    )
+
+
+def _input(text: str) -> InputReceived:
+    return InputReceived(text=text)
+
+
+def _peer() -> Callable[[str], bool] | None:
+    try:
+        from svguardian import resolve_runtime
+        from svguardian.model.pure_infer import PureGuardian
+        from svguardian.window import predict_windowed
+    except ModuleNotFoundError:
+        return None
+    guardian = PureGuardian.load(resolve_runtime())
+
+    def speaks_up(text: str) -> bool:
+        # Long texts would take it minutes in all; its own windows cover this much well.
+        return str(predict_windowed(guardian, text[:4_000])["verdict"]).lower() not in {"benign", "safe", "allow"}
+
+    return speaks_up
+
+
+def _group(name: str, members: Fired, fired: dict[str, Fired]) -> Group:
+    return Group(
+        name, int(members.sum()), {guard: round(float(hit[members].mean()), 4) for guard, hit in fired.items()}
+    )
+
+
+def _aims(rows: Sequence[Row], fired: dict[str, Fired]) -> tuple[Group, ...]:
+    aims = {
+        "direct attacks": [row.attack and is_direct(row.category) for row in rows],
+        "indirect injections": [row.category in INDIRECT for row in rows],
+        "benign (false alarms)": [row.label == "benign" for row in rows],
+        "hard benign (false alarms)": [row.label == "hard_benign" for row in rows],
+    }
+    return tuple(_group(name, np.array(members), fired) for name, members in aims.items())
+
+
+def _categories(rows: Sequence[Row], fired: dict[str, Fired]) -> tuple[Group, ...]:
+    names = sorted({(row.label, row.category in APART, row.category) for row in rows})
+    return tuple(
+        _group(
+            f"{label}: {category}{' (apart)' if apart else ''}",
+            np.array([(row.label, row.category) == (label, category) for row in rows]),
+            fired,
+        )
+        for label, apart, category in names
+    )
+
+
+def _sources(rows: Sequence[Row], fired: dict[str, Fired]) -> tuple[Group, ...]:
+    names = sorted({(row.label, row.category, row.source) for row in rows})
+    return tuple(
+        _group(
+            f"{category}: {source}",
+            np.array([(row.label, row.category, row.source) == (label, category, source) for row in rows]),
+            fired,
+        )
+        for label, category, source in names
+    )
+
+
+def costs() -> tuple[Cost, ...]:
+    """Measure what judging a text costs, by size."""
+    judges: dict[str, Callable[[str], Any]] = {"scorer": score, "trust": lambda text: trust_of("text", text)}
+    return tuple(
+        Cost(name, size, *percentiles(lambda judge=judge, text=text: judge(text), _SECONDS_PER_CASE))
+        for name, judge in judges.items()
+        for size, text in (
+            (size, (_PLAIN * (length // len(_PLAIN) + 1))[:length]) for size, length in COST_SIZES.items()
+        )
+    )
+
+
+def show(result: Result) -> None:
+    """Print the result as tables."""
+    guards = list(result.aims[0].shares)
+    for title, groups in (("", result.aims), ("by category", result.categories), ("by source", result.sources)):
+        width = max(len(group.name) for group in groups)
+        print(f"{title.ljust(width)} {'rows':>6} " + " ".join(guard.rjust(9) for guard in guards))
+        for group in groups:
+            shares = " ".join(f"{100 * share:8.1f}%" for share in group.shares.values())
+            print(f"{group.name.ljust(width)} {group.rows:6} {shares}")
+        print()
+    for cost in result.costs:
+        print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
+
+
+def main() -> None:
+    """Judge the corpus named on the command line and print the tables; without one, only the costs."""
+    if len(sys.argv) > 1:
+        show(run(Path(sys.argv[1])))
+        return
+    print("no corpus given (python -m bench.detection PROMPTS): costs only")
+    for cost in costs():
+        print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""Intuition: what finding the nearest of many motifs costs, beside plain dicts and numpy postings.
+
+Motifs are texts of 8 to 24 words drawn by Zipf's law, so that some shingles are in a tenth of them and most in one.
+Half of the questions are motifs with a word in seven changed, half are new texts. ``motif`` is the search that rejects
+(the nearest motif from 0.7 on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and
+the nearest motif however unlike), ``added`` one precedent more in the state and its index. Every answer is exact; the
+peers' are compared with ours. Times are the thread's own, since a machine that others share tells nothing of the 99th
+percentile otherwise. Run it with ``python -m bench.intuition [MOTIFS...]``.
+"""
+
+import gc
+import os
+import sys
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import msgspec
+import numpy as np
+
+from actors.intuition.index import Entry, Hashes, handle, similarity
+from actors.intuition.index.query import Query
+from actors.intuition.index.store import Store
+from actors.intuition.library import Library, Precedent
+from actors.intuition.signature import signature_of, to_bytes
+
+SIZES = (10_000, 100_000, 1_000_000)
+DICT_MOST = 100_000
+"""Motifs up to which the dict peer is run: a million take it three gigabytes."""
+
+THRESHOLD = 0.7
+QUESTIONS = 2_000
+SECONDS_PER_CASE = 4.0
+_VOCABULARY = 30_000
+_SITUATION = "general"
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case. Times are microseconds; ``p50_ratio`` and ``p99_ratio`` say how many times ours the peer takes."""
+
+    motifs: int
+    case: str
+    engine: str
+    p50_us: float
+    p99_us: float
+    p50_ratio: float | None = None
+    p99_ratio: float | None = None
+
+
+class Times(NamedTuple):
+    """Percentiles of a case, microseconds."""
+
+    p50: float
+    p99: float
+
+
+Search = Callable[[Hashes], str | None]
+
+
+def _warm() -> None:
+    """Load the compiled engine, if there is one, so that its memory is not counted as the motifs'."""
+    engine = handle.compiled_engine()
+    if engine is not None:
+        store = Store()
+        engine.add(store, Entry(1, "e", np.array([1, 2], np.uint64).tobytes(), 1, True))
+        engine.search(store, Query(np.array([1], np.uint64), 1, 1, 1, 5, 0.3, 0.0))
+        engine.smallest(store, np.array([1], np.uint64))
+
+
+def run(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
+    """Measure all cases of each size, in turn; a million motifs take some two minutes."""
+    draw = np.random.default_rng(20240917)
+    words = draw.integers(1, 2**63, _VOCABULARY, dtype=np.uint64)
+    shares = 1.0 / np.arange(1, _VOCABULARY + 1)
+    texts = _Texts(draw, words, shares / shares.sum())
+    _warm()
+    for size in sizes:
+        yield from _rows(size, texts)
+
+
+class _Texts:
+    """Texts as their words' hashes."""
+
+    def __init__(self, draw: np.random.Generator, words: Hashes, shares: np.ndarray[Any, Any]) -> None:
+        self._draw, self._words, self._shares = draw, words, shares
+
+    def many(self, count: int) -> Iterator[Hashes]:
+        """Draw texts, all at once; return them one by one."""
+        lengths = self._draw.integers(8, 25, count)
+        ranks = self._draw.choice(len(self._words), int(lengths.sum()), p=self._shares)
+        ends = np.cumsum(lengths)
+        return (self._words[ranks[end - length : end]] for end, length in zip(ends, lengths, strict=True))
+
+    def altered(self, text: Hashes) -> Hashes:
+        changed = text.copy()
+        places = self._draw.random(len(text)) < 1 / 7
+        changed[places] = self._words[self._draw.integers(0, len(self._words), int(places.sum()))]
+        return changed
+
+
+def _rows(size: int, texts: _Texts) -> Iterator[Row]:
+    engine = "compiled" if handle.compiled_engine() and size >= handle.COMPILED_FROM else "interpreted"
+    library = Library().recording("first", _precedent(next(texts.many(1))))
+    _motif(library)(np.ones(1, np.uint64))  # builds the store, so that it is extended from here on
+    kept: list[Hashes] = []
+    added = array("q", bytes(8 * (size - 1)))  # made before, so as not to count as memory of the motifs
+    fresh = texts.many(size - 1)
+    gc.collect()
+    before = _resident()  # right for the first size alone: later ones fill memory that earlier ones gave back
+    for number, text in enumerate(fresh):
+        precedent = _precedent(text)
+        if number % max(1, size // QUESTIONS) == 0:
+            kept.append(text)
+        begun = time.thread_time_ns()
+        library = library.recording(f"p-{number:07}", precedent)
+        added[number] = time.thread_time_ns() - begun
+    gc.collect()
+    grown = (_resident() - before) / size
+    print(
+        f"{size} motifs: {grown:.0f} B each, {library.index.nbytes / size:.0f} B of them in the index", file=sys.stderr
+    )
+    yield _row(size, "added", engine, _percentiles(added[-20_000:]))
+
+    half = QUESTIONS // 2
+    questions = [signature_of(text) for text in texts.many(half)]
+    questions += [signature_of(texts.altered(text)) for text in kept[:half]]
+    np.random.default_rng(7).shuffle(questions)
+    ours = _measured(_motif(library), questions)
+    yield _row(size, "motif", engine, ours)
+    yield _row(size, "verdict", engine, _measured(_verdict(library), questions))
+    if engine == "compiled":
+        with mock.patch.object(handle, "compiled_engine", return_value=None):
+            yield _row(size, "motif", "interpreted", _measured(_motif(library), questions), ours)
+            yield _row(size, "verdict", "interpreted", _measured(_verdict(library), questions))
+    entries = sorted(library.precedents.items(), key=lambda item: item[1].number)
+    peers: dict[str, Callable[[Sequence[tuple[str, Precedent]]], Search]] = {"numpy postings": _numpy_peer}
+    if size <= DICT_MOST:
+        peers["dict postings"] = _dict_peer
+    for name, peer in peers.items():
+        search = peer(entries)
+        for question in questions[:100]:
+            assert search(question) == _motif(library)(question), f"{name} and the index differ"
+        yield _row(size, "motif", name, _measured(search, questions), ours)
+
+
+def _precedent(text: Hashes) -> Precedent:
+    return Precedent(
+        signature=to_bytes(signature_of(text)),
+        situation=_SITUATION,
+        action="answer",
+        outcome="harmful",
+        harm_level=0.9,
+    )
+
+
+def _motif(library: Library) -> Search:
+    def search(question: Hashes) -> str | None:
+        found = library.nearest(question, _SITUATION, most=0, floor=1.0, motif_floor=THRESHOLD).motif
+        return found.name if found is not None else None
+
+    return search
+
+
+def _verdict(library: Library) -> Search:
+    def search(question: Hashes) -> str | None:
+        library.nearest(question, _SITUATION, most=5, floor=0.3, motif_floor=0.0)
+        return None
+
+    return search
+
+
+def _dict_peer(entries: Sequence[tuple[str, Precedent]]) -> Search:
+    """Return the search with prefix and length filter over a dict of lists."""
+    postings: dict[int, list[int]] = {}
+    sets = []
+    for place, (_, precedent) in enumerate(entries):
+        shingles = np.frombuffer(precedent.signature, np.uint64).tolist()
+        sets.append(frozenset(shingles))
+        for shingle in shingles:
+            postings.setdefault(shingle, []).append(place)
+
+    def search(question: Hashes) -> str | None:
+        shingles = set(question.tolist())
+        n = len(shingles) + 1
+        rarest = sorted(shingles, key=lambda shingle: len(postings.get(shingle, ())))
+        prefix = rarest[: n - ceil(THRESHOLD**2 * n) + 1]
+        best, nearest = 0.0, ""
+        for place in sorted({place for shingle in prefix for place in postings.get(shingle, ())}):
+            m = len(sets[place]) + 1
+            if THRESHOLD**2 * n <= m <= n / THRESHOLD**2:
+                near = similarity(len(shingles & sets[place]) + 1, n, m)
+                if near >= THRESHOLD and near > best:
+                    best, nearest = near, entries[place][0]
+        return nearest or None
+
+    return search
+
+
+def _numpy_peer(entries: Sequence[tuple[str, Precedent]]) -> Search:
+    """Return the search that counts all postings of all shingles, in sorted arrays."""
+    sizes = np.array([len(precedent.signature) // 8 for _, precedent in entries])
+    shingles = np.frombuffer(b"".join(precedent.signature for _, precedent in entries), np.uint64)
+    order = np.argsort(shingles, kind="stable")
+    owners = np.repeat(np.arange(len(entries), dtype=np.int32), sizes)[order]
+    shingles = shingles[order]
+
+    def search(question: Hashes) -> str | None:
+        begins, ends = np.searchsorted(shingles, question), np.searchsorted(shingles, question, side="right")
+        met = np.concatenate([owners[begin:end] for begin, end in zip(begins, ends, strict=True)])
+        places, shared = np.unique(met, return_counts=True)
+        if not len(places):
+            return None
+        near = (shared + 1) / np.sqrt((len(question) + 1) * (sizes[places] + 1))
+        best = int(np.argmax(near))
+        return entries[int(places[best])][0] if near[best] >= THRESHOLD else None
+
+    return search
+
+
+def _measured(search: Search, questions: Sequence[Hashes]) -> Times:
+    for question in questions[:50]:
+        search(question)
+    samples: list[int] = []
+    end = time.perf_counter() + SECONDS_PER_CASE
+    for question in questions:
+        begun = time.thread_time_ns()
+        search(question)
+        samples.append(time.thread_time_ns() - begun)
+        if time.perf_counter() > end:
+            break
+    return _percentiles(samples)
+
+
+def _percentiles(samples: Sequence[int]) -> Times:
+    ordered = sorted(samples)
+    return Times(ordered[len(ordered) // 2] / 1e3, ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] / 1e3)
+
+
+def _row(size: int, case: str, engine: str, times: Times, ours: Times | None = None) -> Row:
+    return Row(
+        motifs=size,
+        case=case,
+        engine=engine,
+        p50_us=round(times.p50, 1),
+        p99_us=round(times.p99, 1),
+        p50_ratio=round(times.p50 / ours.p50, 1) if ours else None,
+        p99_ratio=round(times.p99 / ours.p99, 1) if ours else None,
+    )
+
+
+def _resident() -> int:
+    """Return the process's resident bytes; 0 where the system does not tell."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
+
+
+def main() -> None:
+    """Print the rows as they come."""
+    print(f"{'motifs':>9} {'case':8} {'engine':15} {'p50 us':>9} {'p99 us':>9} {'p50 x':>7} {'p99 x':>7}")
+    for row in run([int(size) for size in sys.argv[1:]] or SIZES):
+        ratios = " ".join(f"{ratio:7.1f}" if ratio else " " * 7 for ratio in (row.p50_ratio, row.p99_ratio))
+        print(f"{row.motifs:9} {row.case:8} {row.engine:15} {row.p50_us:9.1f} {row.p99_us:9.1f} {ratios}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""``neuraxis breaker``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.source import log_option, opened
+
+if TYPE_CHECKING:
+    from deploy.sources import Source
+    from events.codec import Recorded
+    from events.log import Tail
+    from schemas.vocabulary.breaker import Standing
+
+_LATEST = 10
+_WAIT_S = 15.0
+
+agent_option = click.option("--agent", default="default", show_default=True, help="Agent (citizen) of the session.")
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the breaker's events: what it was, where it left the session, and why where it says so."""
+
+    seq: int
+    time: str
+    event: str
+    exchange: str
+    state: str
+    trust: float
+    falsehood: float
+    why: str
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session's breaker stands, and its latest events, oldest first; falsehoods and balances likewise."""
+
+    agent: str
+    session: str
+    state: str
+    trust: float
+    stance: str
+    attempts: int
+    attempt_turns: int
+    violations: dict[str, int]
+    interactions: int
+    refusals: int
+    falsehoods: tuple[float, ...]
+    balances: tuple[float, ...]
+    events: tuple[Moved, ...]
+
+
+class Reset(msgspec.Struct, frozen=True, kw_only=True):
+    """A reset that was carried out: from where, and the sequences of the order and of the breaker's answer."""
+
+    agent: str
+    session: str
+    by: str
+    why: str
+    state_before: str
+    trust_before: float
+    ordered_seq: int
+    reset_seq: int
+
+
+@click.group(epilog=examples("neuraxis breaker show travel", 'neuraxis breaker reset travel --by ann --why "reviewed"'))
+def breaker() -> None:
+    """Look at a session's circuit breaker, or reset it."""
+
+
+@breaker.command(
+    epilog=examples(
+        "neuraxis breaker show travel",
+        "neuraxis breaker show travel --agent concierge --last 50",
+        "neuraxis breaker show travel --log backup/ledger.db --json | jq .state",
+    )
+)
+@click.argument("session")
+@target_options
+@log_option
+@agent_option
+@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many events to show.")
+@json_option
+def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
+    """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.
+
+    Folded from the log, as the breaker itself does it.
+    """
+    found = asyncio.run(_show(target, log_file, agent, session, last))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    colour = "green" if found.state == "NORMAL" else "red"
+    head = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
+    click.echo(f"session {found.session} of agent {found.agent}: {head}")
+    kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
+    click.echo(
+        f"violations {sum(found.violations.values())} ({kinds}) · refused {found.refusals} of {found.interactions}"
+    )
+    click.echo(f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}")
+    click.echo(f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}")
+    if found.events:
+        from deploy.cli.output import emit
+
+        click.echo()
+        emit(found.events, as_json=False)
+
+
+@breaker.command(
+    epilog=examples(
+        'neuraxis breaker reset travel --by ann --why "false alarm, reviewed"',
+        'neuraxis breaker reset travel --agent concierge --by ann --why "new customer" --json',
+    )
+)
+@click.argument("session")
+@target_options
+@agent_option
+@click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded.")
+@click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=_WAIT_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait until it is carried out.",
+)
+@json_option
+def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
+    """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
+    done = asyncio.run(_reset(target, agent, session, by, why, timeout))
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+        return
+    was = f"it was {done.state_before} with trust {done.trust_before:g}"
+    click.echo(f"session {done.session} of agent {done.agent} is reset: {was} (sequence {done.reset_seq})")
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
+    from actors.breaker.decider import recall
+    from actors.breaker.machine import stance_of
+    from actors.registry import actor_named
+    from deploy.cli.failures import WrongUse
+    from deploy.rendering.terminal import progress
+    from deploy.replaying import run
+    from events.replay import Replay
+    from events.routes import partition_filters
+
+    async with opened(target, log_file) as source:
+        actor, partition = actor_named("breaker"), source.partitions.session_token(session)
+        replay = Replay([actor], source.partitions)
+        upto = (await source.info()).last_seq
+        with progress("folding", upto) as advance:
+            await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
+        latest = await _latest(source, agent, session, upto, max(last, 1))
+        if not latest:
+            raise WrongUse(
+                f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
+                "check the name, or name another --agent"
+            )
+    state = replay.views[actor.name, partition].state
+    machine = recall(state, latest[-1].message)
+    return Shown(
+        agent=agent,
+        session=session,
+        state=machine.state,
+        trust=machine.trust,
+        stance=stance_of(machine, state.settings),
+        attempts=machine.attempts,
+        attempt_turns=machine.attempt_turns,
+        violations=msgspec.structs.asdict(machine.breakers),
+        interactions=machine.interactions,
+        refusals=machine.refusals,
+        falsehoods=machine.falsehoods,
+        balances=machine.balances,
+        events=tuple(_moved(recorded) for recorded in latest[len(latest) - last :] if last),
+    )
+
+
+async def _latest(source: "Source", agent: str, session: str, upto: int, most: int) -> list["Recorded"]:
+    """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
+    from collections import deque
+
+    from events.codec import Recorded, decode
+
+    found: deque[Recorded] = deque(maxlen=most)
+    tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
+    async for batch in source.history([f"log.{tokens[0]}.{tokens[1]}.breaker.>"], 0, upto):
+        for recorded in map(decode, batch):
+            if isinstance(recorded, Recorded) and _is_of(recorded, agent, session):
+                found.append(recorded)
+    return list(found)
+
+
+def _is_of(recorded: "Recorded", agent: str, session: str) -> bool:
+    message = recorded.message
+    return hasattr(message.event, "standing") and (message.agent, message.session) == (agent, session)
+
+
+def _moved(recorded: "Recorded") -> Moved:
+    event = recorded.message.event
+    standing: Standing = event.standing  # type: ignore[attr-defined]  # only events with one are looked up
+    causes = (getattr(event, name, None) for name in ("reason", "violation", "layer", "by", "why"))
+    return Moved(
+        seq=recorded.stored.seq,
+        time=recorded.envelope.time,
+        event=recorded.envelope.topic.rpartition(".")[2],
+        exchange=recorded.message.exchange,
+        state=standing.state,
+        trust=standing.trust,
+        falsehood=standing.falsehood,
+        why=", ".join(cause for cause in causes if cause),
+    )
+
+
+async def _reset(target: Target, agent: str, session: str, by: str, why: str, timeout: float) -> Reset:
+    import time
+
+    from actors.gateway import Edge
+    from actors.gateway.inputs import Addressed
+    from deploy.cli.connect import connected
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.operator_edge import Order, records_of
+    from events.errors import Unavailable
+    from schemas.vocabulary.breaker import BreakerReset
+    from schemas.vocabulary.precedents import BreakerResetOrdered
+
+    if not by.strip() or not why.strip():
+        raise WrongUse("a reset is recorded with who ordered it and why: --by and --why may not be blank")
+    order = Order(event=BreakerResetOrdered(by=by, why=why), agent=agent, session=session)
+    async with connected(target) as log, Edge.open(log) as edge:
+        (record,) = records_of([order], log.partitions, time.time_ns())
+        ordered = await edge.submit(Addressed("", record))  # an edge sends it again while its fate is unknown
+        tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
+        tail = await log.tail([f"log.{tokens[0]}.{tokens[1]}.breaker.{name}" for name in ("failed", "reset")], ordered)
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await _answer_to(record.headers["ce-id"], tail)
+        except TimeoutError:
+            raise Unavailable(
+                f"the order is in the log (sequence {ordered}), but no breaker has carried it out after {timeout:g} s: "
+                "it will when its worker runs; `neuraxis doctor` tells"
+            ) from None
+        finally:
+            await tail.close()
+    event = answer.message.event
+    if not isinstance(event, BreakerReset):
+        raise CheckFailed(f"the breaker could not carry out the order: see sequence {answer.stored.seq} of the log")
+    return Reset(
+        agent=agent,
+        session=session,
+        by=by,
+        why=why,
+        state_before=event.standing.state_before,
+        trust_before=event.standing.trust_before,
+        ordered_seq=ordered,
+        reset_seq=answer.stored.seq,
+    )
+
+
+async def _answer_to(order: str, tail: "Tail") -> "Recorded":
+    from events.codec import Recorded, decode
+
+    while True:
+        for recorded in map(decode, await tail.next()):
+            if isinstance(recorded, Recorded) and recorded.envelope.cause == order:
+                return recorded
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:g}" for value in values) or "none"

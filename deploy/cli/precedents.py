@@ -1,0 +1,144 @@
+"""``neuraxis precedents``."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.source import log_option, opened
+
+if TYPE_CHECKING:
+    from deploy.operator_edge import Order
+    from deploy.precedents import Listed
+
+
+def _agent_option(command: Any) -> Any:
+    return click.option(
+        "--agent", default="default", show_default=True, help="Agent (citizen) whose precedents they are."
+    )(command)
+
+
+def _by_option(command: Any) -> Any:
+    return click.option("--by", default="", metavar="NAME", help="Who does this, for the record.  [default: you]")(
+        command
+    )
+
+
+@click.group(epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
+def precedents() -> None:
+    """What intuition learns from: earlier situations, what was done in them, and how that turned out."""
+
+
+@precedents.command(
+    name="import",
+    epilog=examples(
+        "neuraxis precedents import incidents.yaml",
+        "neuraxis precedents import incidents.jsonl --agent support --by ann --json",
+        "jq -c .[] incidents.json | neuraxis precedents import -",
+    ),
+)
+@click.argument("file", metavar="FILE")
+@target_options
+@_agent_option
+@_by_option
+@json_option
+def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> None:
+    """Record the precedents of FILE (`-`: stdin): a YAML list, a JSON array, or JSON a line.
+
+    An item has `precedent` (its name) and `description`, and may have `situation`, `action` (answer, act or
+    withhold), `outcome` (benign or harmful), `harm_level` (0 to 1) and an approved `answer`. One of a name that is
+    there already takes its place; the same again changes nothing. A file with a mistake is refused whole, and the line
+    is named.
+    """
+    import msgspec
+
+    from deploy.operator_edge import Order, who
+    from deploy.precedents import precedents_in
+
+    events = precedents_in(file, _content(file), by or who())
+    last = asyncio.run(_append(target, [Order(event=event, agent=agent) for event in events]))
+    motifs = sum(event.outcome == "harmful" for event in events)
+    if as_json:
+        told = {"agent": agent, "recorded": len(events), "motifs": motifs, "seq": last}
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    click.echo(f"{len(events)} precedents recorded for agent {agent}, {motifs} of them motifs of danger")
+
+
+@precedents.command(
+    name="list",
+    epilog=examples("neuraxis precedents list", "neuraxis precedents list --agent support --json | jq .precedent"),
+)
+@target_options
+@log_option
+@_agent_option
+@json_option
+def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
+    """Print the precedents in force, in the order of recording. They hold people's words."""
+    from deploy.cli.output import emit
+
+    columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
+    emit(asyncio.run(_listed(target, log_file, agent)), as_json=as_json, columns=columns)
+
+
+@precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@target_options
+@_agent_option
+@_by_option
+@click.option("--why", required=True, help="The reason, for the record.")
+@json_option
+def withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, as_json: bool) -> None:
+    """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
+    import msgspec
+
+    last = asyncio.run(_withdraw(target, names, agent, by, why))
+    if as_json:
+        click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
+        return
+    click.echo(f"{len(names)} withdrawn for agent {agent}")
+
+
+def _content(file: str) -> bytes:
+    from deploy.cli.failures import WrongUse
+
+    if file == "-":
+        content: bytes = sys.stdin.buffer.read()
+        return content
+    try:
+        return Path(file).read_bytes()
+    except OSError as wrong:
+        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
+
+
+async def _append(target: Target, orders: "list[Order]") -> int:
+    from deploy.cli.connect import connected
+    from deploy.operator_edge import append
+
+    async with connected(target) as log:
+        return await append(log, orders, time.time_ns())
+
+
+async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
+    from deploy.precedents import listed
+
+    async with opened(target, log_file) as source:
+        return await listed(source, agent)
+
+
+async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str) -> int:
+    from deploy.cli.failures import WrongUse
+    from deploy.operator_edge import Order, who
+    from deploy.precedents import unknown
+    from schemas.vocabulary.precedents import PrecedentWithdrawn
+
+    there = await _listed(target, None, agent)
+    if missing := unknown(names, there):
+        raise WrongUse(f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has")
+    author = by or who()
+    events = (PrecedentWithdrawn(precedent=name, by=author, why=why) for name in dict.fromkeys(names))
+    return await _append(target, [Order(event=event, agent=agent) for event in events])

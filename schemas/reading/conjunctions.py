@@ -1,0 +1,79 @@
+"""Word classes that together say more than each alone: an order to insert code into "your solution", a note to a model
+with a format to answer in.
+
+Sums of weights cannot tell "this word and that one" from twice the one; a conjunction can, in whatever order and with
+whatever words between.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.reading.lexicon import lexicon
+
+CONJUNCTIONS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
+    ("code_insert", (("code_insert", 12), ("your_answer", 14))),
+    ("code_insert", (("code_insert", 12), ("code_danger", 60))),
+    ("to_model", (("format", 16),)),
+    ("to_model", (("override", 16),)),
+    ("to_model", (("reveal", 16),)),
+    ("to_model", (("secret", 16),)),
+    ("to_model", (("exfiltrate", 16),)),
+    ("to_model", (("tool_call", 16),)),
+    ("to_model", (("your_answer", 16),)),
+    ("to_model", (("model", 16),)),
+    ("to_model", (("modal", 10),)),
+    ("model", (("tool_call", 20),)),
+    ("model", (("exfiltrate", 12),)),
+    ("your_answer", (("format", 12),)),
+    ("override", (("prior", 6), ("instruction", 8))),
+    ("override", (("instruction", 5),)),
+    ("override", (("all", 4), ("prior", 8))),
+    ("now_on", (("override", 16),)),
+    ("praise", (("now_on", 16),)),
+    ("reveal", (("secret", 6),)),
+    ("format", (("secret", 10),)),
+    ("you_are", (("unbound", 12),)),
+    ("you_are", (("now_on", 4), ("unbound", 20))),
+    ("persona", (("unbound", 20),)),
+    ("model", (("unbound", 12),)),
+    ("not", (("refusal", 6),)),
+    ("harm", (("format", 30),)),
+    ("harm", (("persona", 60),)),
+    ("role_reversal", ()),
+    ("role_reversal", (("model", 24),)),
+    ("system_tag", (("you_are", 12),)),
+)
+"""(class, ((other class, at most this many tokens away), ...)): all of the others stand near one place of the first.
+
+One class alone is there where a single phrase of it is enough.
+"""
+
+
+def conjunction_names() -> tuple[str, ...]:
+    """Return the names of the conjunctions, in order."""
+    return tuple("&".join((first, *(other for other, _ in others))) for first, others in CONJUNCTIONS)
+
+
+def conjunctions_in(kinds: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return 1 for each conjunction that the classes of a text's tokens hold, else 0."""
+    classes = lexicon().classes
+    present = set(np.unique(kinds).tolist())
+    places = {name: np.nonzero(kinds == number)[0] for number, name in enumerate(classes) if number in present}
+    return np.array([float(_holds(places, first, others)) for first, others in CONJUNCTIONS])
+
+
+def _holds(places: dict[str, npt.NDArray[np.int64]], first: str, others: tuple[tuple[str, int], ...]) -> bool:
+    if first not in places or not all(other in places for other, _ in others):
+        return False
+    found = places[first]
+    for other, span in others:
+        found = found[_near(found, places[other], span)]
+    return len(found) > 0
+
+
+def _near(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64], span: int) -> npt.NDArray[np.bool_]:
+    """Return which of our places have one of theirs, not itself, at most ``span`` away; both ascend."""
+    within = np.searchsorted(theirs, ours + span, side="right") - np.searchsorted(theirs, ours - span, side="left")
+    itself = np.searchsorted(theirs, ours, side="right") - np.searchsorted(theirs, ours, side="left")
+    near: npt.NDArray[np.bool_] = within > itself
+    return near

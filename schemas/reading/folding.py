@@ -1,0 +1,46 @@
+"""How characters are read: case, accents, compatibility forms, invisible characters and look-alikes.
+
+The result is for comparing words, not for showing. The work is linear in the text.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
+)
+"""Characters that leave no ink: joiners, direction marks, selectors, tags."""
+
+SPACELESS = re.compile("[\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+"""Letters of scripts written without spaces between words: each is a token of its own."""
+
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
+
+# Cyrillic, Greek, Armenian and phonetic letters taken for Latin ones, after case folding.
+_LOOKALIKES = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u0501\u04bb\u044c\u0432\u043a\u043c\u043d\u0442"
+    "\u04cf\u051b\u051d\u0261\u0251\u026a\u0131\u03b1\u03b5\u03bf\u03b9\u03ba\u03bd\u03c1\u03c4\u03c5\u03c7\u0570"
+    "\u0585\u057d\u0578\u1d0f\u0280\u0274\u029c\u029f",
+    "aeopcyxisjdhbbkmhtlqwgaiiaeoikvptuxhounornhl",
+)
+_LATIN = re.compile("[a-z]")
+
+
+def fold(text: str) -> str:
+    """Return a text in lower case, without accents, compatibility forms and invisible characters."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKD", INVISIBLE.sub("", text).casefold())
+    # Recomposed, so that Hangul syllables stay single characters.
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", text)).translate(_APOSTROPHES)
+
+
+@lru_cache(maxsize=65536)
+def fold_word(word: str) -> str:
+    """Return a folded word with its look-alikes as Latin letters, if it mixes them with Latin letters."""
+    if word.isascii() or not _LATIN.search(word):
+        return word
+    return word.translate(_LOOKALIKES)

@@ -1,0 +1,194 @@
+"""What a text says once decoded: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
+
+Only readings that look like language are returned. The work is bounded: payloads are looked for in the first
+``SEARCHED`` characters, at most ``MAX_PAYLOADS`` of a kind, each cut at ``MAX_PAYLOAD`` characters.
+"""
+
+import base64
+import binascii
+import codecs
+import html
+import re
+from collections.abc import Callable, Iterator
+from urllib.parse import unquote
+
+import msgspec
+
+from schemas.reading.folding import fold
+
+SEARCHED = 16_384
+MAX_PAYLOADS = 4
+MAX_PAYLOAD = 8_192
+WHOLE_TEXT = 4_096
+"""Rewritings of the whole text (rot13, reversed, leetspeak, spaced letters) look at this many characters."""
+
+KINDS = ("base64", "base32", "hex", "binary", "morse", "escaped", "tags", "rot13", "reversed", "leetspeak", "spaced")
+"""Names of the views, in the order they are returned in."""
+
+_COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        "a about all an and are as at be but by can do for from give how i if ignore in is it me my no not of on or "
+        "please say show so tell that the this to was we what which who why will with write you your der die das und "
+        "ist sie nicht ich ein eine von zu mit wie was auf alle den im le la les et est vous que pour dans un une de "
+        "el los en y es un una por con il di e che per non sono ",
+    )
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
+_BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9])")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]{0,2}){8,}")
+_HEX_MARKS = re.compile(r"0x|\\x|[\s:,]")
+_BINARY = re.compile(r"(?:[01]{8}[\s,]*){4,}")
+_MORSE = re.compile(r"(?:[.\-\u2022\u2013]{1,6}[ /|]+){8,}[.\-\u2022\u2013]{1,6}")
+_ESCAPE = re.compile(r"%[0-9a-fA-F]{2}|\\u\{?[0-9a-fA-F]{4,6}\}?|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2}|&#x?[0-9a-fA-F]+;")
+_CODE_ESCAPE = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\U([0-9a-fA-F]{8})|\\x([0-9a-fA-F]{2})")
+_LEET_WORD = re.compile(r"(?<![\w@$#])(?=[a-zA-Z@$]*[0134578@$])(?=\S*[a-zA-Z])[a-zA-Z0134578@$]{2,}")
+_SPACED = re.compile(r"(?<!\S)(?:\S[ \u00a0]){5,}\S(?!\S)")
+_NAMES_ROT13 = re.compile(r"(?i)\brot[ -]?13\b")
+_LEET = str.maketrans("0134578@$", "oieastbas")
+_MORSE_LETTERS = dict(
+    zip(
+        re.findall(
+            r"\S+",
+            ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- "
+            "-. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --..",
+        ),
+        "abcdefghijklmnopqrstuvwxyz",
+        strict=True,
+    )
+)
+
+
+class View(msgspec.Struct, frozen=True):
+    """A reading of a text: its kind (one of ``KINDS``) and what it says."""
+
+    kind: str
+    text: str
+
+
+def views_of(text: str) -> tuple[View, ...]:
+    """Return the decoded readings of a text, in the order of ``KINDS``; empty for nearly every text."""
+    head = text[:SEARCHED]
+    return tuple(View(kind, found) for kind, decode in _DECODERS for found in decode(head))
+
+
+def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes]) -> Iterator[str]:
+    for number, match in enumerate(pattern.finditer(head)):
+        if number == MAX_PAYLOADS:
+            return
+        try:
+            text = decode(match[0][: 4 * MAX_PAYLOAD]).decode("utf-8")
+        except (ValueError, binascii.Error):
+            continue
+        if _is_text(text):
+            yield text[:MAX_PAYLOAD]
+
+
+def _is_text(text: str) -> bool:
+    if len(text) < 6:
+        return False
+    fair = sum(char.isprintable() or char in "\n\t\r" for char in text)
+    return fair >= 0.97 * len(text) and sum(map(str.isalpha, text)) >= 0.5 * len(text)
+
+
+def _from_base64(payload: str) -> bytes:
+    bare = payload.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(bare + "=" * (-len(bare) % 4))
+
+
+def _from_base32(payload: str) -> bytes:
+    bare = payload.rstrip("=")
+    return base64.b32decode(bare + "=" * (-len(bare) % 8))
+
+
+def _from_hex(payload: str) -> bytes:
+    digits = _HEX_MARKS.sub("", payload)
+    return bytes.fromhex(digits[: len(digits) // 2 * 2])
+
+
+def _from_binary(payload: str) -> bytes:
+    bits = re.sub(r"[\s,]", "", payload)
+    return bytes(int(bits[place : place + 8], 2) for place in range(0, len(bits) // 8 * 8, 8))
+
+
+def _from_morse(payload: str) -> bytes:
+    plain = payload.replace("\u2022", ".").replace("\u2013", "-")
+    words = re.split(r"\s*[/|]\s*|\s{3,}", plain)
+    return " ".join("".join(_MORSE_LETTERS.get(sign, "") for sign in word.split()) for word in words).encode()
+
+
+def _escaped(head: str) -> Iterator[str]:
+    if len(_ESCAPE.findall(head)) >= 4:
+        # Code points past the last are no characters: left as they stand.
+        text = _CODE_ESCAPE.sub(_unescape, html.unescape(unquote(head)))
+        if text != head:
+            yield text[:MAX_PAYLOAD]
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2] or match[3], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
+
+
+def _tags(head: str) -> Iterator[str]:
+    """Yield what is written in Unicode tag characters, which show nothing."""
+    hidden = "".join(chr(ord(char) - 0xE0000) for char in head if 0xE0020 <= ord(char) <= 0xE007E)
+    if len(hidden) >= 6:
+        yield hidden[:MAX_PAYLOAD]
+
+
+def likeness(text: str) -> float:
+    """Return the share of common words of five European languages among the words of a text."""
+    words = _WORD.findall(fold(text))
+    return sum(word in _COMMON for word in words) / max(len(words), 6)
+
+
+def _rot13(head: str) -> Iterator[str]:
+    text = head[:WHOLE_TEXT]
+    # Texts that name the cipher are taken at their word: short payloads hold too few common words to tell.
+    margin = -1.0 if _NAMES_ROT13.search(text) else 0.1
+    yield from _if_likelier(text, codecs.decode(text, "rot13"), margin)
+
+
+def _reversed(head: str) -> Iterator[str]:
+    yield from _if_likelier(head[:WHOLE_TEXT], head[:WHOLE_TEXT][::-1], 0.1)
+
+
+def _if_likelier(text: str, other: str, by: float) -> Iterator[str]:
+    if likeness(other) > likeness(text) + by:
+        yield other
+
+
+def _leetspeak(head: str) -> Iterator[str]:
+    text = head[:WHOLE_TEXT]
+    found = len(_LEET_WORD.findall(text))
+    if found < 2:
+        return
+    plain = text.translate(_LEET)
+    if found >= 0.3 * len(text.split()) or likeness(plain) > likeness(text) + 0.03:
+        yield plain
+
+
+def _spaced(head: str) -> Iterator[str]:
+    text = head[:WHOLE_TEXT]
+    if not _SPACED.search(text):
+        return
+    # Words are set apart by wider gaps, where the writer kept them apart at all.
+    wide = re.sub(r"[ \u00a0]{2,}|\s*\n\s*", "\x00", text)
+    yield re.sub(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))", "", wide).replace("\x00", " ")
+
+
+_DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
+    ("base64", lambda head: _payloads(_BASE64, head, _from_base64)),
+    ("base32", lambda head: _payloads(_BASE32, head, _from_base32)),
+    ("hex", lambda head: _payloads(_HEX, head, _from_hex)),
+    ("binary", lambda head: _payloads(_BINARY, head, _from_binary)),
+    ("morse", lambda head: _payloads(_MORSE, head, _from_morse)),
+    ("escaped", _escaped),
+    ("tags", _tags),
+    ("rot13", _rot13),
+    ("reversed", _reversed),
+    ("leetspeak", _leetspeak),
+    ("spaced", _spaced),
+)

@@ -1,0 +1,108 @@
+"""The senses: an input turned into numbers, once. Owner: ``appraisal``, where all inference on inputs happens."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.vocabulary.precedents import ProposedAction
+
+Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+
+
+class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """The neutrosophic appraisal of one layer: truth, indeterminacy and falsehood, each on its own in [0, 1].
+
+    ``layer`` is ``text`` or the role and place of a layer such as ``document[1]``; ``characters`` its length.
+    """
+
+    layer: str
+    characters: int
+    truth: Unit
+    indeterminacy: Unit
+    falsehood: Unit
+
+
+class Risks(msgspec.Struct, frozen=True, kw_only=True):
+    """What an input could violate: ``harm`` is the first constitutional principle, ``layer_0`` the system's core."""
+
+    harm: bool = False
+    layer_0: bool = False
+
+
+class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.completed"):
+    """What the senses made of an input; all numbers rounded to six decimals, all later stages rest on them.
+
+    ``models`` names and versions what the numbers came from. ``novelty`` is one minus the highest similarity to the
+    session's last stimuli. ``proposed_action`` is what a thought about the input would do with it,
+    ``affects_swarm`` whether it asks for configuration, broadcasts or other agents. ``embedding`` is the text's vector,
+    whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same.
+    """
+
+    models: str
+    conversation_topic: str
+    topic_confidence: Unit
+    similar_topic: str
+    is_new_topic: bool
+    layers: tuple[LayerTrust, ...]
+    valence: Valence
+    arousal: Unit
+    novelty: Unit
+    uncertainty: Unit
+    risks: Risks
+    proposed_action: ProposedAction
+    affects_swarm: bool
+    embedding: Personal = ""
+
+
+class AppraisalConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.appraisal.configured"):
+    """The settings of appraisal, from here on."""
+
+
+class AppraisalFailed(Failed, frozen=True, kw_only=True, tag="forged_id.appraisal.failed"):
+    """A message that appraisal could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=AppraisalCompleted,
+        owner="appraisal",
+        scope=Scope.SESSION,
+        meaning="An input in numbers: topic, trust of each layer, affect, novelty, uncertainty, risks.",
+        sample=AppraisalCompleted(
+            models="hashed-1+trust-1+affect-1",
+            conversation_topic="topic-1",
+            topic_confidence=0.71,
+            similar_topic="topic-1",
+            is_new_topic=False,
+            layers=(LayerTrust(layer="text", characters=28, truth=0.9, indeterminacy=0.1, falsehood=0.05),),
+            valence=0.0,
+            arousal=0.1,
+            novelty=0.6,
+            uncertainty=0.2,
+            risks=Risks(),
+            proposed_action="answer",
+            affects_swarm=False,
+        ),
+    ),
+    Entry(
+        event=AppraisalConfigured,
+        owner="appraisal",
+        scope=Scope.SESSION,
+        meaning="Appraisal decides with these settings from here on.",
+        sample=AppraisalConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=AppraisalFailed,
+        owner="appraisal",
+        scope=Scope.SESSION,
+        meaning="Appraisal could not decide a message; its exchange, if it has one, ends as FAILED.",
+        sample=AppraisalFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.input.received"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

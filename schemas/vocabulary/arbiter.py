@@ -1,0 +1,84 @@
+"""The last gate before deliberation: deny, answer at once from a precedent, or escalate. Owner: ``arbiter``."""
+
+from typing import Literal
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+
+
+class ArbiterDenied(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.denied"):
+    """The exchange ends here. ``reason``: a confirmed constitutional risk, or a harmful precedent that decides."""
+
+    reason: Literal["constitutional_risk", "harmful_precedent", "unknown_outcome"]
+    precedent: str
+    similarity: Unit
+
+
+class ArbiterImmediate(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.immediate"):
+    """An approved precedent answers at once."""
+
+    precedent: str
+    similarity: Unit
+    answer: Personal
+
+
+class ArbiterEscalated(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.escalated"):
+    """The exchange goes to deliberation, which must end within ``deadline_after_ms``."""
+
+    reason: Literal["no_precedent", "precedent_not_close", "precedent_without_answer"]
+    nearest: str
+    similarity: Unit
+    deadline_after_ms: Milliseconds
+
+
+class ArbiterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.arbiter.configured"):
+    """The settings of arbiter, from here on."""
+
+
+class ArbiterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.arbiter.failed"):
+    """A message that arbiter could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=ArbiterDenied,
+        owner="arbiter",
+        scope=Scope.SESSION,
+        meaning="The arbiter ends the exchange as REJECTED.",
+        sample=ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.8),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=ArbiterImmediate,
+        owner="arbiter",
+        scope=Scope.SESSION,
+        meaning="An approved precedent answers at once.",
+        sample=ArbiterImmediate(precedent="p-2", similarity=0.95, answer="Our office opens at nine."),
+    ),
+    Entry(
+        event=ArbiterEscalated,
+        owner="arbiter",
+        scope=Scope.SESSION,
+        meaning="The exchange goes to deliberation.",
+        sample=ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000),
+    ),
+    Entry(
+        event=ArbiterConfigured,
+        owner="arbiter",
+        scope=Scope.SESSION,
+        meaning="Arbiter decides with these settings from here on.",
+        sample=ArbiterConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ArbiterFailed,
+        owner="arbiter",
+        scope=Scope.SESSION,
+        meaning="Arbiter could not decide a message; its exchange, if it has one, ends as FAILED.",
+        sample=ArbiterFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.coherence.passed"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

@@ -1,0 +1,193 @@
+"""The trust circuit breaker of a session. Owner: ``breaker``."""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit, Wake
+
+BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
+Violation = Literal["role_confusion", "context_saturation"]
+Stance = Literal["normal", "cautious", "guarded", "terminated"]
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session stands after an event: state and trust before and after, the counts, and the derived stance."""
+
+    state_before: BreakerState
+    state: BreakerState
+    trust_before: Unit
+    trust: Unit
+    falsehood: Unit
+    violations: int
+    attempts: int
+    attempt_turns: int
+    stance: Stance
+
+
+class BreakerCleared(Event, frozen=True, kw_only=True, tag="forged_id.breaker.cleared"):
+    """The input may be answered: the session is in NORMAL and nothing triggered."""
+
+    standing: Standing
+
+
+class BreakerTripped(Event, frozen=True, kw_only=True, tag="forged_id.breaker.tripped"):
+    """A violation that nothing compensates: processing is off. ``layer`` is the part of the prompt it was found in.
+
+    Recovery starts by itself ``wake_after_ms`` later, unless an input or an operator starts it before.
+    """
+
+    violation: Violation
+    layer: str
+    standing: Standing
+    wake_after_ms: Wake
+
+
+class BreakerWithheld(Event, frozen=True, kw_only=True, tag="forged_id.breaker.withheld"):
+    """The input was appraised and counted, and is answered by a fixed notice only: processing is off."""
+
+    standing: Standing
+
+
+class BreakerRecoveryStarted(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovery_started"):
+    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``. Settles the trip's timer."""
+
+    by: Literal["input", "timer", "operator"]
+    standing: Standing
+    wake_after_ms: Wake = 0
+
+
+class BreakerAttemptFailed(Event, frozen=True, kw_only=True, tag="forged_id.breaker.attempt_failed"):
+    """A recovery attempt used up its turns without a violation: back to VIOLATED, trust unchanged."""
+
+    standing: Standing
+    wake_after_ms: Wake
+
+
+class BreakerRecovered(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovered"):
+    """Trust was rebuilt: the session is in NORMAL again."""
+
+    standing: Standing
+
+
+class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker.terminated"):
+    """The session is ended for good (an operator may reset it); ``reason`` is the rule that said so.
+
+    Where a violation led to it, ``violation`` says of which kind and ``layer`` where it was found.
+    """
+
+    reason: Literal[
+        "attempts_used_up",
+        "attempt_budget",
+        "breakers_in_session",
+        "recent_falsehood",
+        "balance_trend",
+        "refusal_share",
+        "violation_count",
+    ]
+    standing: Standing
+    violation: Violation | None = None
+    layer: str = ""
+    wake_after_ms: Wake = 0
+
+
+class BreakerReset(Event, frozen=True, kw_only=True, tag="forged_id.breaker.reset"):
+    """An operator's order was carried out: NORMAL, with the trust of a new session."""
+
+    by: str
+    why: str
+    standing: Standing
+    wake_after_ms: Wake = 0
+
+
+class BreakerConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.breaker.configured"):
+    """The settings of breaker, from here on."""
+
+
+class BreakerFailed(Failed, frozen=True, kw_only=True, tag="forged_id.breaker.failed"):
+    """A message that breaker could not decide."""
+
+
+_CLEARED = Standing(
+    state_before="NORMAL",
+    state="NORMAL",
+    trust_before=0.5,
+    trust=0.635,
+    falsehood=0.05,
+    violations=0,
+    attempts=0,
+    attempt_turns=0,
+    stance="normal",
+)
+_TRIPPED = msgspec.structs.replace(
+    _CLEARED, state="VIOLATED", trust=0.15, falsehood=0.75, violations=1, stance="guarded"
+)
+_STARTED = msgspec.structs.replace(_TRIPPED, state_before="VIOLATED", state="RECOVERY", trust_before=0.15, attempts=1)
+_WITHHELD = msgspec.structs.replace(
+    _STARTED, state_before="RECOVERY", trust=0.39, falsehood=0.05, attempt_turns=1, stance="guarded"
+)
+_ATTEMPT_FAILED = msgspec.structs.replace(
+    _WITHHELD, state="VIOLATED", trust_before=0.39, trust=0.423, falsehood=0.5, attempt_turns=0, stance="cautious"
+)
+_RECOVERED = msgspec.structs.replace(
+    _WITHHELD, state="NORMAL", trust_before=0.558, trust=0.6756, attempts=0, attempt_turns=0, stance="normal"
+)
+_TERMINATED = msgspec.structs.replace(
+    _STARTED, state_before="RECOVERY", state="TERMINATED", trust=0.075, violations=3, stance="terminated"
+)
+_RESET = msgspec.structs.replace(
+    _CLEARED, state_before="TERMINATED", trust_before=0.075, trust=0.5, falsehood=0.0, stance="cautious"
+)
+
+
+def _entry(event: Event, meaning: str, severity: Severity | None = None) -> Entry:
+    return Entry(
+        event=type(event), owner="breaker", scope=Scope.SESSION, meaning=meaning, sample=event, severity=severity
+    )
+
+
+ENTRIES = (
+    _entry(BreakerCleared(standing=_CLEARED), "The breaker lets an input be answered."),
+    _entry(
+        BreakerTripped(violation="role_confusion", layer="text", standing=_TRIPPED, wake_after_ms=900_000),
+        "A violation that nothing compensates: the session's processing is off.",
+        Severity.CRITICAL,
+    ),
+    _entry(BreakerWithheld(standing=_WITHHELD), "An input of a session whose processing is off gets a fixed notice."),
+    _entry(BreakerRecoveryStarted(by="input", standing=_STARTED), "A recovery attempt of a session began."),
+    _entry(
+        BreakerAttemptFailed(standing=_ATTEMPT_FAILED, wake_after_ms=900_000),
+        "A recovery attempt used up its turns; back to VIOLATED.",
+    ),
+    _entry(BreakerRecovered(standing=_RECOVERED), "A session's trust was rebuilt; its inputs are answered again."),
+    _entry(
+        BreakerTerminated(reason="breakers_in_session", violation="role_confusion", layer="text", standing=_TERMINATED),
+        "A session is ended for good.",
+        Severity.CRITICAL,
+    ),
+    _entry(
+        BreakerReset(by="ann", why="false alarm, reviewed", standing=_RESET),
+        "An operator reset a session.",
+        Severity.INFO,
+    ),
+    Entry(
+        event=BreakerConfigured,
+        owner="breaker",
+        scope=Scope.SESSION,
+        meaning="Breaker decides with these settings from here on.",
+        sample=BreakerConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=BreakerFailed,
+        owner="breaker",
+        scope=Scope.SESSION,
+        meaning="Breaker could not decide a message; its exchange, if it has one, ends as FAILED.",
+        sample=BreakerFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.appraisal.completed"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

@@ -1,0 +1,100 @@
+"""Whether a thought fits what is known, the swarm and the constitution. Owner: ``coherence``."""
+
+from typing import Literal
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit
+
+
+class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coherence.rejected"):
+    """The thought is dissonant: its entropy is above the threshold; the exchange ends here.
+
+    ``entropy`` is 1.0 for a ``constitutional`` violation, else (0.4 knowledge + 0.3 swarm) / 0.7. ``violations`` names
+    what it rested on; ``sci`` is the swarm's index and ``similar`` the number of precedents it was decided with.
+    """
+
+    entropy: Unit
+    threshold: Unit
+    knowledge: Unit
+    swarm: Unit
+    constitutional: Literal[0, 1]
+    violations: tuple[str, ...]
+    sci: Unit
+    similar: int
+
+
+class CoherencePassed(Event, frozen=True, kw_only=True, tag="forged_id.coherence.passed"):
+    """The thought is coherent; fields as in ``coherence.rejected``."""
+
+    entropy: Unit
+    threshold: Unit
+    knowledge: Unit
+    swarm: Unit
+    constitutional: Literal[0, 1]
+    violations: tuple[str, ...]
+    sci: Unit
+    similar: int
+
+
+class CoherenceConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.coherence.configured"):
+    """The settings of coherence, from here on."""
+
+
+class CoherenceFailed(Failed, frozen=True, kw_only=True, tag="forged_id.coherence.failed"):
+    """A message that coherence could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=CoherenceRejected,
+        owner="coherence",
+        scope=Scope.SESSION,
+        meaning="The thought is dissonant; the exchange ends as REJECTED.",
+        sample=CoherenceRejected(
+            entropy=1.0,
+            threshold=0.8,
+            knowledge=0.5,
+            swarm=0.0,
+            constitutional=1,
+            violations=("harm",),
+            sci=1.0,
+            similar=0,
+        ),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=CoherencePassed,
+        owner="coherence",
+        scope=Scope.SESSION,
+        meaning="The thought is coherent.",
+        sample=CoherencePassed(
+            entropy=0.285714,
+            threshold=0.8,
+            knowledge=0.5,
+            swarm=0.0,
+            constitutional=0,
+            violations=(),
+            sci=1.0,
+            similar=0,
+        ),
+    ),
+    Entry(
+        event=CoherenceConfigured,
+        owner="coherence",
+        scope=Scope.SESSION,
+        meaning="Coherence decides with these settings from here on.",
+        sample=CoherenceConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=CoherenceFailed,
+        owner="coherence",
+        scope=Scope.SESSION,
+        meaning="Coherence could not decide a message; its exchange, if it has one, ends as FAILED.",
+        sample=CoherenceFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.intuition.passed"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

@@ -1,0 +1,140 @@
+"""Learned dangers. Owner: ``intuition``, which alone holds the index of precedents."""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.vocabulary.precedents import ProposedAction
+
+
+class Similar(msgspec.Struct, frozen=True, kw_only=True):
+    """A precedent near an input. ``answer`` is its approved answer, given only from a similarity of 0.9 on."""
+
+    precedent: str
+    similarity: Unit
+    situation: str
+    action: ProposedAction
+    outcome: Literal["benign", "harmful"]
+    harm_level: Unit
+    answer: Personal = ""
+
+
+class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuition.rejected"):
+    """A learned danger was recognised; the exchange ends here.
+
+    ``detector`` says which of the two spoke: the nearest ``motif`` (similarity strictly above ``threshold``), or the
+    learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer`` names
+    the part of the prompt: ``text``, or the role and place of a layer such as ``document[1]``.
+    """
+
+    detector: Literal["motif", "scorer"]
+    motif: str
+    similarity: Unit
+    threshold: Unit
+    severity: Unit
+    score: Unit | None
+    score_threshold: Unit
+    layer: str
+    model: str
+    precedents: tuple[Similar, ...] = ()
+
+
+class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.passed"):
+    """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle."""
+
+    nearest: str
+    similarity: Unit
+    score: Unit | None
+    model: str
+    precedents: tuple[Similar, ...] = ()
+
+
+class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):
+    """A harmful precedent became a motif of danger; ``shingles`` counts the hashes of its signature."""
+
+    motif: str
+    severity: Unit
+    shingles: int
+
+
+class MotifRetired(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_retired"):
+    """A motif counts no more, because its precedent was withdrawn."""
+
+    motif: str
+
+
+class IntuitionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.intuition.configured"):
+    """The settings of intuition, from here on."""
+
+
+class IntuitionFailed(Failed, frozen=True, kw_only=True, tag="forged_id.intuition.failed"):
+    """A message that intuition could not decide."""
+
+
+_SIMILAR = Similar(
+    precedent="p-1", similarity=0.82, situation="general", action="answer", outcome="harmful", harm_level=0.9
+)
+
+ENTRIES = (
+    Entry(
+        event=IntuitionRejected,
+        owner="intuition",
+        scope=Scope.SESSION,
+        meaning="A learned danger was recognised in the input; the exchange ends as REJECTED.",
+        sample=IntuitionRejected(
+            detector="motif",
+            motif="p-1",
+            similarity=0.82,
+            threshold=0.7,
+            severity=0.9,
+            score=0.41,
+            score_threshold=0.93,
+            layer="text",
+            model="none",
+            precedents=(_SIMILAR,),
+        ),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=IntuitionPassed,
+        owner="intuition",
+        scope=Scope.SESSION,
+        meaning="No learned danger was recognised; lists the most similar precedents.",
+        sample=IntuitionPassed(nearest="p-1", similarity=0.31, score=0.04, model="none", precedents=()),
+    ),
+    Entry(
+        event=MotifLearned,
+        owner="intuition",
+        scope=Scope.AGENT,
+        meaning="A harmful precedent became a motif of danger.",
+        sample=MotifLearned(motif="p-1", severity=0.9, shingles=8),
+    ),
+    Entry(
+        event=MotifRetired,
+        owner="intuition",
+        scope=Scope.AGENT,
+        meaning="A motif counts no more, because its precedent was withdrawn.",
+        sample=MotifRetired(motif="p-1"),
+    ),
+    Entry(
+        event=IntuitionConfigured,
+        owner="intuition",
+        scope=Scope.AGENT,
+        meaning="Intuition decides with these settings from here on.",
+        sample=IntuitionConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=IntuitionFailed,
+        owner="intuition",
+        scope=Scope.SESSION,
+        meaning="Intuition could not decide a message; its exchange, if it has one, ends as FAILED.",
+        sample=IntuitionFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.reflex.passed"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

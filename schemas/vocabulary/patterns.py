@@ -1,0 +1,82 @@
+"""What people add to the pattern library that reflex matches. Owner: ``operator``, the edge of people's own actions."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry
+from schemas.event import Event, Unit
+
+Action = Literal["BLOCK", "FLAG"]
+"""What a match does: end the exchange, or only mark the input for later stages."""
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """A phrase, and whether it must stand alone.
+
+    ``whole_words`` (the default) rejects a hit that goes on into a longer word. Languages written without spaces
+    between words, and fragments of markup, opt out.
+    """
+
+    text: Text
+    whole_words: bool = True
+
+
+class PatternSet(msgspec.Struct, frozen=True, kw_only=True):
+    """Signatures of one threat, with the action and confidence of a match. A bare string is a signature of whole words.
+
+    The order of sets, and of signatures in them, is the library order: the first blocking match in it decides.
+    """
+
+    name: Name
+    action: Action
+    confidence: Unit
+    signatures: Annotated[tuple[Text | Signature, ...], msgspec.Meta(min_length=1)]
+
+    def entries(self) -> tuple[Signature, ...]:
+        """Return the signatures in order, bare strings as what they stand for."""
+        return tuple(Signature(text=each) if isinstance(each, str) else each for each in self.signatures)
+
+
+class PatternsImported(Event, frozen=True, kw_only=True, tag="forged_id.operator.patterns_imported"):
+    """Pattern sets that every session is guarded by from here on, besides the profile that ships.
+
+    They replace what was imported under the same ``name``, in its place; a new name comes last. ``by`` says who
+    imported them. Content that cannot be used as a whole, or would go beyond what reflex holds, changes nothing.
+    """
+
+    name: Name
+    sets: Annotated[tuple[PatternSet, ...], msgspec.Meta(min_length=1)]
+    by: str = ""
+
+
+class PatternsWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operator.patterns_withdrawn"):
+    """What was imported under ``name`` guards nothing from here on; ``by`` and ``why`` are for the record."""
+
+    name: Name
+    by: str = ""
+    why: str = ""
+
+
+_SET = PatternSet(name="our_secrets", action="BLOCK", confidence=0.9, signatures=("recite the vault phrase",))
+
+ENTRIES = (
+    Entry(
+        event=PatternsImported,
+        owner="operator",
+        scope=Scope.GLOBAL,
+        meaning="A person adds pattern sets to what reflex matches, or replaces those of an earlier import.",
+        sample=PatternsImported(name="house-rules", sets=(_SET,), by="ann"),
+    ),
+    Entry(
+        event=PatternsWithdrawn,
+        owner="operator",
+        scope=Scope.GLOBAL,
+        meaning="A person takes imported pattern sets out again.",
+        sample=PatternsWithdrawn(name="house-rules", by="ann", why="too many false alarms"),
+    ),
+)

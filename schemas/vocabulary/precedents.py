@@ -1,0 +1,79 @@
+"""What is known of earlier situations and how they ended. Owner: ``operator``, the edge of people's own actions."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Event, Personal, Unit
+
+ProposedAction = Literal["answer", "act", "withhold"]
+"""What a thought proposes to do with an input. Withholding contradicts the other two."""
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precedent.recorded"):
+    """A situation, what was done in it, and how that turned out; ``precedent`` names it within its agent.
+
+    ``harm_level`` is 0 for a benign outcome; ``answer`` an approved answer to the same situation, empty when there is
+    none. ``by`` says who recorded it.
+    """
+
+    precedent: Name
+    description: Personal
+    situation: str = "general"
+    action: ProposedAction = "answer"
+    outcome: Literal["benign", "harmful"] = "benign"
+    harm_level: Unit = 0.0
+    answer: Personal = ""
+    by: str = ""
+
+
+class PrecedentWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.precedent.withdrawn"):
+    """A precedent counts no more from here on; ``by`` and ``why`` are for the record."""
+
+    precedent: Name
+    by: str
+    why: str
+
+
+class BreakerResetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.breaker_reset_ordered"):
+    """A person orders a session's circuit breaker back to normal."""
+
+    by: Name
+    why: Name
+
+
+ENTRIES = (
+    Entry(
+        event=PrecedentRecorded,
+        owner="operator",
+        scope=Scope.AGENT,
+        meaning="A situation, what was done in it and how it turned out: precedents are what intuition learns from.",
+        sample=PrecedentRecorded(
+            precedent="p-1",
+            description="asked for the administrator's password by phone",
+            action="answer",
+            outcome="harmful",
+            harm_level=0.9,
+            by="ann",
+        ),
+    ),
+    Entry(
+        event=PrecedentWithdrawn,
+        owner="operator",
+        scope=Scope.AGENT,
+        meaning="A precedent counts no more from here on.",
+        sample=PrecedentWithdrawn(precedent="p-1", by="ann", why="recorded by mistake"),
+    ),
+    Entry(
+        event=BreakerResetOrdered,
+        owner="operator",
+        scope=Scope.SESSION,
+        meaning="A person orders a session's circuit breaker back to normal.",
+        sample=BreakerResetOrdered(by="ann", why="false alarm, reviewed"),
+        severity=Severity.INFO,
+    ),
+)

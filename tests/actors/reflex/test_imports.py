@@ -1,0 +1,161 @@
+"""What operators import is in force from the next input on, for every partition alike, and said once by each."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.reflex import ACTOR
+from actors.reflex.decider import State
+from actors.reflex.imports import MAX_CHARACTERS, MAX_IMPORTS, MAX_SIGNATURES, Imports, after, check, whole_library
+from actors.reflex.library import InvalidLibrary, library_of
+from schemas.event import Event
+from schemas.persistent import decode_state, encode_state
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
+from schemas.vocabulary.reflex import ReflexBlocked, ReflexLibraryChanged, ReflexPassed
+from tests.actors.reflex.judging import listed, threat
+from tests.actors.scenario import Partition
+
+VAULT = InputReceived(text="open the vault")
+
+
+def imported(name: str, *sets: PatternSet) -> PatternsImported:
+    return PatternsImported(name=name, sets=sets, by="ann")
+
+
+HOUSE = imported("house", threat("own", "open the vault"))
+
+
+def said(events: list[Event]) -> list[type[Event]]:
+    return [type(event) for event in events]
+
+
+def test_an_import_leads_to_nothing_by_itself() -> None:
+    assert Partition(ACTOR).when(HOUSE) == []
+
+
+def test_an_import_blocks_from_the_next_input_on() -> None:
+    partition = Partition(ACTOR)
+    assert said(partition.when(VAULT)) == [ReflexPassed]
+    partition.hear(HOUSE)
+    changed, blocked = partition.when(VAULT)
+    assert isinstance(blocked, ReflexBlocked)
+    assert (blocked.pattern, blocked.signature) == ("house/own", "open the vault")
+    assert isinstance(changed, ReflexLibraryChanged)
+    assert (changed.profile, changed.imports) == ("standard", ("house",))
+    assert changed.signatures == len(list(library_of("standard").signatures())) + 1
+
+
+def test_the_change_is_said_once() -> None:
+    partition = Partition(ACTOR, HOUSE, VAULT)
+    assert said(partition.when(VAULT)) == [ReflexBlocked]
+
+
+def test_the_same_import_again_changes_nothing() -> None:
+    partition = Partition(ACTOR, HOUSE, VAULT)
+    before = partition.state
+    partition.hear(HOUSE)
+    assert partition.state == before
+    assert said(partition.when(VAULT)) == [ReflexBlocked]
+
+
+def test_an_import_of_the_same_name_takes_the_place_of_the_earlier() -> None:
+    partition = Partition(ACTOR, HOUSE, imported("other", threat("b", "b")), imported("house", threat("own", "a")))
+    assert partition.state.imports.names() == ("house", "other")
+    assert said(partition.when(VAULT)) == [ReflexLibraryChanged, ReflexPassed]
+
+
+def test_what_is_withdrawn_guards_nothing() -> None:
+    partition = Partition(ACTOR, HOUSE, VAULT, PatternsWithdrawn(name="house"))
+    changed, passed = partition.when(VAULT)
+    assert isinstance(changed, ReflexLibraryChanged)
+    assert changed.imports == ()
+    assert passed == ReflexPassed()
+
+
+def test_withdrawing_what_is_not_there_changes_nothing() -> None:
+    partition = Partition(ACTOR)
+    before = partition.state
+    partition.hear(PatternsWithdrawn(name="house"))
+    assert partition.state is before
+
+
+def test_the_profile_comes_before_what_is_imported() -> None:
+    again = imported("again", threat("own", "do anything now"))
+    _, event = Partition(ACTOR, again).when(InputReceived(text="do anything now"))
+    assert isinstance(event, ReflexBlocked)
+    assert event.pattern == "jailbreak"
+    assert {match.pattern for match in listed(event)} >= {"jailbreak", "again/own"}
+
+
+@pytest.mark.parametrize(
+    "useless",
+    [
+        imported("bad", threat("own", "\u200b")),
+        imported("bad", threat("own", "")),
+        imported("bad", threat("own", "a", "a")),
+        imported("bad", threat("same", "a"), threat("same", "b")),
+        imported("bad", threat("own", "x" * (MAX_CHARACTERS + 1))),
+    ],
+    ids=["invisible", "empty", "listed twice", "two sets of a name", "too long"],
+)
+def test_content_that_cannot_be_used_leaves_the_library_as_it_is(useless: PatternsImported) -> None:
+    partition = Partition(ACTOR, HOUSE, useless)
+    assert partition.state.imports.names() == ("house",)
+    with pytest.raises(InvalidLibrary):
+        check(partition.state.imports, useless)
+
+
+def test_no_more_imports_are_held_than_the_limit() -> None:
+    imports = Imports()
+    for number in range(MAX_IMPORTS):
+        imports = check(imports, imported(f"import {number}", threat("own", "a")))
+    with pytest.raises(InvalidLibrary, match="65 imports, of at most 64: withdraw some first"):
+        check(imports, imported("one more", threat("own", "a")))
+    assert check(imports, imported("import 7", threat("own", "b"))) != imports
+
+
+def test_no_more_signatures_are_held_than_the_limit() -> None:
+    half = threat("own", *(f"phrase {number}" for number in range(MAX_SIGNATURES // 2 + 1)))
+    imports = check(Imports(), imported("first", half))
+    assert after(imports, imported("second", half)) == imports
+
+
+def test_equal_imports_make_one_library() -> None:
+    one, other = (after(Imports(), imported("house", threat("own", "phrase"))) for _ in range(2))
+    assert whole_library("seed", one) is whole_library("seed", other)
+
+
+def test_a_snapshot_carries_the_imports() -> None:
+    partition = Partition(ACTOR, HOUSE)
+    restored = decode_state(encode_state(partition.state), State)
+    assert restored == partition.state
+    assert msgspec.to_builtins(restored) == msgspec.to_builtins(partition.state)
+
+
+actions: Any = st.one_of(
+    st.builds(
+        imported, st.sampled_from("abc"), st.builds(threat, st.just("own"), st.sampled_from(["x y", "open the vault"]))
+    ),
+    st.builds(PatternsWithdrawn, name=st.sampled_from("abc")),
+    st.just(VAULT),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(actions, max_size=12))
+def test_an_input_is_judged_by_all_that_is_in_force_and_by_nothing_else(history: list[Event]) -> None:
+    partition = Partition(ACTOR)
+    in_force: dict[str, PatternsImported] = {}
+    for event in history:
+        decided = partition.when(event)
+        if isinstance(event, PatternsImported):
+            in_force[event.name] = event
+        elif isinstance(event, PatternsWithdrawn):
+            in_force.pop(event.name, None)
+        else:
+            wanted = {f"{name}/own" for name, each in in_force.items() if "vault" in str(each.sets)}
+            assert {match.pattern for match in listed(decided[-1])} == wanted
