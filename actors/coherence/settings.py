@@ -21,7 +21,7 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
         unknown_knowledge: Knowledge part where there is no similar precedent.
         swarm_disturbance: Added to the swarm part by a thought that would affect the swarm.
         flags_violate_from: Confidence from which a FLAG signature of reflex hints at a constitutional violation; None:
-            no flag does.
+            no flag does. Those below it are recorded and stop nothing.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
         latency_budget_ms: What the shell holds measured times against; no decision depends on it.
     """
@@ -31,6 +31,6 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     swarm_weight: Weight = 0.3
     unknown_knowledge: Unit = 0.5
     swarm_disturbance: Unit = 0.2
-    flags_violate_from: Unit | None = 0.0
+    flags_violate_from: Unit | None = 0.6
     settled_lifetime_ms: Milliseconds = 600 * 1000
     latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 30.0

@@ -70,7 +70,8 @@ def values_of(kind: inspect.Type) -> SearchStrategy[Any]:
         case inspect.StrType(pattern=str() as pattern):
             return st.from_regex(pattern.removesuffix("$") + r"\Z")
         case inspect.StrType():
-            return texts
+            most, least = kind.max_length, kind.min_length or 0
+            return texts if most is None else texts.map(lambda text: text[:most].ljust(least, "x"))
         case inspect.BoolType():
             return st.booleans()
         case inspect.NoneType():
@@ -84,7 +85,7 @@ def values_of(kind: inspect.Type) -> SearchStrategy[Any]:
         case inspect.UnionType():
             return reduce(or_, (values_of(each) for each in kind.types))
         case inspect.VarTupleType():
-            return st.lists(values_of(kind.item_type), max_size=3).map(tuple)
+            return st.lists(values_of(kind.item_type), min_size=kind.min_length or 0, max_size=3).map(tuple)
         case inspect.TupleType():
             return st.tuples(*(values_of(each) for each in kind.item_types))
         case inspect.ListType():

@@ -36,6 +36,11 @@ def one_exchange() -> list[Stored]:
     return part(recorded(*TEXTS), "exchange-0")
 
 
+def answering_chain() -> list[Stored]:
+    """Return the messages that lead from an input to its answer, each the cause of the next."""
+    return [stored for stored in one_exchange() if topic_of(stored) not in {"appraisal.completed", "breaker.cleared"}]
+
+
 def explained(messages: list[Stored]) -> Explanation:
     found = explain(messages)
     assert found is not None
@@ -65,9 +70,14 @@ def test_the_events_of_an_exchange_form_a_tree_of_causes() -> None:
     assert (found.exchange, found.agent, found.session) == ("exchange-0", "ann", "morning")
     assert outline(found.roots) == [
         "input.received",
+        "  appraisal.completed",
+        "    breaker.cleared",
         "  reflex.passed",
-        "    router.mode_selected",
-        "      response.emitted",
+        "    intuition.passed",
+        "      coherence.passed",
+        "        arbiter.escalated",
+        "          router.mode_selected",
+        "            response.emitted",
     ]
     assert found.complete
     assert found.unreached == ()
@@ -76,15 +86,21 @@ def test_the_events_of_an_exchange_form_a_tree_of_causes() -> None:
 
 def test_a_blocked_exchange_names_the_stages_that_had_no_say() -> None:
     found = explained(part(recorded(*TEXTS), "exchange-1"))
-    assert outline(found.roots) == ["input.received", "  reflex.blocked", "    response.emitted"]
+    assert outline(found.roots) == [
+        "input.received",
+        "  appraisal.completed",
+        "    breaker.tripped",
+        "  reflex.blocked",
+        "    response.emitted",
+    ]
     assert found.complete
-    assert found.unreached == ("router",)
+    assert found.unreached == ("intuition", "coherence", "arbiter", "router")
 
 
 def test_a_longer_path_may_be_asked_for() -> None:
-    found = explain(one_exchange(), ("intuition", "reflex", "breaker", "responder"))
+    found = explain(one_exchange(), ("memory", "reflex", "act", "responder"))
     assert found is not None
-    assert found.unreached == ("intuition", "breaker")
+    assert found.unreached == ("memory", "act")
 
 
 def test_a_node_tells_what_was_decided_by_whom_and_with_what() -> None:
@@ -107,12 +123,12 @@ def test_a_decision_whose_time_was_not_measured_has_none(measured: str) -> None:
 def test_times_are_counted_from_the_start_and_from_the_cause_in_milliseconds() -> None:
     messages = [
         msgspec.structs.replace(stored, time_ns=number * number * MS + 123_456)
-        for number, stored in enumerate(one_exchange(), 1)
+        for number, stored in enumerate(answering_chain(), 1)
     ]
     found = explained(messages)
-    assert [node.since_start_ms for node in nodes(found.roots)] == [0.0, 3.0, 8.0, 15.0]
-    assert [node.since_cause_ms for node in nodes(found.roots)] == [0.0, 3.0, 5.0, 7.0]
-    assert found.total_ms == 15.0
+    assert [node.since_start_ms for node in nodes(found.roots)] == [0.0, 3.0, 8.0, 15.0, 24.0, 35.0, 48.0]
+    assert [node.since_cause_ms for node in nodes(found.roots)] == [0.0, 3.0, 5.0, 7.0, 9.0, 11.0, 13.0]
+    assert found.total_ms == 48.0
 
 
 def test_a_clock_that_was_set_back_shows_as_it_is() -> None:
@@ -125,18 +141,25 @@ def test_a_clock_that_was_set_back_shows_as_it_is() -> None:
 def test_a_gap_in_the_chain_is_found(missing: str) -> None:
     found = explained([stored for stored in one_exchange() if topic_of(stored) != missing])
     assert not found.complete
-    assert len(list(nodes(found.roots))) == 3, "what is there is shown all the same"
+    assert len(list(nodes(found.roots))) == 8, "what is there is shown all the same"
 
 
 def test_an_event_whose_cause_is_missing_is_a_root() -> None:
-    found = explained([stored for stored in one_exchange() if topic_of(stored) != "reflex.passed"])
-    assert outline(found.roots) == ["input.received", "router.mode_selected", "  response.emitted"]
+    found = explained([stored for stored in answering_chain() if topic_of(stored) != "arbiter.escalated"])
+    assert outline(found.roots) == [
+        "input.received",
+        "  reflex.passed",
+        "    intuition.passed",
+        "      coherence.passed",
+        "router.mode_selected",
+        "  response.emitted",
+    ]
 
 
 def test_an_exchange_that_has_not_ended_is_not_complete() -> None:
-    found = explained(one_exchange()[:2])
+    found = explained(answering_chain()[:2])
     assert not found.complete
-    assert found.unreached == ("router", "responder")
+    assert found.unreached == ("intuition", "appraisal", "coherence", "breaker", "arbiter", "router", "responder")
 
 
 def test_a_missed_deadline_leads_back_to_its_input() -> None:
@@ -146,13 +169,19 @@ def test_a_missed_deadline_leads_back_to_its_input() -> None:
     recording.advance(20)
     recording.settle()
     found = explained(part(recording, "late"))
-    assert outline(found.roots) == ["input.received", "  clock.fired", "    response.emitted"]
+    assert outline(found.roots) == [
+        "input.received",
+        "  appraisal.completed",
+        "    breaker.cleared",
+        "  clock.fired",
+        "    response.emitted",
+    ]
     assert found.complete
-    assert found.unreached == ("reflex", "router")
+    assert found.unreached == ("reflex", "intuition", "coherence", "arbiter", "router")
 
 
 def test_what_cannot_be_read_is_listed_and_leaves_a_gap() -> None:
-    first, second, *rest = one_exchange()
+    first, second, *rest = answering_chain()
     found = explained([first, msgspec.structs.replace(second, data=b"{"), *rest])
     assert found.unreadable == (second.seq,)
     assert not found.complete
@@ -165,7 +194,7 @@ def test_nothing_is_no_explanation() -> None:
 
 
 def test_causes_in_a_circle_are_no_chain_and_no_endless_one() -> None:
-    messages = one_exchange()
+    messages = answering_chain()[:4]
     ids = [stored.headers["ce-id"] for stored in messages]
     circle = [
         msgspec.structs.replace(stored, headers=dict(stored.headers) | {"ce-cause": cause})

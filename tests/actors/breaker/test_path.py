@@ -3,10 +3,14 @@
 from typing import Any
 
 from actors.registry import ACTORS
+from schemas.catalogue import entry_of
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, BreakerTripped
 from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.coherence import CoherencePassed
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.intuition import IntuitionPassed
 from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.reflex import ReflexPassed
 from tests.actors.breaker.builders import GOOD, VIOLATING, appraised, layer, name_of
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import MS, Address
@@ -15,7 +19,7 @@ QUARTER_MS = 15 * 60_000
 
 
 class Path(Pipeline):
-    """Inputs come with their appraisal; nothing but the breaker or a deadline ends them."""
+    """Inputs come with the words of the stages before the breaker; nothing but it or a deadline ends them."""
 
     def __init__(self) -> None:
         super().__init__({name: ACTORS[name] for name in ("breaker", "clock", "responder")})
@@ -23,6 +27,8 @@ class Path(Pipeline):
     def say(self, falsehood: float, exchange: str) -> None:
         address = Address("ann", "morning", exchange)
         self.send(InputReceived(text="Hello"), address)
+        for passed in (ReflexPassed, IntuitionPassed, CoherencePassed):
+            self.send(entry_of(passed).sample, address)
         self.send(appraised(layer(falsehood)), address)
 
     def of(self, kind: type[Any]) -> list[Any]:

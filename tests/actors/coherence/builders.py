@@ -20,7 +20,7 @@ from tests.actors.scenario import HERE, Address, Partition
 ENDED = entry_of(ResponseEmitted).sample
 
 
-def flagged(*patterns: str, confidence: float = 0.5) -> ReflexPassed:
+def flagged(*patterns: str, confidence: float = 0.6) -> ReflexPassed:
     """Reflex passed an input in which these patterns only flag."""
     return ReflexPassed(
         flags=tuple(

@@ -26,7 +26,7 @@ def test_a_flag_of_reflex_hints_at_a_violation_and_is_named():
     assert decided.violations == ("harm", "flag:constitutional", "flag:weapons")
 
 
-@pytest.mark.parametrize(("least", "violations"), [(None, ()), (0.51, ()), (0.5, ("flag:weapons",))])
+@pytest.mark.parametrize(("least", "violations"), [(None, ()), (0.61, ()), (0.6, ("flag:weapons",))])
 def test_only_flags_of_the_confidence_that_is_set_hint_at_anything(least: float | None, violations: tuple[str, ...]):
     decided = verdict(thought(), flags=["weapons"], settings=CoherenceSettings(flags_violate_from=least))
     assert decided.violations == violations

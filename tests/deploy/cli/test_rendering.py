@@ -154,7 +154,8 @@ def test_words_are_hidden_wherever_they_are_and_nothing_else_is() -> None:
 @given(events_for(tuple(entry.event for entry in CATALOGUE.values())))
 def test_no_word_of_a_person_is_left_in_a_row(event: Event) -> None:
     hidden = without_words(event)
-    words = [hidden.get("text"), hidden.get("response"), *(layer["content"] for layer in hidden.get("layers", ()))]
+    layers = hidden.get("layers", ())
+    words = [hidden.get("text"), hidden.get("response"), *(layer.get("content") for layer in layers)]
     assert {word for word in words if word is not None} <= {"", HIDDEN}
 
 
