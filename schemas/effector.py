@@ -18,7 +18,7 @@ class Effector:
 
     Attributes:
         name: Owner name in the catalogue; what it answers with must be its own events.
-        consumes: The event type that asks for an effect.
+        consumes: The event types that ask for an effect.
         perform: Has the effect, and returns the events it came to, one at least; they inherit the request's address,
             and may not leave its agent. It may run twice for a request: pass the request's ``id`` on as an idempotency
             key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``.
@@ -28,7 +28,7 @@ class Effector:
     """
 
     name: str
-    consumes: type[Event]
+    consumes: tuple[type[Event], ...]
     perform: Callable[[Message], Awaitable[Sequence[Event | Emission]]]
     failed: type[Failed]
     timeout_s: float = 60.0

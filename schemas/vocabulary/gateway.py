@@ -21,7 +21,8 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
 
     ``text`` is what the user said; ``layers`` are the other parts of the prompt, if any. ``reply_to`` is a NATS
     inbox for a copy of the answer (empty: none). The exchange is ended as FAILED when nothing else has ended it
-    ``deadline_after_ms`` after the server stored it. ``label`` is the caller's own id for the input.
+    ``deadline_after_ms`` after the server stored it. ``label`` is the caller's own id for the input; ``stream``:
+    ``reply_to`` also gets the answer's text in parts while a model speaks.
     """
 
     text: Personal
@@ -30,6 +31,7 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     reply_to: str = ""
     deadline_after_ms: Milliseconds = 60_000
     label: str = ""
+    stream: bool = False
 
 
 ENTRIES = (

@@ -46,6 +46,18 @@ class BreakerResetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.opera
     why: Name
 
 
+class ForgetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.forget_ordered"):
+    """A person orders words to be forgotten: those of the session it is addressed to, or one fact of the agent.
+
+    ``key`` names the fact; empty for a session.
+    """
+
+    what: Literal["session", "fact"]
+    key: Personal = ""
+    by: Name
+    why: Name
+
+
 ENTRIES = (
     Entry(
         event=PrecedentRecorded,
@@ -75,5 +87,12 @@ ENTRIES = (
         meaning="A person orders a session's circuit breaker back to normal.",
         sample=BreakerResetOrdered(by="ann", why="false alarm, reviewed"),
         severity=Severity.INFO,
+    ),
+    Entry(
+        event=ForgetOrdered,
+        owner="operator",
+        scope=Scope.SESSION,
+        meaning="A person orders a session's words, or one fact of an agent, to be forgotten.",
+        sample=ForgetOrdered(what="session", by="ann", why="the person asked for it"),
     ),
 )

@@ -2,20 +2,35 @@
 
 from typing import Literal
 
+import msgspec
+
 from schemas.actor import Scope
+from schemas.calls import ModelCall, Said, Tokens
 from schemas.entry import Entry, Severity
-from schemas.event import Configured, Event, Failed, Personal
+from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.router import Mode
 
 Stage = Literal["REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARBITER", "DELIBERATIVE"]
 Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "EXECUTED", "FAILED"]
 
 
+class Entity(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory that an answer had before it: ``energy`` as it was recalled, ``share`` of the context's tokens."""
+
+    id: str
+    layer: Layer
+    energy: Unit
+    tokens: Tokens
+    share: Unit
+
+
 class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.emitted"):
     """The end of an exchange: exactly one for every accepted input.
 
     ``stage`` says which stage answered, ``action`` what it did, ``reason`` why (a pattern's name, an error code, a
-    mode). ``first_mode`` is what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text.
+    mode). ``first_mode`` is what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text,
+    ``model`` names the model where one did. ``entities`` are the memories that the answer had before it.
     """
 
     stage: Stage
@@ -26,6 +41,20 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
     response: Personal
     backend: str
     reply_to: str = ""
+    model: str = ""
+    entities: tuple[Entity, ...] = ()
+
+
+class ResponseRequested(Event, frozen=True, kw_only=True, tag="forged_id.response.requested"):
+    """A model is asked for an exchange's answer in ``mode``; ``entities`` are the memories in its prompt.
+
+    ``prompts`` names the prompt files used, each with a short hash of its text.
+    """
+
+    mode: Mode
+    call: ModelCall
+    entities: tuple[Entity, ...]
+    prompts: dict[str, str]
 
 
 class ResponderConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.response.configured"):
@@ -50,6 +79,18 @@ ENTRIES = (
             first_mode="RESPOND",
             response="No language model is attached.",
             backend="composer",
+        ),
+    ),
+    Entry(
+        event=ResponseRequested,
+        owner="responder",
+        scope=Scope.SESSION,
+        meaning="A language model is asked for the answer of an exchange.",
+        sample=ResponseRequested(
+            mode="RESPOND",
+            call=ModelCall(purpose="respond", messages=(Said(role="user", content="What is the capital of Peru?"),)),
+            entities=(Entity(id="fact:3", layer="fact", energy=0.8, tokens=4, share=1.0),),
+            prompts={"respond": "0" * 12},
         ),
     ),
     Entry(

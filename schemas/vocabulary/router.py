@@ -5,8 +5,9 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.calls import ModelCall, Said
 from schemas.entry import Entry, Severity
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.event import Configured, Event, Failed, Personal, Unit
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 
@@ -18,7 +19,7 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     working_memory_turns: int
     gist_count: int
     fact_count: int
-    fact_keys: tuple[str, ...]
+    fact_keys: tuple[Personal, ...]
     world_state_present: bool
     topic_confidence: Unit
     is_new_topic: bool
@@ -36,7 +37,8 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     """The mode of an exchange, with every number it rested on.
 
     ``selected_mode`` is the first choice and ``terminal_mode`` the mode to answer in: None while an ACT loop must run
-    first. ``conversation_topic`` is the subject the talk is about (``unclassified`` when nothing classified it).
+    first. ``rerouted``: an ACT loop has run, and ACT was not offered again.
+    ``conversation_topic`` is the subject the talk is about (``unclassified`` when nothing classified it).
     ``scores`` hold every mode that was offered; ``weights`` the weights they were computed with;
     ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001).
     """
@@ -55,6 +57,36 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     weights: dict[str, float]
     previous_mode: Mode | None
     reason: str
+    rerouted: bool = False
+
+
+class TiebreakRequested(Event, frozen=True, kw_only=True, tag="forged_id.router.tiebreak_requested"):
+    """Two modes are too close to tell apart: a model is asked, and may name one of ``candidates`` only.
+
+    ``scores`` are those of the two, ``margin`` and ``effective_margin`` why they are too close.
+    """
+
+    candidates: tuple[Mode, Mode]
+    scores: dict[str, float]
+    margin: float
+    effective_margin: float
+    call: ModelCall
+
+
+Feedback = Literal["missed_clarify", "missed_act", "under_engagement", "correct_route"]
+
+
+class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.feedback_observed"):
+    """What a session's next input says of the mode chosen before it.
+
+    ``of_exchange`` is the exchange judged and ``mode`` what it was answered in; ``signal`` is what was seen:
+    ``repeated``, ``clarified``, ``memory_follow_up``, ``negative`` or ``positive``.
+    """
+
+    of_exchange: str
+    mode: Mode
+    feedback: Feedback
+    signal: str
 
 
 class RouterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.router.configured"):
@@ -106,6 +138,26 @@ ENTRIES = (
             previous_mode=None,
             reason="highest_score",
         ),
+    ),
+    Entry(
+        event=TiebreakRequested,
+        owner="router",
+        scope=Scope.SESSION,
+        meaning="Two modes are too close to tell apart, and a language model is asked which.",
+        sample=TiebreakRequested(
+            candidates=("RESPOND", "CLARIFY"),
+            scores={"RESPOND": 0.5, "CLARIFY": 0.48},
+            margin=0.04,
+            effective_margin=0.164,
+            call=ModelCall(purpose="tiebreak", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
+        ),
+    ),
+    Entry(
+        event=FeedbackObserved,
+        owner="router",
+        scope=Scope.SESSION,
+        meaning="What the next input of a session says of the mode chosen before it.",
+        sample=FeedbackObserved(of_exchange="exchange-1", mode="RESPOND", feedback="missed_clarify", signal="repeated"),
     ),
     Entry(
         event=RouterConfigured,

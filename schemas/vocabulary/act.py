@@ -1,0 +1,179 @@
+"""The ACT loop: gathering information before an answer. Owner: ``act``."""
+
+from typing import Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.calls import ModelCall, Said
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Milliseconds, Personal
+from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
+
+Planner = Literal["llm", "offline"]
+Termination = Literal["plan_empty", "timeout", "max_iterations"]
+
+
+class Action(msgspec.Struct, frozen=True, kw_only=True):
+    """One action of a plan; ``query`` is what to recall, associate or ask, ``key`` and ``value`` what to memorize."""
+
+    index: Count
+    skill: Skill
+    query: Personal = ""
+    key: Personal = ""
+    value: Personal = ""
+    specialist: str = ""
+
+
+class ActPlanRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.plan_requested"):
+    """A model is asked for the next iteration's actions."""
+
+    iteration: Count
+    call: ModelCall
+
+
+class ActActionsRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.actions_requested"):
+    """An iteration asks memory for the results of these actions, each within its budget."""
+
+    iteration: Count
+    actions: tuple[Action, ...]
+
+
+class ActDelegationRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.delegation_requested"):
+    """An iteration asks an outside specialist; the answer is ``delegate.answered`` or ``delegate.failed``."""
+
+    iteration: Count
+    action: Action
+    timeout_ms: Milliseconds
+
+
+class ActTimedOut(Event, frozen=True, kw_only=True, tag="forged_id.act.timed_out"):
+    """Time ran out: for what an iteration waits for (``iteration``), or for the whole loop (``loop``)."""
+
+    iteration: Count
+    what: Literal["iteration", "loop"]
+
+
+class Performed(msgspec.Struct, frozen=True, kw_only=True):
+    """An action and what it came to; ``found`` counts what it brought to mind."""
+
+    action: Action
+    ok: bool
+    reason: str = ""
+    found: Count = 0
+
+
+class ActIterated(Event, frozen=True, kw_only=True, tag="forged_id.act.iterated"):
+    """One iteration is over. ``elapsed_ms`` is the loop's time so far, by the log's timestamps.
+
+    ``reason`` is empty for a plan that ran, else why the iteration was unproductive (``malformed_plan``,
+    ``plan_failed``, ``nothing_found``).
+    """
+
+    iteration: Count
+    planner: Planner
+    performed: tuple[Performed, ...]
+    productive: bool
+    elapsed_ms: Count
+    reason: str = ""
+
+
+class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"):
+    """The loop is over, and the router chooses again without ACT; ``findings`` are the strongest first."""
+
+    termination: Termination
+    iterations: Count
+    productive: bool
+    elapsed_ms: Count
+    findings: tuple[Recollection, ...]
+
+
+class ActConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.act.configured"):
+    """The settings of an act partition."""
+
+
+class ActFailed(Failed, frozen=True, kw_only=True, tag="forged_id.act.failed"):
+    """A message that act could not decide."""
+
+
+SAMPLE_CALL = ModelCall(
+    purpose="act",
+    messages=(Said(role="system", content="Plan what to look up."), Said(role="user", content="Who am I?")),
+)
+_RECALL = Action(index=0, skill="recall", query="Who am I?")
+
+ENTRIES = (
+    Entry(
+        event=ActPlanRequested,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="A language model is asked for the actions of an ACT iteration.",
+        sample=ActPlanRequested(iteration=0, call=SAMPLE_CALL),
+    ),
+    Entry(
+        event=ActActionsRequested,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="An ACT iteration asks memory to perform its actions.",
+        sample=ActActionsRequested(iteration=0, actions=(_RECALL,)),
+    ),
+    Entry(
+        event=ActDelegationRequested,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="An ACT iteration asks an outside specialist.",
+        sample=ActDelegationRequested(
+            iteration=0,
+            action=Action(index=0, skill="delegate", query="What is 7 times 6?", specialist="calculator"),
+            timeout_ms=5_000,
+        ),
+    ),
+    Entry(
+        event=ActTimedOut,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="An iteration's actions, or the whole ACT loop, ran out of time.",
+        sample=ActTimedOut(iteration=0, what="iteration"),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ActIterated,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="An ACT iteration is over: what was done, what it found, how long the loop has run.",
+        sample=ActIterated(
+            iteration=0,
+            planner="offline",
+            performed=(Performed(action=_RECALL, ok=True, found=1),),
+            productive=True,
+            elapsed_ms=12,
+        ),
+    ),
+    Entry(
+        event=ActFinished,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="The ACT loop is over; the router chooses a terminal mode.",
+        sample=ActFinished(
+            termination="plan_empty", iterations=1, productive=True, elapsed_ms=12, findings=(SAMPLE_RECOLLECTION,)
+        ),
+    ),
+    Entry(
+        event=ActConfigured,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="An act partition decides with these settings from here on.",
+        sample=ActConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ActFailed,
+        owner="act",
+        scope=Scope.SESSION,
+        meaning="Act could not decide a message; its exchange ends as FAILED.",
+        sample=ActFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.router.mode_selected"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

@@ -1,0 +1,73 @@
+"""Language models. Owner: ``llm``, an effector: the only one that speaks to a model."""
+
+from schemas.actor import Scope
+from schemas.calls import Purpose, Tokens
+from schemas.entry import Entry, Severity
+from schemas.event import Event, Failed, Personal
+
+
+class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.completed"):
+    """A model's answer to a request.
+
+    ``request`` is the id of the event that asked, ``model`` what answered by its endpoint's own word, ``backend`` the
+    kind of endpoint (``openai``, ``local``). ``finish_reason`` is the endpoint's. ``attempts`` counts calls, from 1;
+    tokens are 0 where the endpoint does not tell.
+    """
+
+    request: str
+    purpose: Purpose
+    text: Personal
+    model: str
+    backend: str
+    finish_reason: str
+    prompt_tokens: Tokens
+    completion_tokens: Tokens
+    attempts: int
+
+
+class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
+    """A request that no model answered; who asked goes on without.
+
+    Reasons besides an effector's own: ``no_model``, ``endpoint_unreachable``, ``endpoint_overdue``,
+    ``endpoint_refused`` (a status that another attempt does not mend), ``circuit_open``, ``answer_invalid`` (not what
+    the protocol or the asked schema says). ``request`` and ``purpose`` are empty where the request could not be read.
+    """
+
+    request: str = ""
+    purpose: Purpose | None = None
+
+
+ENTRIES = (
+    Entry(
+        event=LlmCompleted,
+        owner="llm",
+        scope=Scope.SESSION,
+        meaning="A language model answered a request: its words, which model, and the tokens used.",
+        sample=LlmCompleted(
+            request="0" * 32,
+            purpose="respond",
+            text="Lima.",
+            model="qwen3:8b",
+            backend="openai",
+            finish_reason="stop",
+            prompt_tokens=312,
+            completion_tokens=4,
+            attempts=1,
+        ),
+    ),
+    Entry(
+        event=LlmFailed,
+        owner="llm",
+        scope=Scope.SESSION,
+        meaning="No language model answered a request; who asked goes on without, and records how.",
+        sample=LlmFailed(
+            reason="endpoint_unreachable",
+            error="ConnectError",
+            failed_seq=9,
+            failed_topic="forged_id.response.requested",
+            request="0" * 32,
+            purpose="respond",
+        ),
+        severity=Severity.WARNING,
+    ),
+)

@@ -1,0 +1,209 @@
+"""What an agent remembers. Owner: ``memory``."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.calls import Tokens
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Personal, Unit
+
+Layer = Literal["turn", "gist", "fact", "episode", "concept"]
+"""Where a memory lies: working memory, short term, medium term, episodic, semantic."""
+
+Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Recollection(msgspec.Struct, frozen=True, kw_only=True):
+    """Something remembered, as it comes to mind: ``energy`` says how strongly.
+
+    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``.
+    """
+
+    id: str
+    layer: Layer
+    text: Personal
+    energy: Unit
+    tokens: Tokens
+
+
+class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is known around an exchange, in the numbers that the router scores with.
+
+    ``context_warmth`` is 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1). Counts are of the session's
+    working memory, of gists and facts on the exchange's topic and of the session's exchanges before this one.
+    """
+
+    context_warmth: Unit
+    working_memory_turns: Count
+    gist_count: Count
+    fact_count: Count
+    fact_keys: tuple[Personal, ...]
+    world_state_present: bool
+    conversation_topic: str
+    topic_confidence: Unit
+    is_new_topic: bool
+    session_exchange_count: Count
+
+
+class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):
+    """What came to mind for an exchange that goes on to deliberation, strongest first."""
+
+    familiarity: Familiarity
+    recollections: tuple[Recollection, ...]
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """Something known: ``value`` under ``key``, on a topic. A later value of a key replaces the earlier one."""
+
+    key: Personal
+    value: Personal
+
+
+class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.remembered"):
+    """What stays of an answered exchange: a gist, facts, an episode of some salience, and concepts met together."""
+
+    conversation_topic: str
+    gist: Personal
+    facts: tuple[Fact, ...]
+    concepts: tuple[Personal, ...]
+    salience: Unit
+
+
+class Introspection(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory knows of itself.
+
+    ``feeling_of_knowing`` is the best similarity of anything to the question, ``recall_failure_rate`` the share of the
+    agent's latest recalls that found nothing, ``layers`` the number of memories in each.
+    """
+
+    context_warmth: Unit
+    feeling_of_knowing: Unit
+    recall_failure_rate: Unit
+    layers: dict[str, int]
+    skills: dict[str, int]
+    world_state_present: bool
+
+
+class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What an action came to. ``reason`` is empty where it is ok, else a code such as ``unknown_skill``."""
+
+    index: Count
+    skill: Skill
+    ok: bool
+    reason: str = ""
+    recollections: tuple[Recollection, ...] = ()
+    introspection: Introspection | None = None
+
+
+class MemoryActionsAnswered(Event, frozen=True, kw_only=True, tag="forged_id.memory.actions_answered"):
+    """The results of the actions that an ACT iteration asked memory for; ``memorize`` takes effect with this event.
+
+    ``request`` is the id of ``act.actions_requested``; ``stored`` holds what was memorized.
+    """
+
+    request: str
+    iteration: Count
+    results: tuple[ActionResult, ...]
+    stored: tuple[Fact, ...] = ()
+
+
+class MemoryForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.forgotten"):
+    """What an operator ordered to be forgotten is out of memory: a whole session, or a fact by its key.
+
+    ``count`` is the number of memories dropped. The words in the log itself become unreadable when the session's key is
+    destroyed, which the shell does for a session.
+    """
+
+    what: Literal["session", "fact"]
+    key: Personal
+    by: str
+    why: str
+    count: Count
+
+
+class MemoryConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.memory.configured"):
+    """The settings of a memory partition."""
+
+
+class MemoryFailed(Failed, frozen=True, kw_only=True, tag="forged_id.memory.failed"):
+    """A message that memory could not decide."""
+
+
+COLD = Familiarity(
+    context_warmth=0.0,
+    working_memory_turns=0,
+    gist_count=0,
+    fact_count=0,
+    fact_keys=(),
+    world_state_present=False,
+    conversation_topic="unclassified",
+    topic_confidence=0.0,
+    is_new_topic=True,
+    session_exchange_count=0,
+)
+"""The familiarity of a first exchange."""
+
+SAMPLE_RECOLLECTION = Recollection(id="fact:3", layer="fact", text="name: Ada", energy=0.8, tokens=4)
+
+ENTRIES = (
+    Entry(
+        event=MemoryRecalled,
+        owner="memory",
+        scope=Scope.SESSION,
+        meaning="What comes to mind for an exchange under deliberation, and how familiar its ground is.",
+        sample=MemoryRecalled(familiarity=COLD, recollections=(SAMPLE_RECOLLECTION,)),
+    ),
+    Entry(
+        event=MemoryRemembered,
+        owner="memory",
+        scope=Scope.SESSION,
+        meaning="What stays of an answered exchange: gist, facts, episode, concepts.",
+        sample=MemoryRemembered(
+            conversation_topic="topic-1",
+            gist="Ada asked for the capital of Peru.",
+            facts=(Fact(key="name", value="Ada"),),
+            concepts=("capital", "peru"),
+            salience=0.4,
+        ),
+    ),
+    Entry(
+        event=MemoryActionsAnswered,
+        owner="memory",
+        scope=Scope.SESSION,
+        meaning="Memory's results for the actions of an ACT iteration.",
+        sample=MemoryActionsAnswered(
+            request="0" * 32,
+            iteration=0,
+            results=(ActionResult(index=0, skill="recall", ok=True, recollections=(SAMPLE_RECOLLECTION,)),),
+        ),
+    ),
+    Entry(
+        event=MemoryForgotten,
+        owner="memory",
+        scope=Scope.SESSION,
+        meaning="A session or a fact is out of an agent's memory, by an operator's order.",
+        sample=MemoryForgotten(what="session", key="", by="ann", why="the person asked for it", count=12),
+    ),
+    Entry(
+        event=MemoryConfigured,
+        owner="memory",
+        scope=Scope.AGENT,
+        meaning="A memory partition decides with these settings from here on.",
+        sample=MemoryConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=MemoryFailed,
+        owner="memory",
+        scope=Scope.AGENT,
+        meaning="Memory could not decide a message; its exchange, if it has one, ends as FAILED.",
+        sample=MemoryFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.arbiter.escalated"
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)
