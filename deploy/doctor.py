@@ -1,17 +1,19 @@
 """What ``neuraxis doctor`` looks at, and how it judges. Looking waits for the broker; judging is pure."""
 
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from deploy.running_set import RunFile
+from deploy.finding import Finding, Verdict
+from deploy.model_health import examine_effectors, examine_model
+from deploy.running_set import ModelInUse, RunFile
 from deploy.up import promise
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -29,29 +31,12 @@ DISK_WARNING = 0.1
 """Share of the disk that should be free."""
 
 
-class Verdict(StrEnum):
-    """How a check came out."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-    SKIP = "n/a"
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One check: what was seen, and what to do about it (empty when all is well)."""
-
-    check: str
-    verdict: Verdict
-    detail: str
-    remedy: str = ""
-
-
 class Patient(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be looked at.
 
     ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
-    partitions configured, ``actors`` those that should be live.
+    partitions configured, ``actors`` and ``effectors`` those that should be live. ``model`` is the language model in
+    use as far as that is known, ``key_file`` where its key is, if not in the environment.
     """
 
     access: Access
@@ -59,6 +44,9 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     stream: str
     expected: Partitions
     actors: tuple[str, ...]
+    effectors: tuple[str, ...]
+    model: ModelInUse | None
+    key_file: str
     data: Path
     ledger: Path
     run: RunFile | None
@@ -93,7 +81,7 @@ async def _jetstream(connection: Connection) -> Finding:
 
 async def _log(connection: Connection, patient: Patient) -> list[Finding]:
     try:
-        partitions = await ensure_stream(connection, patient.stream, None, create=False)
+        partitions = (await ensure_stream(connection, patient.stream, None, create=False)).partitions
         before = time.time()
         info = await connection.api(f"STREAM.INFO.{patient.stream}")
         here = (before + time.time()) / 2
@@ -109,7 +97,8 @@ async def _log(connection: Connection, patient: Patient) -> list[Finding]:
         await _readers(connection, patient.stream),
         await _workers(connection, patient.actors),
         judge_ledger(patient.ledger, await asyncio.to_thread(_ledger_position, patient.ledger), int(state["last_seq"])),
-        Finding("model", Verdict.SKIP, "no actor of this release uses one"),
+        await examine_effectors(connection, patient.stream, patient.effectors),
+        await examine_model(patient.model, os.environ, patient.key_file),
     ]
 
 

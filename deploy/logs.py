@@ -84,7 +84,9 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    # An HTTP client at debug writes headers, and with them keys.
+    for library in ("asyncio", "httpx", "httpcore"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(**bound)
 

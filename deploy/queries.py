@@ -20,6 +20,7 @@ from deploy.inbox import is_inbox
 from events.errors import LogError
 from events.jetstream import Connection
 from events.ledger import exchange_result
+from events.sealing.sealing import Sealing
 from schemas.event import ROOT
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
@@ -41,13 +42,15 @@ class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @asynccontextmanager
-async def serving(connection: Connection, ledger: Path | None, worker: Worker | None) -> AsyncIterator[None]:
-    """Serve the queries of a process for the length of the block."""
+async def serving(
+    connection: Connection, ledger: Path | None, worker: Worker | None, sealing: Sealing | None = None
+) -> AsyncIterator[None]:
+    """Serve the queries of a process for the length of the block; ``sealing`` opens people's words in the ledger."""
     async with AsyncExitStack() as stack:
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
-            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger))
+            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
         for actor in worker.hosted if worker is not None else ():
             service = await _service(connection, actor, f"What this worker does with the partitions of {actor}.")
             stack.push_async_callback(service.stop)
@@ -65,15 +68,16 @@ async def _service(connection: Connection, owner: str, description: str) -> Serv
 
 
 class _Exchange:
-    def __init__(self, ledger: Path) -> None:
+    def __init__(self, ledger: Path, sealing: Sealing | None) -> None:
         self._ledger = ledger
+        self._sealing = sealing
 
     async def __call__(self, request: Request) -> None:
         if not _answerable(request):
             return
         try:
             question = msgspec.json.decode(request.data, type=ExchangeQuestion)
-            found = await exchange_result(self._ledger, question.exchange)
+            found = await exchange_result(self._ledger, question.exchange, self._sealing)
         except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
             await request.respond_error("400", f'ask with {{"exchange": "<id>"}}: {wrong}')
         except LogError as wrong:

@@ -36,12 +36,22 @@ class NotRunning(Exception):
     code = "not_running"
 
 
+class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
+    """The language model of a set: kind of endpoint (``openai``, ``local``, or ``composer`` for none), where it is, and
+    the models that are asked.
+    """
+
+    backend: str
+    base_url: str = ""
+    models: tuple[str, ...] = ()
+
+
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     """What ``run.json`` says of a running set. It names the files of logins and holds no secret.
 
     ``contexts`` is the folder of NATS CLI contexts of the embedded broker, one a user; empty with a broker of one's
     own. ``context`` is the file of the context that the command line takes. ``nats_url`` is empty until the broker
-    serves. ``started`` is RFC 3339. ``ready`` says that every actor is live.
+    serves. ``started`` is RFC 3339. ``ready`` says that every actor is live. ``model`` is None until it was looked for.
     """
 
     pid: int
@@ -54,6 +64,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str = ""
     ready: bool = False
     processes: tuple[Status, ...] = ()
+    model: ModelInUse | None = None
 
 
 class DataFolder(msgspec.Struct, frozen=True):

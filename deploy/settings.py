@@ -41,12 +41,15 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
         agents: Partitions of agents; fixed when the stream is made.
         sessions: Partitions of sessions; fixed when the stream is made.
         replicas: Copies of the stream in a cluster. One copy is never highly available.
+        sealed: Whether people's words are stored encrypted, with a key for each session; fixed when the stream is made.
+            None: as an existing stream is, and sealed for a new one.
     """
 
     stream: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$")] = "NEURAXIS"
     agents: Partition = 4
     sessions: Partition = 16
     replicas: Literal[1, 3, 5] = 1
+    sealed: bool | None = None
 
 
 class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):

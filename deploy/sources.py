@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader
 from events.log import LogInfo, Stored
+from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored, topic_filter
 from schemas.vocabulary.gateway import InputReceived
@@ -55,11 +56,16 @@ class Source(Protocol):
 
 
 class LedgerSource:
-    """A ledger file, open for reading."""
+    """A ledger file, open for reading.
 
-    def __init__(self, path: Path) -> None:
+    Attributes:
+        sealing: What opens people's words where the file holds them sealed; without keys, a mark stands in their place.
+    """
+
+    def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
         """Open the file; raises as ``LedgerReader`` does."""
         self._reader = LedgerReader(path)
+        self.sealing = sealing or closed_sealing()
         self.name = f"ledger {path}"
         self.partitions = self._reader.partitions
 
@@ -68,7 +74,7 @@ class LedgerSource:
         self._reader.close()
 
     def at(self, seq: int) -> Stored | None:
-        """Return the message of a sequence, or None."""
+        """Return the message of a sequence as it is stored, or None."""
         return self._reader.at(seq)
 
     async def info(self) -> LogInfo:
@@ -79,7 +85,7 @@ class LedgerSource:
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range; see ``Source``."""
         for batch in self._reader.history(filters, after, upto):
-            yield batch
+            yield await self.sealing.open(batch)
 
     async def counts(self) -> dict[str, int]:
         """Count by subject; see ``Source``."""
@@ -95,7 +101,7 @@ class LedgerSource:
 
     async def exchange(self, exchange: str) -> list[Stored]:
         """Look up an exchange; see ``Source``."""
-        return self._reader.exchange(exchange)
+        return list(await self.sealing.open(self._reader.exchange(exchange)))
 
 
 class StreamSource:

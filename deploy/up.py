@@ -14,10 +14,12 @@ import structlog
 
 from actors.registry import ACTORS
 from deploy.access import Reach, access_of, context_of
-from deploy.broker import ADMIN, DECIDERS, LEDGER, OPERATOR, EmbeddedBroker
+from deploy.broker import ADMIN, DECIDERS, EFFECTORS, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.broker.users import context_file, write_context
 from deploy.config import Config
+from deploy.effectors import EFFECTORS as HOSTED
 from deploy.lifeline import notify_systemd
+from deploy.models import Attachment, actor_flags, attach, worker_flags
 from deploy.program import WorkerProgram
 from deploy.running_set import DataFolder, RunFile
 from deploy.supervisor import Program, ProgramFailed, Supervisor
@@ -55,6 +57,7 @@ def bring_up(plan: Plan) -> None:
         FolderTaken: another set runs in the data folder.
         ProgramFailed: something could not be brought up.
         BadContext, LogError: an external broker cannot be used.
+        BadEndpoint: the language model cannot be used as it is configured.
     """
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
@@ -70,6 +73,7 @@ async def _run(plan: Plan, lock: int) -> None:
     if plan.ready_file is not None:
         plan.ready_file.unlink(missing_ok=True)
     place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
+    model = await _model(plan)
     announced = False
     started = datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -86,6 +90,7 @@ async def _run(plan: Plan, lock: int) -> None:
             ledger=str(plan.data.ledger.resolve()),
             ready=announced and all(status.ready for status in statuses),
             processes=statuses,
+            model=model.use,
         )
         try:
             plan.data.write(run)
@@ -99,9 +104,10 @@ async def _run(plan: Plan, lock: int) -> None:
         if plan.ready_file is not None:
             plan.ready_file.write_text(f"{os.getpid()}\n")
         notify_systemd("READY=1")
-        _logger.info("set_ready", actors=[*ACTORS, LEDGER], data=str(plan.data.path), url=place.url())
+        data, backend = str(plan.data.path), model.use.backend
+        _logger.info("set_ready", actors=[*ACTORS, LEDGER], data=data, url=place.url(), llm=backend)
 
-    supervisor = Supervisor([*place.stages, worker_programs(plan, place)], changed=describe)
+    supervisor = Supervisor([*place.stages, worker_programs(plan, place, model)], changed=describe)
     stop = asyncio.Event()
 
     def asked_to_stop() -> None:
@@ -113,6 +119,19 @@ async def _run(plan: Plan, lock: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
     await supervisor.run(stop, ready)
     _logger.info("set_stopped", data=str(plan.data.path))
+
+
+async def _model(plan: Plan) -> Attachment:
+    """Find the language model, and say which it is."""
+    model = await attach(plan.config, os.environ)
+    use = model.use
+    if use.backend == "composer":
+        _logger.info("no_model_attached", answers="composer", why=model.why)
+    else:
+        _logger.info("model_attached", backend=use.backend, base_url=use.base_url, models=use.models, why=model.why)
+    if model.warning:
+        _logger.warning("model_doubtful", base_url=use.base_url, reason=model.warning)
+    return model
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -147,20 +166,26 @@ async def _external(plan: Plan) -> Place:
     return Place((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
 
 
-def worker_programs(plan: Plan, place: Place) -> tuple[WorkerProgram, ...]:
-    """Return the worker processes: copies of the one with every actor, and the ledger's."""
+def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[WorkerProgram, ...]:
+    """Return the worker processes: copies of the one with every actor, the ledger's, and the effectors'.
+
+    Without a model there are no effectors: nothing then asks for one.
+    """
     copies = plan.config.runtime.processes
     names = [DECIDERS] if copies == 1 else [f"{DECIDERS}-{number}" for number in range(1, copies + 1)]
-    return (
-        *(_worker(plan, name, place.context(DECIDERS), tuple(ACTORS)) for name in names),
-        _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,)),
-    )
+    asking = actor_flags(model, plan.config)
+    deciders = [_worker(plan, name, place.context(DECIDERS), tuple(ACTORS), asking) for name in names]
+    ledger = _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,))
+    if model.use.backend == "composer":
+        return (*deciders, ledger)
+    effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), tuple(HOSTED), worker_flags(model))
+    return (*deciders, ledger, effectors)
 
 
-def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...]) -> WorkerProgram:
+def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...], more: tuple[str, ...] = ()) -> WorkerProgram:
     # -P: a folder named `deploy` where the person stands must not be taken for ours.
     command = (sys.executable, "-P", "-m", "deploy.cli", "worker", *hosts)
-    flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags)
+    flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags, *more)
     return WorkerProgram(name, (*command, *flags))
 
 
@@ -188,7 +213,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
 
     Args:
         access: Whom to connect as, to which broker.
-        config: Names, partitions and replicas.
+        config: Names, partitions, replicas, and whether people's words are sealed.
         create: Make the stream when it is missing; otherwise that is an error.
 
     Raises:
@@ -203,6 +228,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
             partitions=Partitions(settings.agents, settings.sessions),
             replicas=settings.replicas,
             create=create,
+            sealed=settings.sealed,
         )
         await KeyValueSnapshots.over(connection, settings.replicas)
         await KeyValueMembership.over(connection, settings.replicas)

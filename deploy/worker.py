@@ -1,4 +1,4 @@
-"""A worker process, from its arguments to its end: the log, the actors it hosts, and the ledger where that is named."""
+"""A worker process, from its arguments to its end: the log, and what it hosts: actors, effectors, the ledger."""
 
 import asyncio
 import faulthandler
@@ -7,7 +7,8 @@ import re
 import secrets
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from difflib import get_close_matches
 from importlib.metadata import version
 from pathlib import Path
@@ -16,10 +17,15 @@ import msgspec
 import structlog
 
 from actors.ledger import LedgerProjector, LedgerSettings
+from actors.llm.endpoint import BadEndpoint
 from actors.registry import ACTORS
+from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
+from actors.runtime.effector import EffectorWorker
+from actors.runtime.hosting import Surroundings
 from actors.runtime.worker import Worker
 from deploy.config import Config
+from deploy.effectors import EFFECTORS
 from deploy.inbox import is_inbox
 from deploy.lifeline import Lifeline
 from deploy.queries import serving
@@ -38,7 +44,7 @@ _logger = structlog.get_logger("neuraxis.worker")
 
 
 class UnknownWork(ValueError):
-    """There is no actor of that name; the message names the nearest."""
+    """There is no actor or effector of that name; the message names the nearest."""
 
     code = "unknown_work"
 
@@ -46,7 +52,7 @@ class UnknownWork(ValueError):
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker process is to do.
 
-    ``hosts`` are names of actors, and ``ledger``; ``ledger_file`` is where that one writes.
+    ``hosts`` are names of actors, effectors, and ``ledger``; ``ledger_file`` is where that one writes.
     """
 
     hosts: tuple[str, ...]
@@ -57,7 +63,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 def known_work() -> tuple[str, ...]:
     """Return what a worker can be asked to run."""
-    return (*ACTORS, LEDGER)
+    return (*ACTORS, *EFFECTORS, LEDGER)
 
 
 def check_work(names: Sequence[str]) -> tuple[str, ...]:
@@ -75,7 +81,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
     try:
         asyncio.run(_run(job, lifeline))
-    except* LogError as wrong:
+    except* (LogError, BadEndpoint) as wrong:
         raise _first(wrong) from wrong
     finally:
         lifeline.close()
@@ -102,19 +108,32 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
 async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
     settings = job.config.log
     partitions = Partitions(settings.agents, settings.sessions)
-    log = await JetStreamLog.over(connection, stream=settings.stream, partitions=partitions, replicas=settings.replicas)
+    log = await JetStreamLog.over(
+        connection,
+        stream=settings.stream,
+        partitions=partitions,
+        replicas=settings.replicas,
+        sealed=settings.sealed,
+    )
     member, running, ready = _member_name(job.hosts), [], []
     worker: Worker | None = None
     if LEDGER in job.hosts:
         written = asyncio.Event()
-        running.append(_projector(job, log, member, written).run(stop))
+        # Sealed words stay sealed in the ledger: it is what the stream holds, and is copied about.
+        running.append(_projector(job, log.as_stored(), member, written).run(stop))
         ready.append(written)
     if any(host in ACTORS for host in job.hosts):
         worker = await _actors(job, connection, log, member)
         running.append(worker.run(stop))
         ready.append(worker.ready)
     ledger = job.ledger_file if LEDGER in job.hosts else None
-    async with serving(connection, ledger, worker), asyncio.TaskGroup() as around:
+    async with (
+        _effectors(job, log, member) as effectors,
+        serving(connection, ledger, worker, log.sealing),
+        asyncio.TaskGroup() as around,
+    ):
+        running += [effector.run(stop) for effector in effectors]
+        ready += [effector.ready for effector in effectors]
         announcing = around.create_task(_announce(ready, job.hosts, lifeline), name="readiness")
         async with asyncio.TaskGroup() as tasks:
             for work in running:
@@ -137,6 +156,21 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
     )
+
+
+@asynccontextmanager
+async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
+    """Open the effectors of a job; they are closed when their work has ended."""
+    clock = SystemClock()
+    around = Surroundings(log.connection, teller(log.connection), os.environ, clock)
+    async with AsyncExitStack() as opened:
+        workers = []
+        for name in job.hosts:
+            if (hosting := EFFECTORS.get(name)) is not None:
+                settings = job.config.section(name, hosting.settings_type)
+                effector = await opened.enter_async_context(hosting.open(settings, around))
+                workers.append(EffectorWorker(log, effector, name=member, clock=clock, build=version("neuraxis")))
+        yield workers
 
 
 def _projector(job: Job, log: JetStreamLog, member: str, written: asyncio.Event) -> LedgerProjector:
@@ -190,6 +224,21 @@ def replier(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
     return reply
 
 
+def teller(connection: Connection) -> Callable[[str, bytes], Awaitable[None]]:
+    """Return what sends a piece of a coming answer to an inbox, and nowhere else; best effort."""
+
+    async def tell(inbox: str, body: bytes) -> None:
+        if not is_inbox(inbox):
+            _logger.warning("piece_refused", inbox=inbox[:80], reason="not an inbox")
+            return
+        try:
+            await connection.publish(inbox, body)
+        except LogError as error:
+            _logger.info("piece_missed", error=error.code)
+
+    return tell
+
+
 def _member_name(hosts: Sequence[str]) -> str:
     """Return a name no other worker has, fit for a subject's token."""
     where = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
@@ -197,9 +246,9 @@ def _member_name(hosts: Sequence[str]) -> str:
     return f"{where}-{what}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
-def _first(group: BaseExceptionGroup[LogError]) -> LogError:
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
     wrong: BaseException = group
     while isinstance(wrong, BaseExceptionGroup):
         wrong = wrong.exceptions[0]
-    assert isinstance(wrong, LogError)
+    assert isinstance(wrong, Exception)
     return wrong

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from events.log import Stored
+from events.log import Seal, Stored
 from schemas.actor import Message
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.envelope import Envelope, decode_headers
@@ -32,6 +32,8 @@ def decode(stored: Stored) -> Recorded | Unreadable:
         topic = split_stored(stored.subject)[0]
     except ValueError as wrong:
         return Unreadable(stored, UndecodableEvent.code, str(wrong))
+    if stored.seal is Seal.BROKEN:
+        return Unreadable(stored, UndecodableEvent.code, f"a sealed text of {topic} does not open with its session's key")
     try:
         envelope = decode_headers(stored.headers)
         if envelope.topic != topic:

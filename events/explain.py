@@ -1,6 +1,6 @@
 """Why an exchange ended as it did: its events as a tree of causes, with the times between them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -8,6 +8,10 @@ from events.codec import Recorded, Unreadable, decode
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import LATENCY
+from schemas.event import Event
+from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
+from schemas.vocabulary.responder import ResponseRequested
+from schemas.vocabulary.router import ModeSelected, TiebreakRequested
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -49,17 +53,43 @@ class Explanation(msgspec.Struct, frozen=True):
     unreadable: tuple[int, ...]
 
 
-PATH = ("reflex", "intuition", "appraisal", "coherence", "breaker", "arbiter", "router", "responder")
+PATH = (
+    "reflex",
+    "intuition",
+    "appraisal",
+    "coherence",
+    "breaker",
+    "arbiter",
+    "memory",
+    "router",
+    "act",
+    "llm",
+    "delegate",
+    "responder",
+)
 """The owners that an input passes on its way to an answer, in the order of the stages."""
+
+CALLED_ON: Mapping[type[Event], str] = {
+    ActPlanRequested: "llm",
+    TiebreakRequested: "llm",
+    ResponseRequested: "llm",
+    ActDelegationRequested: "delegate",
+}
+"""Events that ask somebody who is otherwise no part of the path -> whom they ask."""
+
+ON_DEMAND = frozenset({"act", *CALLED_ON.values()})
+"""The owners of the path that an input passes only where something of its own calls on them."""
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
+FEEDBACK = "forged_id.router.feedback_observed"
 
 
-def explain(messages: Iterable[Stored], path: Sequence[str] = PATH) -> Explanation | None:
+def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Explanation | None:
     """Build the explanation of one exchange from its stored messages, in stream order; None when there are none.
 
-    ``path`` names the owners an input passes on its way to an answer.
+    ``path`` names the owners an input passes on its way to an answer; by default :data:`PATH`, without those that
+    nothing in the exchange called on.
     """
     recorded: list[Recorded] = []
     unreadable: list[int] = []
@@ -80,7 +110,9 @@ def explain(messages: Iterable[Stored], path: Sequence[str] = PATH) -> Explanati
             children.setdefault(one.envelope.cause, []).append(one)
         else:
             roots.append(one)
-    spoke = {CATALOGUE[one.envelope.topic].owner for one in recorded}
+    events = [one.message.event for one in recorded]
+    # A remark on the exchange before says nothing of this one's way.
+    spoke = {CATALOGUE[one.envelope.topic].owner for one in recorded if one.envelope.topic != FEEDBACK}
     return Explanation(
         exchange=first.envelope.exchange,
         agent=first.envelope.agent,
@@ -88,9 +120,21 @@ def explain(messages: Iterable[Stored], path: Sequence[str] = PATH) -> Explanati
         roots=tuple(_node(root, None, first, children) for root in roots),
         complete=_chain_is_complete(recorded, by_id),
         total_ms=_milliseconds(first, recorded[-1]),
-        unreached=tuple(owner for owner in path if owner not in spoke),
+        unreached=tuple(owner for owner in path or path_of(events) if owner not in spoke),
         unreadable=tuple(unreadable),
     )
+
+
+def path_of(events: Iterable[Event]) -> tuple[str, ...]:
+    """Return the owners that an exchange with these events passes on its way to an answer, in order."""
+    called_on = {_called_on(event) for event in events}
+    return tuple(owner for owner in PATH if owner not in ON_DEMAND or owner in called_on)
+
+
+def _called_on(event: Event) -> str | None:
+    if isinstance(event, ModeSelected):
+        return "act" if event.terminal_mode is None else None
+    return CALLED_ON.get(type(event))
 
 
 def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:

@@ -4,6 +4,7 @@ Two adapters speak it, ``events.jetstream`` and ``events.simulated``; one test s
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from enum import Enum
 from typing import Protocol
 
 import msgspec
@@ -22,6 +23,19 @@ class Record(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class Seal(Enum):
+    """What became of a message's sealed texts since it was read; see ``events.sealing``.
+
+    AS_STORED: nothing, or it has none. OPENED: they can be read. CLOSED: their key is gone or out of reach, and a mark
+    stands in their place. BROKEN: they are not what was sealed.
+    """
+
+    AS_STORED = "as_stored"
+    OPENED = "opened"
+    CLOSED = "closed"
+    BROKEN = "broken"
+
+
 class Stored(msgspec.Struct, frozen=True, gc=False):
     """A message of the log. ``time_ns`` is the server's timestamp, Unix nanoseconds."""
 
@@ -30,6 +44,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     subject: str
     headers: Mapping[str, str]
     data: bytes
+    seal: Seal = Seal.AS_STORED
 
 
 class Fence(msgspec.Struct, frozen=True):
@@ -69,7 +84,10 @@ class Tail(Protocol):
 
 
 class Log(Protocol):
-    """An append-only, totally ordered log of messages on subjects."""
+    """An append-only, totally ordered log of messages on subjects.
+
+    Where it is sealed, people's words are sealed and opened on the way: callers give and get readable texts.
+    """
 
     @property
     def partitions(self) -> Partitions:

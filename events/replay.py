@@ -13,7 +13,8 @@ import msgspec
 
 from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, Cause, Decided, address, decide
-from events.log import Stored
+from events.forgotten import SEALED, Forgotten
+from events.log import Seal, Stored
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.view import Settled, View
 from schemas.actor import Actor
@@ -55,7 +56,8 @@ class Coverage(msgspec.Struct):
     """What became of an actor's decisions in a verification.
 
     ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
-    not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided.
+    not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided; ``sealed``
+    is the reason where words are needed that were forgotten, or whose keys are out of reach.
     These add up to the messages consumed; forged events, which no message led to, are ``different`` besides.
     ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
     the pending deadlines.
@@ -91,6 +93,11 @@ class Report(msgspec.Struct, frozen=True):
         """Whether every decision that could be made again came out as recorded."""
         return not self.fold_errors and not any(c.different for c in self.coverage.values())
 
+    @property
+    def sealed(self) -> int:
+        """How many decisions could not be made again for want of words that cannot be opened."""
+        return sum(counts.unverified.get(SEALED, 0) for counts in self.coverage.values())
+
 
 class Replay:
     """Folds stored messages into the views of every partition of the given actors.
@@ -117,6 +124,7 @@ class Replay:
         self._owed: dict[tuple[str, str], int] = {}
         self._silent: dict[tuple[str, str], int] = {}
         self._routes: dict[str, tuple[tuple[View, bool], ...]] = {}
+        self._forgotten: dict[tuple[str, str], Forgotten] = {}
         self._coverage = {actor.name: Coverage(unverified={}) for actor in actors}
         self._differences: list[Difference] = []
         self._unreadable: Counter[str] = Counter()
@@ -231,6 +239,7 @@ class Replay:
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
+            self._forgotten[actor.name, partition] = Forgotten(actor, partition, self._partitions)
             if self._verify:
                 view.on_settled = lambda settled: self._check(view, settled)
                 view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
@@ -243,19 +252,29 @@ class Replay:
         if reason:
             self._leave_unverified(view, reason)
             return
-        decided, _ = decide(actor, settled.before, settled.offered, self._partitions, view.partition)
+        offered = settled.offered
+        decided, _ = decide(actor, settled.before, offered, self._partitions, view.partition)
         found = compare(settled.recorded, decided)
         if found is None:
             coverage.identical += 1
             coverage.silent += not decided
-            return
-        self._differ(view, settled.offered, found)
+        elif isinstance(offered, Recorded) and self._forgotten_of(view).may_have_changed(offered.message):
+            self._leave_unverified(view, SEALED)
+        else:
+            self._differ(view, offered, found)
 
     def _why_not(self, view: View, settled: Settled) -> str:
+        """Return why a decision cannot be made again, or nothing; called once for each, in order."""
         refused = any(
             isinstance(r.message.event, Failed) and r.message.event.reason == APPEND_REFUSED for r in settled.recorded
         )
-        return self._other_behaviour(view) or (APPEND_REFUSED if refused else "")
+        forgotten = self._forgotten_of(view)
+        sealed = forgotten.needed_for(settled)
+        forgotten.fold(settled)
+        return self._other_behaviour(view) or (APPEND_REFUSED if refused else "") or (SEALED if sealed else "")
+
+    def _forgotten_of(self, view: View) -> Forgotten:
+        return self._forgotten[view.actor.name, view.partition]
 
     @staticmethod
     def _other_behaviour(view: View) -> str:
@@ -270,6 +289,8 @@ class Replay:
             self._leave_unverified(view, BEYOND_BACKLOG)
         elif is_fact:
             coverage.facts += 1
+        elif own.stored.seal is Seal.CLOSED:
+            self._leave_unverified(view, SEALED)
         elif reason := self._other_behaviour(view):
             self._leave_unverified(view, reason)
         elif found := compare((own,), self._due(view, own, state)):

@@ -86,6 +86,8 @@ class Actor(Generic[S]):
         failed: Its own ``Failed`` event type.
         behaviour: Version of its decisions; raised when a change alters decisions.
         timer: For actors that act by time: state -> the earliest due event, or None.
+        tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
+            without any person's words.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Actor(Generic[S]):
     failed: type[Failed]
     behaviour: int = 1
     timer: Callable[[S], Timer | None] | None = None
+    tells: Callable[[Event, float], Iterable[str]] | None = None
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:

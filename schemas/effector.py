@@ -12,6 +12,10 @@ from schemas.actor import Emission, Message
 from schemas.event import Event, Failed
 
 
+def _as_it_is(failed: Failed, request: Message) -> Failed:
+    return failed
+
+
 @dataclass(frozen=True, slots=True)
 class Effector:
     """A performer of requests.
@@ -23,6 +27,8 @@ class Effector:
             and may not leave its agent. It may run twice for a request: pass the request's ``id`` on as an idempotency
             key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``.
         failed: Its own ``Failed`` event type.
+        naming: (a failure that the shell made, the request it is of) -> the failure with what whoever asked knows the
+            request by, such as its id.
         timeout_s: Seconds that one performance may take.
         concurrency: Performances at once in one process.
     """
@@ -31,5 +37,6 @@ class Effector:
     consumes: tuple[type[Event], ...]
     perform: Callable[[Message], Awaitable[Sequence[Event | Emission]]]
     failed: type[Failed]
+    naming: Callable[[Failed, Message], Failed] = _as_it_is
     timeout_s: float = 60.0
     concurrency: int = 8

@@ -12,7 +12,8 @@ Three things the broker's permissions cannot say, and what holds instead:
 - Reply subjects are not checked. A hostile worker can make the broker copy a stored message to the log again through
   a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
   id: it repeats a fact, and can neither alter nor invent one.
-- A user with the right to a stream's consumers reads the whole stream: encrypt personal text that workers may not see.
+- A user with the right to a stream's consumers reads the whole stream. Where it is sealed, people's words take the
+  right to the bucket of keys too: every worker and the reader have it, the observer has neither.
 """
 
 from collections.abc import Sequence
@@ -29,11 +30,23 @@ SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
 QUERY_ROOT = f"{ROOT}.query"
 """Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
 
-REPLYING = frozenset({"responder"})
-"""Owners whose shell sends a copy of an answer to the inbox that an input names."""
+SPECIALIST_ROOT = "specialist"
+"""First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""
+
+REPLYING = frozenset({"llm", "responder"})
+"""Owners that send to the inbox a request names: the responder's shell a copy of the answer, llm pieces of its text."""
+
+DELEGATING = frozenset({"delegate"})
+"""Owners that ask specialists."""
 
 ASKING = frozenset({"gateway"})
 """Owners whose shell asks other owners' queries."""
+
+BEGINNING = frozenset({"gateway", "operator"})
+"""Owners whose events come in from outside: they make the keys that a session's words are sealed with."""
+
+FORGETTING = frozenset({"operator"})
+"""Owners who may destroy such keys, and drop snapshots."""
 
 _SERVICE_ROOT = "$SRV"
 _ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and account
@@ -70,6 +83,11 @@ def inbox_prefix(user: str) -> str:
     return f"_INBOX.{user}"
 
 
+def keys_bucket(stream: str) -> str:
+    """Return the bucket of the keys that people's words in a stream are sealed with."""
+    return f"{stream}_keys"
+
+
 def durable_name(owner: str) -> str:
     """Return the name of the durable consumer that an effector's workers share."""
     return f"nx-{owner}"
@@ -96,9 +114,12 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
     publish = [filter for owner in owner_names for filter in stored_filters(owner)]
     publish += _reading(stream)
     publish += _buckets(owner_names)
+    publish += _keys(owner_names, stream)
     publish += [f"{root}.{stream}.{durable_name(owner)}.>" for owner in owner_names for root in _ACK_ROOTS]
     if asking:
         publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]
+    if any(owner in DELEGATING for owner in owner_names):
+        publish += [f"{SPECIALIST_ROOT}.>", f"{_SERVICE_ROOT}.INFO.*"]
     if any(owner in REPLYING for owner in owner_names):
         publish.append("_INBOX.>")
     return BrokerUser(
@@ -110,6 +131,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
             subscribe_allow=(
                 f"{inbox_prefix(name)}.>",
                 f"{_SERVICE_ROOT}.>",
+                f"$KV.{keys_bucket(stream)}.>",
                 *(f"{QUERY_ROOT}.{owner}.>" for owner in owner_names),
                 *((f"{ROOT}.>",) if asking else ()),
             ),
@@ -131,6 +153,18 @@ def observer_user(name: str = "observer") -> BrokerUser:
     )
 
 
+def specialist_user(name: str = "specialist") -> BrokerUser:
+    """Return the user of specialists: they may be found and asked, and answer what they were asked."""
+    return BrokerUser(
+        name=name,
+        owners=(),
+        permissions=Permissions(
+            subscribe_allow=(f"{SPECIALIST_ROOT}.>", f"{_SERVICE_ROOT}.>", f"{inbox_prefix(name)}.>"),
+            allow_responses=True,
+        ),
+    )
+
+
 def reader_user(name: str = "reader", stream: str = STREAM) -> BrokerUser:
     """Return a user that may also read the log, for replays, exports and the ledger's checks; it appends nothing."""
     observer = observer_user(name).permissions
@@ -138,9 +172,9 @@ def reader_user(name: str = "reader", stream: str = STREAM) -> BrokerUser:
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=(*observer.publish_allow, *_reading(stream), *_bucket_reading()),
+            publish_allow=(*observer.publish_allow, *_reading(stream), *_bucket_reading(), *_keys((), stream)),
             publish_deny=(*observer.publish_deny, *_foreign_durables(owners(), stream)),
-            subscribe_allow=observer.subscribe_allow,
+            subscribe_allow=(*observer.subscribe_allow, f"$KV.{keys_bucket(stream)}.>"),
         ),
     )
 
@@ -153,14 +187,15 @@ def admin_user(name: str = "admin") -> BrokerUser:
         permissions=Permissions(
             publish_allow=("$JS.API.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(asking=True)),
-            subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>"),
+            subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>", "$KV.>"),
         ),
     )
 
 
 def deployment_users() -> tuple[BrokerUser, ...]:
-    """Return the users of a whole deployment: one an owner, and observer, reader and admin."""
-    return (*(worker_user(owner, (owner,)) for owner in owners()), observer_user(), reader_user(), admin_user())
+    """Return the users of a whole deployment: one an owner, and observer, reader, admin and specialist."""
+    workers = (worker_user(owner, (owner,)) for owner in owners())
+    return (*workers, observer_user(), reader_user(), admin_user(), specialist_user())
 
 
 def _has_deeper(owner: str, prefix: str) -> bool:
@@ -205,6 +240,16 @@ def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
     # A false heartbeat costs work, never correctness; a false snapshot would be believed, so each owner keeps its own.
     snapshots = (f"$KV.{SNAPSHOTS_BUCKET}.{owner}.>" for owner in owner_names)
     return (*_bucket_reading(), f"$KV.{MEMBERS_BUCKET}.>", *snapshots)
+
+
+def _keys(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
+    bucket = keys_bucket(stream)
+    allowed = [f"$JS.API.{call}.KV_{bucket}" for call in ("STREAM.INFO", "STREAM.MSG.GET", "DIRECT.GET")]
+    if BEGINNING.intersection(owner_names):
+        allowed.append(f"$KV.{bucket}.>")
+    if FORGETTING.intersection(owner_names):
+        allowed += [f"$JS.API.STREAM.MSG.DELETE.KV_{bucket}", f"$JS.API.STREAM.PURGE.KV_{SNAPSHOTS_BUCKET}"]
+    return tuple(allowed)
 
 
 def _bucket_reading() -> tuple[str, ...]:

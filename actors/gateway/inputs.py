@@ -48,6 +48,7 @@ def new_input(
     reply_to: str = "",
     deadline_after_ms: int = 60_000,
     exchange: str = "",
+    stream: bool = False,
 ) -> Addressed:
     """Check an input and wrap it; ``exchange`` is made up when not given.
 
@@ -75,6 +76,7 @@ def new_input(
         reply_to=reply_to,
         deadline_after_ms=deadline_after_ms,
         label=label,
+        stream=stream,
     )
     body = encode_event(event)
     try:

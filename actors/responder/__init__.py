@@ -1,7 +1,8 @@
 """The responder: the only writer of an exchange's end, exactly one ``response.emitted`` for each accepted input.
 
-Decides from ``input.received`` (opens the exchange), the verdicts by which stages end one or let it be answered, the
-failures of every stage (fail closed) and ``clock.fired`` (the deadlines):
+Decides from ``input.received`` (opens the exchange), what answers draw on (``memory.recalled``, ``act.finished``, a
+model's answers), ``operator.forget_ordered`` (drops a session's words), the failures of every stage (fail closed),
+``clock.fired`` (the deadlines), and the verdicts by which stages end an exchange or let it be answered:
 
 ====================================  ======================================  =========================================
 event                                 end                                     reason
@@ -15,6 +16,8 @@ event                                 end                                     re
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name
 ``router.mode_selected``              DELIBERATIVE / EXECUTED                 the mode
+``llm.completed``                     DELIBERATIVE / EXECUTED                 the mode
+``llm.failed``                        DELIBERATIVE / EXECUTED                 ``llm_failed:`` and the failure's reason
 ``<actor>.failed``                    that stage / FAILED                     ``<actor>_failed``
 ``clock.fired``, the input's          the first silent stage / FAILED         ``deadline``
 ``clock.fired``, the arbiter's        DELIBERATIVE / FAILED                   ``deliberation_deadline``
@@ -26,23 +29,32 @@ until those have let the input pass: which stage ends an exchange may not depend
 would now be blocked and now be withheld, and count as a refusal or not. Events by which a stage lets an input pass
 say what is still waited for, and which stage is silent when a deadline passes: a guard that does not speak ends its
 exchanges, since one that is silently dead is worse than none. Appraisal is no stage of its own: where it fails or
-is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package. Answers
-come from the composer, which needs no language model and says that there is none.
+is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package.
 
-Behaviour 2: the guards between reflex and the router have verdicts, and deliberation has a deadline of its own.
+Who answers is a setting. The ``composer`` writes at once, from what is remembered, and says that no model is attached.
+``llm`` has a model asked by ``response.requested``, within the time that the exchange has left; IGNORE is empty at once
+in any case. Where the model fails, or says nothing, the composer answers instead: ``backend`` says who wrote, ``mode``
+in which mode, and the reason names the failure. Source: the mode router's prompts and models by mode (mode-specific
+generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE without.
+
+Behaviour 3: models answer, answers draw on memory, and memory and ACT have verdicts (their failures).
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
 from actors.responder.settings import ResponderSettings
+from actors.responder.telling import tell
 from actors.responder.verdicts import PASSES, VERDICTS
 from schemas.actor import Actor, Scope
+from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed
 
 ACTOR = Actor(
     name="responder",
     scope=Scope.SESSION,
-    consumes=tuple(dict.fromkeys((InputReceived, *PASSES, *VERDICTS))),
+    consumes=tuple(dict.fromkeys((InputReceived, MemoryRecalled, ActFinished, ForgetOrdered, *PASSES, *VERDICTS))),
     state_type=ResponderState,
     settings_type=ResponderSettings,
     initial=ResponderState,
@@ -50,5 +62,6 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ResponderConfigured,
     failed=ResponderFailed,
-    behaviour=2,
+    behaviour=3,
+    tells=tell,
 )

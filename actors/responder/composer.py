@@ -1,6 +1,7 @@
 """The composer: answers without a language model, and says so.
 
-Pure and deterministic: the same words, mode, signals and memory give the same answer. The texts are data
+Pure and deterministic: the same words, mode, signals and memory give the same answer. It repeats what is remembered,
+in quotes, and claims no more than that. The texts are data
 (``answers.json``). They are part of the recorded decisions: a changed text is a changed behaviour, so raise the
 actor's ``behaviour`` with it.
 """
@@ -8,9 +9,11 @@ actor's ``behaviour`` with it.
 import re
 from importlib.resources import files
 from string import Template
+from typing import Literal
 
 import msgspec
 
+from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
 MEMORY_TURNS = 4
@@ -30,71 +33,74 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     empty_words: frozenset[str]
 
 
+class Recall(msgspec.Struct, frozen=True, kw_only=True):
+    """What an answer can draw on.
+
+    Attributes:
+        earlier: Quotes of what was said in the session's last turns, oldest first.
+        memories: Quotes of memories that bear on the words to be answered, the strongest first.
+        lack: Why no model answers: none is attached, or the one that was asked is silent.
+    """
+
+    earlier: tuple[str, ...] = ()
+    memories: tuple[str, ...] = ()
+    lack: Literal["unattached", "silent"] = "unattached"
+
+
 ANSWERS = msgspec.json.decode(files(__package__).joinpath("answers.json").read_bytes(), type=Answers)
 _TEMPLATES = {name: Template(text) for name, text in ANSWERS.answers.items()}
 
 
 def text_of(name: str, **values: str) -> str:
-    """Return the answer ``name`` with its values filled in; raises KeyError where one is missing."""
+    """Return the text ``name`` with its values filled in; raises KeyError where one is missing."""
     return _TEMPLATES[name].substitute(values)
 
 
-def quote(text: str, limit: int) -> str:
-    """Return the beginning of a text on one line, in at most ``limit`` characters, without invisible ones.
-
-    Looks at no more than four times the limit, however long the text is.
-    """
-    stripped = text.strip()
-    window = stripped[: 4 * limit]
-    line = " ".join(window.split())
-    if not line.isprintable():
-        # Format characters (bidirectional marks, zero widths) could make a quote look like something not said.
-        line = " ".join("".join(each if each.isprintable() else " " for each in line).split())
-    if len(line) <= limit and len(window) == len(stripped):
-        return line
-    return line[: limit - 1].rstrip() + "…"
-
-
-def compose(mode: Mode, text: str, selected: ModeSelected, earlier: tuple[str, ...], quote_limit: int) -> str | None:
-    """Write the answer to ``text`` in ``mode``; None for a mode that is not one to answer in.
-
-    ``earlier`` are quotes of the session's last turns, oldest first; empty when nothing is remembered.
-    """
+def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote_limit: int) -> str | None:
+    """Write the answer to ``text`` in ``mode``; None for a mode that is not one to answer in."""
     if mode == "IGNORE":
         return ""
     quoted = quote(text, quote_limit)
     if mode == "RESPOND":
-        return _respond(quoted, selected, earlier)
+        return _respond(quoted, selected, recall)
     if mode == "CLARIFY":
-        return _clarify(quoted, selected.signals, earlier)
+        return _clarify(quoted, selected.signals, recall)
     if mode == "ACKNOWLEDGE":
-        return text_of(f"acknowledge.{_acknowledgement(quoted, selected.signals, earlier)}")
+        return text_of(f"acknowledge.{_acknowledgement(quoted, selected.signals, recall)}")
     return None
 
 
-def _respond(quoted: str, selected: ModeSelected, earlier: tuple[str, ...]) -> str:
+def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
     signals = selected.signals
     asks = signals.has_question_mark or signals.interrogative_words
-    kind = "question" if asks else "statement"
-    answer = text_of(f"respond.{kind}", quote=quoted, confidence=f"{selected.router_confidence:.2f}")
+    kind = "remembered" if recall.memories else "question" if asks else "statement"
+    answer = text_of(
+        f"respond.{kind}",
+        quote=quoted,
+        confidence=f"{selected.router_confidence:.2f}",
+        lack=text_of(f"lack.{recall.lack}"),
+        memories=_listed(recall.memories),
+    )
     if not signals.implicit_reference:
         return answer
-    memory = text_of("respond.earlier", earlier=_listed(earlier)) if earlier else text_of("respond.no_earlier")
-    return f"{answer} {memory}"
+    if recall.earlier:
+        return f"{answer} {text_of('respond.earlier', earlier=_listed(recall.earlier))}"
+    return answer if recall.memories else f"{answer} {text_of('respond.no_earlier')}"
 
 
-def _clarify(quoted: str, signals: Signals, earlier: tuple[str, ...]) -> str:
+def _clarify(quoted: str, signals: Signals, recall: Recall) -> str:
     term = _term_of(quoted)
-    if signals.implicit_reference and earlier:
-        question = text_of("clarify.earlier", earlier=_listed(earlier), quote=quoted)
+    if signals.implicit_reference and recall.earlier:
+        question = text_of("clarify.earlier", earlier=_listed(recall.earlier), quote=quoted)
     elif term:
         question = text_of("clarify.term", quote=quoted, term=quote(term, _TERM_LIMIT))
     else:
         question = text_of("clarify.vague", quote=quoted)
-    return f"{question} {text_of('clarify.closing')}"
+    remembered = [text_of("clarify.remembered", memories=_listed(recall.memories))] if recall.memories else []
+    return " ".join([question, *remembered, text_of(f"clarify.closing.{recall.lack}")])
 
 
-def _acknowledgement(quoted: str, signals: Signals, earlier: tuple[str, ...]) -> str:
+def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:
     words = _words_of(quoted)
     if signals.explicit_feedback == "negative":
         return "sorry"
@@ -105,12 +111,12 @@ def _acknowledgement(quoted: str, signals: Signals, earlier: tuple[str, ...]) ->
     if not words.isdisjoint(ANSWERS.farewells):
         return "farewell"
     if signals.greeting_pattern:
-        return "greeting_again" if earlier else "greeting"
+        return "greeting_again" if recall.earlier else "greeting"
     return "noted"
 
 
-def _listed(earlier: tuple[str, ...]) -> str:
-    return ", ".join(f"“{each}”" for each in earlier)
+def _listed(quotes: tuple[str, ...]) -> str:
+    return ", ".join(f"“{each}”" for each in quotes)
 
 
 def _words_of(text: str) -> set[str]:

@@ -1,37 +1,59 @@
-"""How exchanges end. Pure: the state of a partition, folded from inputs, verdicts and ends."""
+"""How exchanges end. Pure: the state of a partition, folded from inputs, verdicts, models' answers and ends."""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from actors.responder.composer import MEMORY_TURNS, quote
+from actors.responder.pending import Case, Pending, Turn
+from actors.responder.prompting import request_for
+from actors.responder.quoting import beginning
 from actors.responder.settings import ResponderSettings
-from actors.responder.verdicts import PASSES, VERDICTS, Case, Pending, must_wait, overrules
-from schemas.actor import Message, settings_of
+from actors.responder.tokens import CHARACTERS_PER_TOKEN
+from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
+from schemas.actor import Emission, Message, settings_of
 from schemas.event import Event
 from schemas.persistent import Generations, Map
-from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted
+from schemas.vocabulary.act import ActFinished
+from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected
+
+MEMORY_TURNS = 4
+"""Answered turns of a session that are remembered."""
 
 _NS_PER_MS = 1_000_000
 
 
 class ResponderState(msgspec.Struct, frozen=True):
-    """Exchanges that are open and that ended lately, and quotes of the last answered turns of each session."""
+    """Exchanges that are open and that ended lately, and the last answered turns of each session."""
 
     settings: ResponderSettings = ResponderSettings()
     pending: Map[str, Pending] = Map()
     ended: Generations[bool] = Generations()
-    sessions: Generations[tuple[str, ...]] = Generations()
+    sessions: Generations[tuple[Turn, ...]] = Generations()
 
 
-def decide(state: ResponderState, message: Message) -> Iterable[Event]:
-    """End the exchange that a message brings the deciding word on; nothing for one that is unknown or has ended."""
+def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission]:
+    """End the exchange that a message brings the deciding word on, or ask a model for its answer.
+
+    Nothing for an exchange that is unknown or has ended.
+    """
     pending = _heard(state, message)
-    if pending is None or pending.held is None or must_wait(pending.held, pending.silent):
+    if pending is None:
         return ()
-    return (pending.held,)
+    if pending.held is not None:
+        if must_wait(pending.held, pending.silent):
+            return ()
+        # What an agent's actor says belongs to no session: the end goes where the input came from.
+        return (pending.held if message.session else Emission(pending.held, session=pending.session),)
+    event = message.event
+    if not isinstance(event, ModeSelected) or event.terminal_mode is None or pending.asked:
+        return ()
+    case = _case(state, pending, message)
+    return (request_for(case, event.terminal_mode),) if asks_model(case, event.terminal_mode) else ()
 
 
 def evolve(state: ResponderState, message: Message) -> ResponderState:
@@ -39,11 +61,13 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
     state = _forget(state, message.time_ns)
     event = message.event
     if isinstance(event, InputReceived):
-        return _open(state, message.exchange, event)
+        return _open(state, message, event)
     if isinstance(event, ResponseEmitted):
         return _close(state, message, event)
     if isinstance(event, ResponderConfigured):
         return _configure(state, event)
+    if isinstance(event, ForgetOrdered):
+        return _forgotten(state, message, event)
     pending = _heard(state, message)
     if pending is None:
         return state
@@ -51,31 +75,72 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
 
 
 def _heard(state: ResponderState, message: Message) -> Pending | None:
-    """Return an open exchange with what a stage says of it; None where there is none, or nothing to add."""
-    event, kind = message.event, type(message.event)
+    """Return an open exchange with what a message says of it; None where there is none, or nothing to add."""
     pending = state.pending.get(message.exchange)
     if pending is None:
         return None
+    event, kind = message.event, type(message.event)
     if kind in PASSES:
-        silent = tuple(stage for stage in pending.silent if stage != PASSES[kind])
-        return msgspec.structs.replace(pending, silent=silent)
+        return _passed(pending, message)
+    if isinstance(event, MemoryRecalled):
+        return msgspec.structs.replace(pending, recollections=event.recollections)
+    if isinstance(event, ActFinished):
+        return msgspec.structs.replace(pending, findings=event.findings)
+    if isinstance(event, ResponseRequested):
+        return msgspec.structs.replace(pending, asked=message.id, entities=event.entities)
     if kind not in VERDICTS:
         return None
-    earlier = state.sessions.get(message.session_key) or ()
-    end = VERDICTS[kind](Case(pending, earlier, state.settings), event)
     if isinstance(event, ModeSelected):
-        pending = msgspec.structs.replace(pending, first_mode=pending.first_mode or event.selected_mode)
+        pending = _chosen(pending, event)
+    end = VERDICTS[kind](_case(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)
 
 
-def _open(state: ResponderState, exchange: str, event: InputReceived) -> ResponderState:
+def _passed(pending: Pending, message: Message) -> Pending:
+    event = message.event
+    silent = tuple(stage for stage in pending.silent if stage != PASSES[type(event)])
+    due_ns = pending.due_ns
+    if isinstance(event, ArbiterEscalated):
+        due_ns = min(due_ns, message.time_ns + event.deadline_after_ms * _NS_PER_MS)
+    return msgspec.structs.replace(pending, silent=silent, due_ns=due_ns)
+
+
+def _chosen(pending: Pending, event: ModeSelected) -> Pending:
+    first_mode = pending.first_mode or event.selected_mode
+    selected = event if event.terminal_mode is not None and not pending.asked else pending.selected
+    return msgspec.structs.replace(pending, first_mode=first_mode, selected=selected)
+
+
+def _case(state: ResponderState, pending: Pending, message: Message) -> Case:
+    turns = state.sessions.get(message.session_key) or ()
+    return Case(pending, turns, state.settings, message.agent, message.time_ns)
+
+
+def _open(state: ResponderState, message: Message, event: InputReceived) -> ResponderState:
+    exchange = message.exchange
     # No verdict could be told apart by an empty exchange; a repeated input must not lead to a second end.
     if not exchange or exchange in state.pending or state.ended.get(exchange):
         return state
-    pending = state.pending.set(exchange, Pending(event.text, event.reply_to))
-    return msgspec.structs.replace(state, pending=pending)
+    opened = Pending(
+        text=event.text,
+        session=message.session,
+        due_ns=message.time_ns + event.deadline_after_ms * _NS_PER_MS,
+        reply_to=event.reply_to,
+        stream=event.stream,
+        layers=_kept_layers(state.settings, event.layers),
+    )
+    return msgspec.structs.replace(state, pending=state.pending.set(exchange, opened))
+
+
+def _kept_layers(settings: ResponderSettings, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """Return as much of each layer as a prompt can hold; nothing where no model will read them."""
+    if settings.backend == "composer":
+        return ()
+    # A little more than fits, so that the prompt shows where a text was cut.
+    most = settings.layer_tokens * CHARACTERS_PER_TOKEN + 1
+    return tuple(Layer(role=layer.role, content=layer.content[:most]) for layer in layers)
 
 
 def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> ResponderState:
@@ -85,13 +150,21 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
     if pending is None:
         return msgspec.structs.replace(state, ended=ended)
     sessions = state.sessions
-    quoted = quote(pending.text, settings.quote_limit)
-    if event.action == "EXECUTED" and quoted:
+    turn = Turn(beginning(pending.text, settings.turn_limit), beginning(event.response, settings.turn_limit))
+    if event.action == "EXECUTED" and turn.said:
         # Refused words are not kept: they would be quoted back, or shown to a model, by a later answer.
         key = message.session_key
-        turns = (*(sessions.get(key) or ()), quoted)[-MEMORY_TURNS:]
+        turns = (*(sessions.get(key) or ()), turn)[-MEMORY_TURNS:]
         sessions = sessions.set(key, turns, now_ns, _session_generation_ns(settings))
     return ResponderState(settings, state.pending.delete(exchange), ended, sessions)
+
+
+def _forgotten(state: ResponderState, message: Message, event: ForgetOrdered) -> ResponderState:
+    key, sessions = message.session_key, state.sessions
+    if event.what != "session" or sessions.get(key) is None:
+        return state
+    young, old = (turns.delete(key) if key in turns else turns for turns in (sessions.young, sessions.old))
+    return msgspec.structs.replace(state, sessions=msgspec.structs.replace(sessions, young=young, old=old))
 
 
 def _forget(state: ResponderState, now_ns: int) -> ResponderState:

@@ -1,24 +1,70 @@
-"""The responder's settings."""
+"""The responder's settings, and the texts that a model is prompted with where none are set."""
 
+from importlib.resources import files
 from typing import Annotated, Literal
 
 import msgspec
 
-from schemas.event import Milliseconds
+from schemas.event import Milliseconds, Unit
+
+Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
+"""Tokens at most, as ``actors.responder.tokens`` estimates them."""
+
+PromptText = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
+
+
+def _shipped(name: str) -> str:
+    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+class Prompts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is told to do in each mode."""
+
+    respond: PromptText = _shipped("respond")
+    clarify: PromptText = _shipped("clarify")
+    acknowledge: PromptText = _shipped("acknowledge")
 
 
 class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How answers are written, and what is remembered for how long.
 
+    The texts themselves are settings, not names of files: they are recorded with the others, so that a replay knows
+    what a model was told.
+
     Attributes:
-        backend: Who writes the answers; ``composer`` needs no language model.
+        backend: Who writes the answers; ``composer`` needs no language model, ``llm`` asks one, and leaves the answer
+            to the composer when it fails.
         session_lifetime_ms: A person's words are remembered no longer than this after they were answered,
             and at least half as long: dropped at the partition's first message past it.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
-        quote_limit: Longest quote of a person's words in an answer or in memory, in characters.
+        quote_limit: Longest quote of a person's words in an answer, and of a memory, in characters.
+        turn_limit: Longest part of what each side said in a turn that is remembered, in characters.
+        answering_energy: Energy from which a memory is told by the composer.
+        prompts: What a model is told to do, by mode.
+        soul: Who the agent is: said to a model when it responds or clarifies. Empty: nothing.
+        souls: The same by agent, for those that have one of their own.
+        memory_tokens: Of memories and findings in a prompt.
+        turn_tokens: Of earlier turns in a prompt.
+        layer_tokens: Of the input's other layers in a prompt.
+        input_tokens: Of the person's own words in a prompt.
+        answer_tokens: Of a model's answer.
+        llm_timeout_ms: How long a model may take, if the exchange's deadline leaves that much.
+        reserve_ms: Time before an exchange's deadline that is kept for its end: a model is not asked within it.
     """
 
-    backend: Literal["composer"] = "composer"
+    backend: Literal["composer", "llm"] = "composer"
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     ended_lifetime_ms: Milliseconds = 600 * 1000
     quote_limit: Annotated[int, msgspec.Meta(ge=20, le=2000)] = 200
+    turn_limit: Annotated[int, msgspec.Meta(ge=20, le=8000)] = 600
+    answering_energy: Unit = 0.5
+    prompts: Prompts = Prompts()
+    soul: Annotated[str, msgspec.Meta(max_length=20_000)] = _shipped("soul")
+    souls: dict[str, Annotated[str, msgspec.Meta(max_length=20_000)]] = {}
+    memory_tokens: Budget = 512
+    turn_tokens: Budget = 512
+    layer_tokens: Budget = 768
+    input_tokens: Annotated[int, msgspec.Meta(ge=16, le=16_000)] = 1024
+    answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=16_000)] = 512
+    llm_timeout_ms: Milliseconds = 30_000
+    reserve_ms: Milliseconds = 500

@@ -6,9 +6,13 @@ from typing import Any
 
 import msgspec
 
-from actors.responder.composer import compose, text_of
-from actors.responder.settings import ResponderSettings
+from actors.responder.composer import Recall, compose, text_of
+from actors.responder.context import entities_of, memories_of, telling, untold
+from actors.responder.pending import STAGES, Case, Pending
+from actors.responder.prompting import PURPOSES, time_to_ask
+from actors.responder.quoting import quote
 from schemas.event import Event, topic_of
+from schemas.vocabulary.act import ActFailed
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterFailed, ArbiterImmediate
 from schemas.vocabulary.breaker import (
@@ -22,15 +26,20 @@ from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherenceFailed, CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionFailed, IntuitionPassed, IntuitionRejected
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import MemoryFailed
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexFailed, ReflexPassed
-from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
+from schemas.vocabulary.responder import Action, ResponseEmitted, ResponseRequested, Stage
 from schemas.vocabulary.router import Mode, ModeSelected, RouterFailed
 
-COMPOSER, PRECEDENT = "composer", "precedent"
-"""Who wrote an answer: the composer's texts, or the person who recorded a precedent."""
+COMPOSER, PRECEDENT, MODEL = "composer", "precedent", "llm"
+"""Who wrote an answer: the composer's texts, the person who recorded a precedent, or a language model."""
 
-STAGES: tuple[Stage, ...] = ("REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARBITER", "DELIBERATIVE")
-"""The stages in the order of the path."""
+LLM_FAILED = "llm_failed"
+"""What the reason of an answer begins with that the composer wrote in a model's place: ``llm_failed:no_model``."""
+
+_REQUEST = topic_of(ResponseRequested)
+_TOLD_MEMORIES = 3
 
 PASSES: Mapping[type[Event], Stage] = {
     ReflexPassed: "REFLEX",
@@ -44,27 +53,6 @@ PASSES: Mapping[type[Event], Stage] = {
 
 SIDE_BY_SIDE: frozenset[Stage] = frozenset({"COHERENCE", "BREAKER"})
 """The stages that can speak before an earlier one has: appraisal and the breaker do not wait for reflex."""
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """An open exchange: what it asked, where a copy of the answer goes, and the stages that have not spoken yet.
-
-    ``held`` is an end that a stage has asked for, while an earlier one may still ask for another.
-    """
-
-    text: str
-    reply_to: str
-    silent: tuple[Stage, ...] = STAGES
-    first_mode: Mode | None = None
-    held: ResponseEmitted | None = None
-
-
-class Case(msgspec.Struct, frozen=True):
-    """What a verdict rests on besides its event: the exchange, its session's memory and the settings."""
-
-    pending: Pending
-    earlier: tuple[str, ...]
-    settings: ResponderSettings
 
 
 Verdict = Callable[[Case, Any], ResponseEmitted | None]
@@ -129,17 +117,33 @@ def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
 
 
 def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
-    """A terminal mode is answered in; without one an ACT loop runs first, and its re-route is waited for."""
+    """A terminal mode is answered in, by the composer or by the model that is asked; without one an ACT loop runs."""
     mode = event.terminal_mode
-    if mode is None:
+    if mode is None or case.pending.asked:
         return None
-    first_mode = case.pending.first_mode or event.selected_mode
-    answer = compose(mode, case.pending.text, event, case.earlier, case.settings.quote_limit)
-    if answer is None:
-        unanswerable = _end(case.pending, "DELIBERATIVE", "FAILED", "mode_not_answerable", text_of("unfinished"))
-        return msgspec.structs.replace(unanswerable, mode=mode, first_mode=first_mode)
-    end = _end(case.pending, "DELIBERATIVE", "EXECUTED", mode, answer)
-    return msgspec.structs.replace(end, mode=mode, first_mode=first_mode)
+    if asks_model(case, mode):
+        return _without_model(case, event, "no_time") if time_to_ask(case) <= 0 else None
+    return _composed(case, event, mode, reason=mode)
+
+
+def answered(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
+    """A model's words are the answer to the request that asked for them, and to no other."""
+    pending = case.pending
+    if not pending.asked or event.request != pending.asked or pending.selected is None:
+        return None
+    words, mode = event.text.strip(), pending.selected.terminal_mode
+    if not words or mode is None:
+        return _without_model(case, pending.selected, "answer_empty")
+    end = _end(pending, "DELIBERATIVE", "EXECUTED", mode, words)
+    return msgspec.structs.replace(end, mode=mode, backend=MODEL, model=event.model, entities=pending.entities)
+
+
+def unanswered(case: Case, event: LlmFailed) -> ResponseEmitted | None:
+    """Where the model fails the composer answers, and the reason says so."""
+    pending = case.pending
+    if not pending.asked or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
+        return None  # a request that could not be read has no id; an exchange has but one of this topic
+    return _without_model(case, pending.selected, event.reason) if pending.selected is not None else None
 
 
 VERDICTS: Mapping[type[Event], Verdict] = {
@@ -158,7 +162,11 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     ArbiterImmediate: immediate,
     ArbiterFailed: partial(failed, stage="ARBITER", actor="arbiter"),
     ModeSelected: selected,
+    LlmCompleted: answered,
+    LlmFailed: unanswered,
+    MemoryFailed: partial(failed, stage="DELIBERATIVE", actor="memory"),
     RouterFailed: partial(failed, stage="DELIBERATIVE", actor="router"),
+    ActFailed: partial(failed, stage="DELIBERATIVE", actor="act"),
     ClockFired: overdue,
 }
 """Every event that can end an exchange. A new stage adds its verdicts here."""
@@ -175,6 +183,34 @@ def must_wait(end: ResponseEmitted, silent: tuple[Stage, ...]) -> bool:
 def overrules(end: ResponseEmitted, held: ResponseEmitted) -> bool:
     """Whether an end takes the place of one that is held: that of the earlier stage does, a deadline's among them."""
     return STAGES.index(end.stage) < STAGES.index(held.stage)
+
+
+def asks_model(case: Case, mode: Mode) -> bool:
+    """Whether a model is to be asked for an answer in ``mode``."""
+    return case.settings.backend == "llm" and mode in PURPOSES
+
+
+def _without_model(case: Case, event: ModeSelected, why: str) -> ResponseEmitted | None:
+    mode = event.terminal_mode
+    return None if mode is None else _composed(case, event, mode, reason=f"{LLM_FAILED}:{why}")
+
+
+def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
+    memories = memories_of(case)
+    limit = case.settings.quote_limit
+    told = telling(untold(memories, case.turns), case.settings.answering_energy)
+    recall = Recall(
+        earlier=tuple(quote(turn.said, limit) for turn in case.turns),
+        memories=tuple(each.text for each in told[:_TOLD_MEMORIES]),
+        lack="unattached" if case.settings.backend == "composer" else "silent",
+    )
+    answer = compose(mode, case.pending.text, event, recall, limit)
+    if answer is None:
+        end = _end(case.pending, "DELIBERATIVE", "FAILED", "mode_not_answerable", text_of("unfinished"))
+        return msgspec.structs.replace(end, mode=mode)
+    end = _end(case.pending, "DELIBERATIVE", "EXECUTED", reason, answer)
+    entities = entities_of(memories) if mode in PURPOSES else ()
+    return msgspec.structs.replace(end, mode=mode, entities=entities)
 
 
 def _end(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:

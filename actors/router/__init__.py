@@ -1,30 +1,38 @@
 """The router: selects the mode an exchange is answered in, by arithmetic on recorded signals.
 
-Decides one ``router.mode_selected`` for every input that the arbiter has escalated: RESPOND, CLARIFY, ACKNOWLEDGE or
-IGNORE as terminal mode, or ACT first. Consumes ``input.received`` (the text), ``appraisal.completed`` (its topic),
-``arbiter.escalated`` (the go-ahead) and ``response.emitted`` (what was answered, which makes the next exchange's
-context). No model is asked.
+Decides one ``router.mode_selected`` for every input that memory has recalled something for: RESPOND, CLARIFY,
+ACKNOWLEDGE or IGNORE as terminal mode, or ACT first, and once the ACT loop has finished a second one without ACT.
+Where the best two modes are closer than the margin and the setting ``tiebreak`` is ``llm``, a model is asked first; its
+failure, or an answer outside the two, leaves it to the higher score. No model takes part otherwise.
+
+Consumes ``input.received`` (the text), ``memory.recalled`` (the go-ahead, and how familiar the ground is),
+``llm.completed`` and ``llm.failed`` (a tie-break's answer), ``act.finished`` and ``response.emitted`` (what was
+answered, which the session's next input may speak well or ill of: ``router.feedback_observed``).
 
 Source: the deterministic mode router of the cognitive architecture document, with its contradictions settled as the
 design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
-``selection`` puts them together, ``decider`` keeps the state.
+``selection`` puts them together, ``tiebreak`` asks the model, ``feedback`` judges a choice by what was said next,
+``telling`` writes the log lines, ``decider`` keeps the state.
 
 Behaviour 2: decides on ``arbiter.escalated`` instead of ``reflex.passed``, and takes the topic from the appraisal.
+Behaviour 3: decides on ``memory.recalled``, which also says how familiar the ground is; tie-breaks, ACT and feedback.
 """
 
 from actors.router.decider import State, decide, evolve, initial
 from actors.router.settings import RouterSettings
+from actors.router.telling import tell
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import MemoryRecalled
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import RouterConfigured, RouterFailed
 
 ACTOR: Actor[State] = Actor(
     name="router",
     scope=Scope.SESSION,
-    consumes=(InputReceived, AppraisalCompleted, ArbiterEscalated, ResponseEmitted),
+    consumes=(InputReceived, MemoryRecalled, LlmCompleted, LlmFailed, ActFinished, ResponseEmitted),
     state_type=State,
     settings_type=RouterSettings,
     initial=initial,
@@ -32,7 +40,8 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    behaviour=2,
+    behaviour=3,
+    tells=tell,
 )
 
 __all__ = ["ACTOR"]

@@ -1,25 +1,35 @@
-"""The router's state machine: which mode an exchange is answered in.
+"""The router's state machine: which mode an exchange is answered in, and how that choice turned out.
 
-input.received          the text is kept until its mode is selected or its exchange ends
-appraisal.completed     the topic is kept with the text
-arbiter.escalated       -> router.mode_selected, once, for an exchange whose text is kept
-router.mode_selected    the text is dropped; the topic's streak of low confidence grows or ends
-response.emitted        the text is dropped; the session's memory learns what was answered
+input.received          -> router.feedback_observed, where it says something of the session's previous exchange;
+                        the text is kept until its exchange ends
+memory.recalled         -> router.mode_selected, or router.tiebreak_requested where two modes are too close and a model
+                        is to settle it: once, for an exchange whose text is kept
+llm.completed, .failed  -> router.mode_selected, for the tie-break that was asked
+act.finished            -> router.mode_selected without ACT, where ACT had been selected
+response.emitted        the text is dropped; the session remembers what was answered, and in which mode
+router.mode_selected    the topic's streak of low confidence grows or ends
 router.configured       the settings from here on
 """
 
+from typing import Literal
+
 import msgspec
 
-from actors.router.selection import UNCLASSIFIED, Context, observe, select_mode
+from actors.router.feedback import Answered, observe_feedback, words_of
+from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings
+from actors.router.tiebreak import ask, outcome_of
 from schemas.actor import Message, settings_of
-from schemas.event import Event
+from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
-from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import Familiarity, MemoryRecalled
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured
+from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
+
+_NS_PER_MS = 1_000_000
 
 
 class Streak(msgspec.Struct, frozen=True):
@@ -32,37 +42,36 @@ class Streak(msgspec.Struct, frozen=True):
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """What the router remembers of a session.
 
-    ``exchanges`` counts its inputs, ``turns`` the answered ones that working memory holds; ``previous_mode`` is that of
-    the last answer. ``act_unproductive`` says that the last answered exchange's ACT loop found nothing. ``streaks`` are
-    the topics whose last decision had low confidence, the latest last. ``seen_ns`` is the time of the last event.
+    ``previous_mode`` is that of the last answer. ``act_unproductive`` says that an ACT loop found nothing, until the
+    session's next decision has taken it into account. ``answered`` is the last answered exchange, until the next input.
+    ``streaks`` are the topics whose last decision had low confidence, the latest last. ``seen_ns`` is the time of the
+    last event.
     """
 
-    exchanges: int = 0
-    turns: int = 0
     previous_mode: Mode | None = None
     act_unproductive: bool = False
+    answered: Answered | None = None
     streaks: tuple[Streak, ...] = ()
     seen_ns: int = 0
 
 
-class Topic(msgspec.Struct, frozen=True):
-    """What a text is about, as it was appraised."""
+class Pending(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange that has not ended: its text, and how far its routing is.
 
-    name: str = UNCLASSIFIED
-    confidence: float = 0.0
-    is_new: bool = False
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """An exchange without a mode: its text, how many inputs its session had before it, and its topic once known."""
+    ``heard``: it waits for memory. ``asked``: a tie-breaker was asked by the event ``request``, and ``selected`` is
+    what the scores alone say. ``acting``: an ACT loop runs, and ``selected`` is the first choice. ``routed``: its mode
+    is out. ``familiarity`` is kept from memory's word until the router's own.
+    """
 
     text: str
-    exchanges_before: int
-    topic: Topic | None = None
+    stage: Literal["heard", "asked", "acting", "routed"] = "heard"
+    familiarity: Familiarity | None = None
+    request: str = ""
+    selected: ModeSelected | None = None
 
 
 class State(msgspec.Struct, frozen=True):
-    """A router partition: settings, memories by session, texts by exchange, and the exchanges that ended lately."""
+    """A router partition: settings, memories by session, open exchanges, and the exchanges that ended lately."""
 
     settings: RouterSettings = RouterSettings()
     sessions: Generations[Memory] = Generations()
@@ -76,49 +85,47 @@ def initial() -> State:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Select a mode when the arbiter escalates an exchange whose text is pending; nothing else is decided."""
-    if not isinstance(message.event, ArbiterEscalated):
-        return ()
+    """Return what a message leads to: feedback, a question to a model, or a mode; see the module."""
+    event, settings = message.event, state.settings
+    if isinstance(event, InputReceived):
+        return _feedback(state, message, event.text)
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
-    memory = recall(state, message)
-    # Without an appraisal nothing is known but that a session's first input begins a topic.
-    topic = pending.topic or Topic(is_new=pending.exchanges_before == 0)
-    context = Context(
-        turns=memory.turns,
-        topic=topic.name,
-        topic_confidence=topic.confidence,
-        is_new_topic=topic.is_new,
-        exchanges_before=pending.exchanges_before,
-        previous_mode=memory.previous_mode,
-        act_unproductive=memory.act_unproductive,
-        recent_confidences=_streak(memory, topic.name),
-    )
-    return (select_mode(observe(pending.text, context, state.settings), context, state.settings),)
+    match event:
+        case MemoryRecalled(familiarity=familiarity) if pending.stage == "heard":
+            selected = _select(state, message, pending.text, familiarity)
+            if settings.tiebreak == "llm" and is_open(selected, settings):
+                return (ask(pending.text, selected, settings.tiebreak_timeout_ms),)
+            return (selected,)
+        case LlmCompleted() | LlmFailed() if pending.selected is not None and _answers(pending, event):
+            return (settled(pending.selected, _outcome(pending.selected, event), settings),)
+        case ActFinished() if pending.stage == "acting" and pending.selected is not None:
+            return (reroute(pending.selected, settings),)
+    return ()
 
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
+    pending = state.pending.get(message.exchange)
     match message.event:
-        case InputReceived() if message.exchange in state.pending or state.ended.get(message.exchange):
-            return state  # repeated; after its end none would come again to drop the text
-        case InputReceived(text=text):
-            memory = recall(state, message)
-            pending = Pending(text, memory.exchanges)
-            counted = msgspec.structs.replace(memory, exchanges=memory.exchanges + 1)
-            return _remember(state, message, counted, state.pending.set(message.exchange, pending))
-        case AppraisalCompleted() as appraisal:
-            return _appraised(state, message.exchange, appraisal)
+        case InputReceived(text=text) if _is_new(state, message):
+            memory = msgspec.structs.replace(recall(state, message), answered=None)
+            return _remember(state, message, memory, Pending(text=text))
+        case MemoryRecalled(familiarity=familiarity) if pending is not None and pending.stage == "heard":
+            return _keep(state, message, msgspec.structs.replace(pending, familiarity=familiarity))
+        case TiebreakRequested() if pending is not None and pending.familiarity is not None:
+            selected = _select(state, message, pending.text, pending.familiarity)
+            asked = Pending(text=pending.text, stage="asked", request=message.id, selected=selected)
+            return _keep(state, message, asked)
         case ModeSelected() as selected:
-            memory = _with_confidence(recall(state, message), selected, state.settings)
-            return _remember(state, message, memory, _without(state.pending, message.exchange))
+            memory = _with_decision(recall(state, message), selected, state.settings)
+            return _remember(state, message, memory, _routed(pending, selected))
+        case ActFinished(productive=productive) if pending is not None and pending.stage == "acting":
+            memory = msgspec.structs.replace(recall(state, message), act_unproductive=not productive)
+            return _remember(state, message, memory, pending)
         case ResponseEmitted() as response:
-            memory = _with_answer(recall(state, message), response, state.settings)
-            lifetime_ns = state.settings.ended_lifetime_ms * 1_000_000
-            ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
-            remembered = _remember(state, message, memory, _without(state.pending, message.exchange))
-            return msgspec.structs.replace(remembered, ended=ended)
+            return _ended(state, message, response, pending)
         case RouterConfigured() as configured:
             return _configured(state, configured)
     return state
@@ -132,51 +139,112 @@ def recall(state: State, message: Message) -> Memory:
     return memory
 
 
+def _is_new(state: State, message: Message) -> bool:
+    # An input that is repeated after the end would never be dropped again.
+    return message.exchange not in state.pending and not state.ended.get(message.exchange)
+
+
+def _feedback(state: State, message: Message, text: str) -> tuple[Event, ...]:
+    previous = recall(state, message).answered
+    if previous is None or not _is_new(state, message):
+        return ()
+    at_once = message.time_ns - previous.at_ns <= state.settings.feedback_within_ms * _NS_PER_MS
+    observed = observe_feedback(text, previous, at_once=at_once)
+    return () if observed is None else (observed,)
+
+
+def _select(state: State, message: Message, text: str, familiarity: Familiarity) -> ModeSelected:
+    memory = recall(state, message)
+    context = Context(
+        topic=familiarity.conversation_topic,
+        previous_mode=memory.previous_mode,
+        act_unproductive=memory.act_unproductive,
+        recent_confidences=_streak(memory, familiarity.conversation_topic),
+    )
+    return select_mode(observe(text, familiarity), context, state.settings)
+
+
+def _answers(pending: Pending, event: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's answer is the one to the tie-break that was asked.
+
+    A request that could not be read has no id in its failure; an exchange has one tie-break at most.
+    """
+    if pending.stage != "asked":
+        return False
+    if isinstance(event, LlmFailed) and not event.request:
+        return event.failed_topic == topic_of(TiebreakRequested)
+    return event.request == pending.request and event.purpose == "tiebreak"
+
+
+def _outcome(selected: ModeSelected, event: LlmCompleted | LlmFailed) -> str:
+    if isinstance(event, LlmFailed):
+        return f"failed:{event.reason}"
+    return outcome_of(event.text, selected.tiebreaker_candidates)
+
+
+def _routed(pending: Pending | None, selected: ModeSelected) -> Pending | None:
+    if pending is None:
+        return None
+    if selected.terminal_mode is None:
+        return Pending(text=pending.text, stage="acting", selected=selected)
+    return Pending(text=pending.text, stage="routed")
+
+
 def _lifetime_ns(state: State) -> int:
-    return state.settings.session_lifetime_ms * 1_000_000
+    return state.settings.session_lifetime_ms * _NS_PER_MS
 
 
-def _remember(state: State, message: Message, memory: Memory, pending: Map[str, Pending]) -> State:
+def _keep(state: State, message: Message, pending: Pending) -> State:
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, pending))
+
+
+def _remember(state: State, message: Message, memory: Memory, pending: Pending | None) -> State:
     seen = msgspec.structs.replace(memory, seen_ns=message.time_ns)
     sessions = state.sessions.set(message.session_key, seen, message.time_ns, _lifetime_ns(state))
-    return msgspec.structs.replace(state, sessions=sessions, pending=pending)
-
-
-def _appraised(state: State, exchange: str, appraisal: AppraisalCompleted) -> State:
-    pending = state.pending.get(exchange)
-    if pending is None or pending.topic is not None:
-        return state
-    topic = Topic(appraisal.conversation_topic, appraisal.topic_confidence, appraisal.is_new_topic)
-    known = msgspec.structs.replace(pending, topic=topic)
-    return msgspec.structs.replace(state, pending=state.pending.set(exchange, known))
-
-
-def _without(pending: Map[str, Pending], exchange: str) -> Map[str, Pending]:
-    return pending.delete(exchange) if exchange in pending else pending
+    remembered = msgspec.structs.replace(state, sessions=sessions)
+    return remembered if pending is None else _keep(remembered, message, pending)
 
 
 def _streak(memory: Memory, topic: str) -> tuple[float, ...]:
     return next((streak.confidences for streak in memory.streaks if streak.topic == topic), ())
 
 
-def _with_confidence(memory: Memory, selected: ModeSelected, settings: RouterSettings) -> Memory:
-    if selected.selected_mode == "IGNORE":  # nothing was weighed, so nothing was uncertain
+def _with_decision(memory: Memory, selected: ModeSelected, settings: RouterSettings) -> Memory:
+    # Of a blank input nothing was weighed; of a re-route the first decision was counted already.
+    if selected.selected_mode == "IGNORE" or selected.rerouted:
         return memory
     topic = selected.conversation_topic
-    others = tuple(streak for streak in memory.streaks if streak.topic != topic)
-    if selected.router_confidence >= settings.thresholds.low_confidence:
-        return msgspec.structs.replace(memory, streaks=others)
-    latest = (*_streak(memory, topic), selected.router_confidence)[-settings.thresholds.streak :]
-    kept = (*others, Streak(topic, latest))[-settings.topics_remembered :]
-    return msgspec.structs.replace(memory, streaks=kept)
+    streaks = tuple(streak for streak in memory.streaks if streak.topic != topic)
+    if selected.router_confidence < settings.thresholds.low_confidence:
+        latest = (*_streak(memory, topic), selected.router_confidence)[-settings.thresholds.streak :]
+        streaks = (*streaks, Streak(topic, latest))[-settings.topics_remembered :]
+    return msgspec.structs.replace(memory, streaks=streaks, act_unproductive=False)
 
 
-def _with_answer(memory: Memory, response: ResponseEmitted, settings: RouterSettings) -> Memory:
-    # Only what was answered in a mode is a turn of the talk: a blocked or failed input must not warm the context.
-    if response.action != "EXECUTED" or response.mode is None:
+def _ended(state: State, message: Message, response: ResponseEmitted, pending: Pending | None) -> State:
+    memory = _with_answer(recall(state, message), message, response, pending.text if pending else "")
+    remembered = _remember(state, message, memory, None)
+    lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
+    return msgspec.structs.replace(
+        remembered,
+        pending=state.pending.delete(message.exchange) if pending else state.pending,
+        ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
+    )
+
+
+def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, text: str) -> Memory:
+    # Only what was answered in a mode can be judged: a blocked or failed input was not routed.
+    mode = response.mode
+    if response.action != "EXECUTED" or mode is None:
         return memory
-    turns = memory.turns if response.mode == "IGNORE" else min(memory.turns + 1, settings.saturation.turns)
-    return msgspec.structs.replace(memory, turns=turns, previous_mode=response.mode, act_unproductive=False)
+    answered = Answered(
+        exchange=message.exchange,
+        mode=mode,
+        first_mode=response.first_mode or mode,
+        words=words_of(text) if mode == "RESPOND" else (),
+        at_ns=message.time_ns,
+    )
+    return msgspec.structs.replace(memory, previous_mode=mode, answered=answered)
 
 
 def _configured(state: State, configured: RouterConfigured) -> State:

@@ -194,3 +194,29 @@ IMPLICIT_REFERENCE = re.compile(
     r"|your (?:last|previous|earlier|first) (?:question|message|answer|suggestion|reply))\b"
 )
 """A reference to what this user and this agent said or did together: past tense alone is none."""
+
+CLARIFICATION = re.compile(
+    rf"{_INTERJECTIONS}(?:"
+    r"(?:what )?i (?:really |actually )?(?:meant\b(?! (?:well|it as|no)\b)"
+    r"|mean (?:is|was|the|an?|my|our|your|his|her|their|this|these|those|what|how|wh(?:en|ere|y|ich|o)|by|in|for)\b)"
+    r"|i(?:'m| am| was) (?:asking|talking|referring|looking) (?:about|for|to|if|whether|how|wh(?:at|y|en|ere|ich|o))\b"
+    r"|i (?:asked|said|wanted|was after)\b"
+    r"|my question (?:is|was)\b"
+    rf"|(?:{_SUBJECT_BE} |{_SUBJECT} (?:isn't|wasn't) )?(?:not )?what i (?:meant|asked|wanted|said|was asking)\b"
+    r"|you (?:completely |totally |have )?(?:misunderstood|misread|got (?:it|that|me|this) wrong"
+    r"|missed (?:the|my) point)\b"
+    r"|to (?:clarify|be (?:clear|precise|more (?:precise|specific|clear)))\b"
+    r"|let me (?:rephrase|clarify|be (?:clear|more (?:clear|specific|precise))|put it (?:another way|differently)"
+    r"|say (?:it|that) (?:again|differently)|ask (?:again|differently))\b"
+    r"|(?:in other words|put differently|to put it (?:another way|differently))\b)"
+)
+"""The start of a clause that says again, or sets right, what the previous message meant."""
+
+FUNCTION_WORDS = re.compile(
+    r"(?:a|about|an|and|any|are|aren't|as|at|be|been|but|by|can|can't|could|did|didn't|do|does|doesn't|don't|for|from"
+    r"|had|has|have|he|her|his|how|how's|i|i'd|i'll|i'm|i've|if|in|is|isn't|it|it's|its|just|let's|may|me|might|my|no"
+    r"|not|now|of|on|or|our|out|please|she|should|so|some|than|that|that's|the|their|them|then|there|there's|these"
+    r"|they|this|those|to|up|us|was|wasn't|we|were|what|what's|when|where|where's|which|who|who's|why|will|with|would"
+    r"|you|your)"
+)
+"""A word that two messages may share whatever they are about."""

@@ -1,8 +1,8 @@
 """How signals become a mode: scores as sums of named terms, margins, and the choice between the best two.
 
 Pure arithmetic on recorded numbers. Terms carry the names of their weights, so that a table of them explains a
-decision. Scores, margins and warmth are rounded to 6 decimals before anything is compared: the bytes of a decision
-do not depend on the last bit of a sum.
+decision. Scores and margins are rounded to 6 decimals before anything is compared: the bytes of a decision do not
+depend on the last bit of a sum.
 """
 
 from collections.abc import Mapping
@@ -25,20 +25,6 @@ _SATURATION = Saturation()
 
 def _rounded(value: float) -> float:
     return round(value, 6) + 0.0  # adding zero turns -0.0, which would be written differently, into 0.0
-
-
-def context_warmth(
-    gists: int, facts: int, turns: int, weights: Mapping[str, float], saturation: Saturation = _SATURATION
-) -> float:
-    """Return how much context there is for the current talk, in [0, 1]."""
-    warmth = fsum(
-        (
-            weights["warmth.gists"] * min(gists / saturation.gists, 1.0),
-            weights["warmth.facts"] * min(facts / saturation.facts, 1.0),
-            weights["warmth.turns"] * min(turns / saturation.turns, 1.0),
-        )
-    )
-    return _rounded(min(max(warmth, 0.0), 1.0))
 
 
 def contributions(

@@ -1,52 +1,51 @@
-"""From a text and its context to a recorded decision: the pure core that decider, what-if and tests share."""
+"""From signals and a context to a recorded decision: the pure core that decider, what-if and tests share."""
+
+from collections.abc import Mapping
 
 import msgspec
 
-from actors.router.scoring import choose, context_warmth, contributions, effective_margin, guarded, ranked, scores_of
+from actors.router.scoring import (
+    MODES,
+    choose,
+    confidence_of,
+    contributions,
+    effective_margin,
+    guarded,
+    ranked,
+    scores_of,
+)
 from actors.router.settings import RouterSettings, effective_weights
 from actors.router.signals import read_text
+from schemas.vocabulary.memory import COLD, Familiarity
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
-
-UNCLASSIFIED = "unclassified"
-"""The topic of a text that nothing has classified."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known beside the text. Whatever no actor reports stays at its default, which means "none".
+    """What a decision rests on besides its signals.
 
-    ``turns`` are the finished exchanges in working memory, ``exchanges_before`` the session's inputs before this one.
-    ``recent_confidences`` are the topic's latest ones, oldest first. ``act_unproductive`` says that the last exchange's
-    ACT loop found nothing.
+    ``previous_mode`` is what the session's previous exchange was answered in. ``act_unproductive`` says that the
+    session's latest ACT loop found nothing. ``recent_confidences`` are the topic's latest ones, oldest first.
     """
 
-    turns: int = 0
-    gist_count: int = 0
-    fact_keys: tuple[str, ...] = ()
-    world_state_present: bool = False
-    topic: str = UNCLASSIFIED
-    topic_confidence: float = 0.0
-    is_new_topic: bool = False
-    exchanges_before: int = 0
+    topic: str = COLD.conversation_topic
     previous_mode: Mode | None = None
     act_unproductive: bool = False
     recent_confidences: tuple[float, ...] = ()
 
 
-def observe(text: str, context: Context, settings: RouterSettings) -> Signals:
-    """Return everything that scoring looks at."""
+def observe(text: str, familiarity: Familiarity) -> Signals:
+    """Return everything that scoring looks at: what memory knows around the exchange, and what the text shows."""
     read = read_text(text)
-    facts = len(context.fact_keys)
-    weights = effective_weights(settings)
     return Signals(
-        context_warmth=context_warmth(context.gist_count, facts, context.turns, weights, settings.saturation),
-        working_memory_turns=context.turns,
-        gist_count=context.gist_count,
-        fact_count=facts,
-        fact_keys=context.fact_keys,
-        world_state_present=context.world_state_present,
-        topic_confidence=context.topic_confidence,
-        is_new_topic=context.is_new_topic,
-        session_exchange_count=context.exchanges_before,
+        context_warmth=familiarity.context_warmth,
+        working_memory_turns=familiarity.working_memory_turns,
+        gist_count=familiarity.gist_count,
+        fact_count=familiarity.fact_count,
+        fact_keys=familiarity.fact_keys,
+        world_state_present=familiarity.world_state_present,
+        topic_confidence=familiarity.topic_confidence,
+        is_new_topic=familiarity.is_new_topic,
+        session_exchange_count=familiarity.session_exchange_count,
         prompt_token_count=read.prompt_token_count,
         has_question_mark=read.has_question_mark,
         interrogative_words=read.interrogative_words,
@@ -61,7 +60,7 @@ def select_mode(signals: Signals, context: Context, settings: RouterSettings) ->
     """Return the decision on ``signals``, with every number it rests on.
 
     A blank text is IGNORE, offered alone and not scored against the others. Ambiguity between the best two is
-    recorded with its candidates, and settled by the higher score.
+    recorded with its candidates, and settled by the higher score; ``settled`` replaces that by a tie-breaker's word.
     """
     weights = effective_weights(settings)
     terms = contributions(signals, weights, settings.thresholds, settings.saturation)
@@ -85,13 +84,7 @@ def select_mode(signals: Signals, context: Context, settings: RouterSettings) ->
     scores = scores_of(guarded(terms, weights, context.previous_mode, context.act_unproductive))
     margin = effective_margin(signals, weights, context.recent_confidences, settings.thresholds)
     choice = choose(scores, margin)
-    terminal: Mode | None = choice.mode
-    reason = "highest_score"
-    if choice.mode == "ACT" and settings.act_available:
-        terminal = None
-    elif choice.mode == "ACT":
-        terminal = next(mode for mode in ranked(scores) if mode != "ACT")
-        reason = "act_unavailable"
+    terminal, reason = _ended(choice.mode, scores, settings)
     return ModeSelected(
         conversation_topic=context.topic,
         selected_mode=choice.mode,
@@ -110,5 +103,63 @@ def select_mode(signals: Signals, context: Context, settings: RouterSettings) ->
     )
 
 
-def _by_name(scores: dict[Mode, float]) -> dict[str, float]:
+def is_open(selected: ModeSelected, settings: RouterSettings) -> bool:
+    """Whether a tie-breaker has something to settle: two candidates of which each can be had.
+
+    Without an ACT loop, ACT and another mode both end in that other one.
+    """
+    candidates = selected.tiebreaker_candidates
+    return bool(candidates) and (settings.act or "ACT" not in candidates)
+
+
+def settled(selected: ModeSelected, outcome: str, settings: RouterSettings) -> ModeSelected:
+    """Return a decision as a tie-breaker's outcome leaves it: one of the candidates, or a word of why there is none."""
+    mode = next((mode for mode in selected.tiebreaker_candidates if mode == outcome), None)
+    scores = {mode: selected.scores[mode] for mode in MODES if mode in selected.scores}
+    terminal, reason = _ended(mode or selected.selected_mode, scores, settings)
+    return msgspec.structs.replace(
+        selected,
+        selected_mode=mode or selected.selected_mode,
+        terminal_mode=terminal,
+        tiebreaker_used=True,
+        tiebreaker_outcome=outcome,
+        reason=reason if mode is None else "tiebreak",
+    )
+
+
+def reroute(first: ModeSelected, settings: RouterSettings) -> ModeSelected:
+    """Return the decision after an ACT loop: the same signals scored anew, ACT not offered, nothing left to a model."""
+    weights = effective_weights(settings)
+    terms = contributions(first.signals, weights, settings.thresholds, settings.saturation)
+    terms = guarded(terms, weights, first.previous_mode, act_unproductive=False)
+    scores = scores_of({mode: terms[mode] for mode in MODES if mode != "ACT"})
+    mode, second = ranked(scores)[:2]
+    confidence = confidence_of(scores[mode], scores[second])
+    return msgspec.structs.replace(
+        first,
+        selected_mode=mode,
+        terminal_mode=mode,
+        router_confidence=confidence,
+        scores=_by_name(scores),
+        tiebreaker_used=False,
+        tiebreaker_candidates=(),
+        tiebreaker_outcome="",
+        margin=confidence,
+        effective_margin=effective_margin(first.signals, weights, thresholds=settings.thresholds),
+        weights=weights,
+        reason="highest_score",
+        rerouted=True,
+    )
+
+
+def _ended(mode: Mode, scores: Mapping[Mode, float], settings: RouterSettings) -> tuple[Mode | None, str]:
+    """Return the mode to answer in, None where an ACT loop comes first, and the reason of the decision."""
+    if mode != "ACT":
+        return mode, "highest_score"
+    if settings.act:
+        return None, "highest_score"
+    return next(other for other in ranked(scores) if other != "ACT"), "act_unavailable"
+
+
+def _by_name(scores: Mapping[Mode, float]) -> dict[str, float]:
     return {str(mode): score for mode, score in scores.items()}

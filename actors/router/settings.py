@@ -1,4 +1,4 @@
-"""The router's settings: weight profiles, thresholds and what is remembered of a session.
+"""The router's settings: weight profiles, thresholds, tie-breaks, feedback and what is remembered of a session.
 
 Weights are one flat mapping from name to number, so that the regulator can name one, an event can record all and
 `what-if` can replace any. Upper-case names are a mode's base; the others say whose score they move and when.
@@ -57,9 +57,6 @@ SEED: Mapping[str, float] = MappingProxyType(
         "tiebreaker.low_density": 0.03,
         "tiebreaker.interrogative_without_mark": 0.03,
         "tiebreaker.low_confidence_streak": 0.05,
-        "warmth.gists": 0.40,
-        "warmth.facts": 0.30,
-        "warmth.turns": 0.30,
     }
 )
 """The weights of the source's tables. A penalty is positive here and subtracted when it applies."""
@@ -103,14 +100,8 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Saturation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Counts at which shares reach 1: gists, facts and turns for warmth, the last two for densities.
+    """Counts at which the densities of facts and gists reach 1."""
 
-    ``turns`` is also how many finished exchanges working memory holds.
-    """
-
-    gists: Count = 5
-    facts: Count = 5
-    turns: Count = 4
     fact_density: Count = 10
     gist_density: Count = 5
 
@@ -119,10 +110,11 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """What a router decides with.
 
     ``base_scores`` (by mode) and then ``weights`` (by name) replace single numbers of the ``profile``.
-    ``act_available`` says whether an ACT loop runs in this deployment; without one an exchange that calls for it is
-    answered in its best other mode. A session unused for ``session_lifetime_ms`` is forgotten; of its topics the
-    ``topics_remembered`` latest with low confidence are kept. A repeated input of an exchange is recognised for at
-    least ``ended_lifetime_ms`` after its end.
+    ``act`` says whether an ACT loop may run; without one an exchange that calls for it is answered in its best other
+    mode. ``tiebreak`` says what settles two modes that are too close: the higher ``score``, or an ``llm``, which gets
+    ``tiebreak_timeout_ms``. What a person says within ``feedback_within_ms`` after an answer counts as said at once.
+    A session unused for ``session_lifetime_ms`` is forgotten; of its topics the ``topics_remembered`` latest with low
+    confidence are kept. A repeated input of an exchange is recognised for at least ``ended_lifetime_ms`` after its end.
 
     Raises:
         ValueError: an unknown weight name (the message names the nearest), a weight outside [-2, 2], a base
@@ -134,7 +126,10 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     weights: dict[str, float] = {}
     thresholds: Thresholds = Thresholds()
     saturation: Saturation = Saturation()
-    act_available: bool = False
+    act: bool = True
+    tiebreak: Literal["score", "llm"] = "score"
+    tiebreak_timeout_ms: Milliseconds = 3_000
+    feedback_within_ms: Milliseconds = 600 * 1000
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     ended_lifetime_ms: Milliseconds = 600 * 1000
     topics_remembered: Count = 32

@@ -32,7 +32,7 @@ _OTHER_QUESTION_MARKS = "？؟⁇⁈‽"
 _SENTENCE_END = re.compile(r"[.!?…;:](?=[\"'”’)\]]?\s)|[\n。？！]")
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")
 _EDGES = " \t\"'“”‘’([{<>-–—*_•¿¡#"
-_WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
+WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
 # Every reference to shared history names a participant, or the last time; cheaper to look up than to search for.
 _SHARING = frozenset(("i", "i've", "i'd", "we", "we've", "we'd", "you", "you've", "you'd", "my", "our", "your", "last"))
 
@@ -62,13 +62,13 @@ def read_text(text: str) -> TextSignals:
     """
     if _VISIBLE.search(text) is None:
         return BLANK
-    folded = _inspected(text).casefold().replace("’", "'")
+    folded = fold(text)
     words = folded.split()
     if not words:  # all that is visible lies in the middle, where nothing is read
         return BLANK._replace(prompt_token_count=1, information_density=1.0)
-    unique = {word.strip(_WORD_EDGES) or word for word in words}
+    unique = {word.strip(WORD_EDGES) or word for word in words}
     question_mark = _has_question_mark(folded)
-    clauses = _clauses(folded) if len(words) <= SOCIAL_WORDS else []
+    clauses = clauses_of(folded) if len(words) <= SOCIAL_WORDS else []
     return TextSignals(
         prompt_token_count=len(words),
         has_question_mark=question_mark,
@@ -80,13 +80,15 @@ def read_text(text: str) -> TextSignals:
     )
 
 
-def _inspected(text: str) -> str:
-    if len(text) <= INSPECTED_CHARACTERS:
-        return text
-    return f"{text[:OPENING_CHARACTERS]}\n{text[-CLOSING_CHARACTERS:]}"
+def fold(text: str) -> str:
+    """Return the inspected part of a text, case-folded, with plain apostrophes."""
+    if len(text) > INSPECTED_CHARACTERS:
+        text = f"{text[:OPENING_CHARACTERS]}\n{text[-CLOSING_CHARACTERS:]}"
+    return text.casefold().replace("’", "'")
 
 
-def _clauses(folded: str) -> list[str]:
+def clauses_of(folded: str) -> list[str]:
+    """Return the clauses of a folded text, single spaces between words and no marks at their edges."""
     spaced = (" ".join(part.split()).strip(_EDGES) for part in _CLAUSE_END.split(folded))
     return [clause for clause in spaced if clause]
 

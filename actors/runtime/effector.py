@@ -20,7 +20,7 @@ from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
-from events.log import Append, Fence
+from events.log import Append, Fence, Seal, Stored
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effector import Effector
@@ -33,6 +33,8 @@ EFFECT_RAISED = "effect_raised"
 EFFECT_TIMED_OUT = "effect_timed_out"
 EFFECT_ABANDONED = "effect_abandoned"
 RESULT_INVALID = "result_invalid"
+TEXT_FORGOTTEN = "text_forgotten"
+"""The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
 
 MOST_ATTEMPTS = 10
 """Deliveries of a request, each ended without an answer, after which it is failed unperformed: it may be what kills."""
@@ -77,6 +79,11 @@ class EffectorWorker:
         ack_wait: Seconds after which a silent worker's requests go to others.
         stop_deadline: See :data:`STOP_DEADLINE`.
 
+    Attributes:
+        effector: What it runs.
+        counters: What happened.
+        ready: Set once requests can reach it.
+
     Raises:
         ValueError: the effector contradicts the catalogue.
     """
@@ -94,6 +101,7 @@ class EffectorWorker:
     ) -> None:
         check(effector)
         self.effector = effector
+        self.ready = asyncio.Event()
         self.counters = EffectorCounters()
         self._log = log
         self._source = f"neuraxis/{name}/{effector.name}"
@@ -111,8 +119,9 @@ class EffectorWorker:
             self._log.connection,
             self._log.stream,
             durable_name(self.effector.name),
-            topic_filter(topic_of(self.effector.consumes)),
+            [topic_filter(topic_of(event)) for event in self.effector.consumes],
             ack_wait=self._ack_wait,
+            began=self.ready,
         )
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(pull.run())
@@ -164,7 +173,7 @@ class EffectorWorker:
 
     async def _answer(self, delivery: Delivery) -> None:
         """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
-        offered = decode(delivery.stored)
+        offered = decode(await self._opened(delivery.stored))
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
         request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
@@ -179,6 +188,15 @@ class EffectorWorker:
         except Refused as refused:
             _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
+
+    async def _opened(self, stored: Stored) -> Stored:
+        """Open a request's words; insists while their key cannot be reached."""
+        wait = _RETRY_FIRST
+        while True:
+            try:
+                return await self._log.opened(stored)
+            except LogError as error:
+                wait = await self._wait(error, wait)
 
     async def _look(self, request: _Request, after: int) -> int | None:
         """Look for the answer among the effector's events after a sequence; insists while the broker cannot be asked.
@@ -244,6 +262,8 @@ class EffectorWorker:
         offered = request.offered
         if isinstance(offered, Unreadable):
             return self._failure(request, offered.code)
+        if offered.stored.seal is Seal.CLOSED:
+            return self._failure(request, TEXT_FORGOTTEN)
         if attempt > MOST_ATTEMPTS:
             return self._failure(request, EFFECT_ABANDONED)
         self.counters.performed += 1
@@ -278,25 +298,32 @@ class EffectorWorker:
         )
 
     def _failure(self, request: _Request, reason: str, error: BaseException | None = None) -> tuple[Decided, ...]:
-        stored = request.offered.stored
+        offered, stored = request.offered, request.offered.stored
         failed = self.effector.failed(
             reason=reason,
             error=type(error).__name__ if error is not None else "",
             failed_seq=stored.seq,
             failed_topic=split_stored(stored.subject)[0],
         )
+        if isinstance(offered, Recorded):
+            failed = self.effector.naming(failed, offered.message)
         return address(self.effector.name, request.cause, (failed,), self._log.partitions)
 
 
 def check(effector: Effector) -> None:
     """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
-    for event in (effector.consumes, effector.failed):
+    if not effector.consumes:
+        raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")
+    for event in (*effector.consumes, effector.failed):
         if topic_of(event) not in CATALOGUE:
             raise ValueError(f"effector {effector.name}: the catalogue does not list {event.__name__}: add its entry")
     failed = entry_of(effector.failed)
     if failed.owner != effector.name:
         raise ValueError(f"effector {effector.name}: {failed.topic} belongs to {failed.owner}: give it one of its own")
-    if failed.scope is Scope.GLOBAL and entry_of(effector.consumes).scope is not Scope.GLOBAL:
+    if len(set(effector.consumes)) != len(effector.consumes):
+        raise ValueError(f"effector {effector.name}: it consumes an event twice: list each once")
+    requests = [entry_of(event) for event in effector.consumes]
+    if failed.scope is Scope.GLOBAL and any(request.scope is not Scope.GLOBAL for request in requests):
         raise ValueError(
             f"effector {effector.name}: {failed.topic} is GLOBAL: a failure must carry its request's agent"
         )

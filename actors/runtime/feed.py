@@ -8,14 +8,20 @@ from actors.runtime.committer import Committer
 from actors.runtime.shard import Shard
 from events.codec import decode
 from events.log import Log, Stored
-from events.routes import consumed_filters, own_filters, routes, without_overlap
+from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
 from schemas.actor import Actor
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.precedents import ForgetOrdered
 
 _SLICE = 64
 """Messages handed out before other tasks get their turn."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
+
+_FORGET_ORDERS = topic_filter(topic_of(ForgetOrdered))
+_FORGET_ENDING = _FORGET_ORDERS.removeprefix("log.*.*")
 
 
 class Feed:
@@ -29,11 +35,11 @@ class Feed:
         self.position = position
         self._log = log
         self._actors = tuple(actors)
+        self._by_name = {actor.name: actor for actor in actors}
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
-        self.filters = without_overlap(
-            filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))
-        )
+        read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
+        self.filters = without_overlap([*read, _FORGET_ORDERS])
 
     async def run(self, committer: Committer, started: Callable[[], None]) -> None:
         """Read until cancelled."""
@@ -58,8 +64,18 @@ class Feed:
             found = routes(self._actors, stored.subject, self._log.partitions)
             known = self._routes[stored.subject] = tuple(((actor.name, name), own) for actor, name, own in found)
         takers = [(shard, own) for key, own in known if (shard := self._shards.get(key)) is not None]
-        if not takers:
-            return
-        offered = decode(stored)
-        for shard, own in takers:
-            shard.take(offered, own)
+        if takers:
+            offered = decode(stored)
+            for shard, own in takers:
+                shard.take(offered, own)
+        if stored.subject.endswith(_FORGET_ENDING):
+            self._renew_snapshots(stored)
+
+    def _renew_snapshots(self, stored: Stored) -> None:
+        """Have every partition that may have words of a forgotten session in its snapshot take another one.
+
+        Whether or not its actor consumes the order: what it keeps of an exchange that has ended since is words, too.
+        """
+        for (name, partition), shard in self._shards.items():
+            if partition in partitions_of(self._by_name[name], stored.subject, self._log.partitions):
+                shard.renew_snapshot(stored.seq)

@@ -26,6 +26,7 @@ from events.snapshot import pack, snapshot_key, unpack
 from events.view import Offered, Standing, View
 from schemas.actor import Actor, Emission, Scope, Timer
 from schemas.catalogue import prefixes_of
+from schemas.envelope import LATENCY
 from schemas.identity import content_hash
 from schemas.subjects import NO_PARTITION
 
@@ -116,6 +117,7 @@ class Shard:
         self._timekeeper: asyncio.Task[None] | None = None
         self._state_changed = asyncio.Event()
         self._since_snapshot = 0
+        self._renew_after = 0
         self._draining = False
         self._stopping = False
         self._hold = 0.0
@@ -204,8 +206,21 @@ class Shard:
             self._around.committer.submit(self)
         self._settle_down()
 
+    def renew_snapshot(self, seq: int) -> None:
+        """Have a snapshot taken as soon as everything up to ``seq`` is folded, so that no older one is kept."""
+        self._renew_after = seq
+        if self.role is Role.LEADING:
+            self._settle_down()
+
+    def _is_renewal_due(self) -> bool:
+        waiting = self.view.waiting
+        return bool(self._renew_after) and not (waiting and waiting[0].stored.seq <= self._renew_after)
+
     def _settle_down(self) -> None:
         """When nothing is under way: take a due snapshot; then let the timekeeper look at the state anew."""
+        if self._is_renewal_due() and self._saving is None:
+            self._renew_after = 0
+            self._draining = True
         if self._draining and not self.outbox:
             self._draining = False
             self._since_snapshot = 0
@@ -247,6 +262,7 @@ class Shard:
         self.view.acknowledge(last_seq)
         for group in groups:
             self.outbox.popleft()
+            self._tell(group)
             for one in group.decided:
                 self._unheard.discard(one.message.id)
                 inbox = getattr(one.message.event, "reply_to", "")
@@ -255,6 +271,14 @@ class Shard:
         self._own_arrived.set()
         if self.role is Role.LEADING:
             self.work()
+
+    def _tell(self, group: Group) -> None:
+        # Once stored: a decision that the fence turned away never happened, and whoever reads the log would believe it.
+        if self.actor.tells is None:
+            return
+        for one, record in zip(group.decided, group.records, strict=True):
+            for line in self.actor.tells(one.message.event, int(record.headers[LATENCY]) / 1000):
+                _logger.info(line, exchange=one.message.exchange)
 
     def lost(self, reason: str) -> None:
         """Drop the state and recover: another writer was here, or the outcome is unknown."""
@@ -435,6 +459,8 @@ class Shard:
             await self._save(packed)
         finally:
             self._saving = None
+            if self._renew_after and self.role is Role.LEADING:
+                self._settle_down()
 
     async def _save(self, packed: bytes) -> None:
         try:

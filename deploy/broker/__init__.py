@@ -2,14 +2,28 @@
 
 from deploy.broker.binary import BinaryMissing, find_nats_server
 from deploy.broker.embedded import EmbeddedBroker
-from deploy.broker.users import ADMIN, DECIDERS, LEDGER, OBSERVER, OPERATOR, SYSTEM, Login, Logins, load_logins
+from deploy.broker.users import (
+    ADMIN,
+    DECIDERS,
+    EFFECTORS,
+    LEDGER,
+    OBSERVER,
+    OPERATOR,
+    SPECIALIST,
+    SYSTEM,
+    Login,
+    Logins,
+    load_logins,
+)
 
 __all__ = [
     "ADMIN",
     "DECIDERS",
+    "EFFECTORS",
     "LEDGER",
     "OBSERVER",
     "OPERATOR",
+    "SPECIALIST",
     "SYSTEM",
     "BinaryMissing",
     "EmbeddedBroker",

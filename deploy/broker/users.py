@@ -19,6 +19,7 @@ from schemas.permissions import (
     inbox_prefix,
     observer_user,
     owners,
+    specialist_user,
     worker_user,
 )
 
@@ -31,6 +32,12 @@ ADMIN = "admin"
 DECIDERS = "deciders"
 """The worker processes that run actors."""
 
+EFFECTORS = "effectors"
+"""The worker process that runs effectors: the only one that speaks to the world outside."""
+
+SPECIALIST = "specialist"
+"""Specialists, services outside that answer what they are asked."""
+
 LEDGER = "ledger"
 """The ledger's process."""
 
@@ -42,6 +49,7 @@ SYSTEM = "system"
 
 _EDGES = ("gateway", "operator")
 _ALONE = ("ledger",)
+_OUTSIDE = ("delegate", "llm")
 
 
 class Login(msgspec.Struct, frozen=True):
@@ -75,13 +83,15 @@ class Context(msgspec.Struct, omit_defaults=True):
 
 def broker_users(stream: str) -> tuple[BrokerUser, ...]:
     """Return the users of an embedded broker that holds the log in ``stream``, with permissions from the catalogue."""
-    acting = tuple(owner for owner in owners() if owner not in (*_EDGES, *_ALONE))
+    acting = tuple(owner for owner in owners() if owner not in (*_EDGES, *_ALONE, *_OUTSIDE))
     return (
         _with_consumer_lists(worker_user(OPERATOR, _EDGES, stream)),
         admin_user(ADMIN),
         worker_user(DECIDERS, acting, stream),
+        worker_user(EFFECTORS, _OUTSIDE, stream),
         worker_user(LEDGER, _ALONE, stream),
         observer_user(OBSERVER),
+        specialist_user(SPECIALIST),
     )
 
 

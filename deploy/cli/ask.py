@@ -2,10 +2,14 @@
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
+
+if TYPE_CHECKING:
+    from deploy.cli.speaking import Speaker
 
 ANSWER_S = 65.0
 """Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
@@ -34,18 +38,31 @@ ANSWER_S = 65.0
 def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_json: bool) -> None:
     """Send one input and print the answer, with the decision below it; TEXT `-` is read from stdin.
 
+    Below the answer stand mode and confidence, who wrote it, and, where there were any, the tie-break and the steps of
+    an ACT loop. On a terminal a model's words appear as it speaks.
+
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
     from deploy.cli.exchange import converse, show
     from deploy.cli.failures import CheckFailed
 
     words = _from_stdin() if text == "-" else text
-    found = asyncio.run(converse(target, words, agent=agent, session=session or new_session("ask"), timeout=timeout))
-    show(found, as_json=as_json)
+    talk, speaker = session or new_session("ask"), speaker_for(as_json)
+    found = asyncio.run(converse(target, words, agent=agent, session=talk, timeout=timeout, speaker=speaker))
+    show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "")
     if found.action == "FAILED":
         raise CheckFailed(
             f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
         )
+
+
+def speaker_for(as_json: bool) -> "Speaker | None":
+    """Return what shows a model's words as they come: on a terminal only, where a person waits for them."""
+    if as_json or not sys.stdout.isatty():
+        return None
+    from deploy.cli.speaking import Speaker
+
+    return Speaker(lambda text: click.echo(text, nl=False))
 
 
 def new_session(kind: str) -> str:

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from deploy.cli.ask import ANSWER_S, new_session
+from deploy.cli.ask import ANSWER_S, new_session, speaker_for
 from deploy.cli.options import Target, examples, json_option, target_options
 
 
@@ -17,7 +17,11 @@ from deploy.cli.options import Target, examples, json_option, target_options
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")
 @json_option
 def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
-    """Talk, line by line, in one session; each answer shows its mode and confidence. Ctrl-D ends it."""
+    """Talk, line by line, in one session; Ctrl-D ends it.
+
+    Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
+    steps of an ACT loop. On a terminal a model's words appear as it speaks.
+    """
     from actors.gateway import InvalidInput
     from deploy.cli.exchange import converse, show
 
@@ -31,11 +35,12 @@ def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
         click.echo(f"session {talk}; Ctrl-D ends", err=True)
     while (line := _next_line(at_terminal)) is not None:
         try:
-            found = asyncio.run(converse(target, line, agent=agent, session=talk, timeout=ANSWER_S))
+            speaker = speaker_for(as_json)
+            found = asyncio.run(converse(target, line, agent=agent, session=talk, timeout=ANSWER_S, speaker=speaker))
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue
-        show(found, as_json=as_json)
+        show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "")
 
 
 def _next_line(at_terminal: bool) -> str | None:

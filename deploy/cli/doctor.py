@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 @target_options
 @json_option
 def doctor(target: Target, as_json: bool) -> None:
-    """Check broker, stream, durability, clocks, lag and processes; exit status 1 when a check fails.
+    """Check broker, stream, durability, clocks, lag, processes and model; exit status 1 when a check fails.
 
     Each line is ok, warn, fail or n/a, with what to do about it.
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
-    from deploy.doctor import Verdict, examine
+    from deploy.doctor import examine
+    from deploy.finding import Verdict
 
     findings = asyncio.run(examine(_patient(target)))
     emit(findings, as_json=as_json)
@@ -35,23 +36,35 @@ def doctor(target: Target, as_json: bool) -> None:
 
 
 def _patient(target: Target) -> "Patient":
+    from actors.llm.endpoint import base_url
+    from actors.llm.settings import LlmSettings
     from actors.registry import ACTORS
     from deploy.access import access_of, stated
     from deploy.broker import ADMIN, SYSTEM
     from deploy.cli.connect import stream_of
     from deploy.doctor import Patient
+    from deploy.effectors import EFFECTORS
+    from deploy.models import names_of
+    from deploy.running_set import ModelInUse
     from schemas.subjects import Partitions
 
-    config = target.config()
+    config = target.config(every_section=True)
+    llm = config.section("llm", LlmSettings)
     reach = stated(target.flags, config.broker, os.environ)
     run = None if reach.named else target.data.read()  # a broker that was named may be another set's
     embedded = run is not None and run.contexts
+    model = run.model if run is not None else None
+    if model is None and llm.base_url:
+        model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
     return Patient(
         access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
         system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,
         stream=stream_of(target),
         expected=Partitions(config.log.agents, config.log.sessions),
         actors=tuple(ACTORS),
+        effectors=tuple(EFFECTORS) if model is not None and model.backend != "composer" else (),
+        model=model,
+        key_file=llm.api_key_file,
         data=target.data.path,
         ledger=target.data.ledger,
         run=run,

@@ -247,7 +247,7 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
 
     try:
         async with connected(target) as live:
-            return await compare(file, live), ""
+            return await compare(file, live.as_stored()), ""
     except (NotRunning, Unavailable) as why:
         return None, str(why)
 

@@ -29,6 +29,8 @@ def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
 async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
     """Open the ledger file, or the stream when none is named.
 
+    A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
+
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
     """
@@ -36,11 +38,11 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
     from deploy.sources import LedgerSource, StreamSource
 
     if log_file is not None:
-        ledger = LedgerSource(log_file)
-        try:
+        async with AsyncExitStack() as open_things:
+            ledger = LedgerSource(log_file)
+            open_things.callback(ledger.close)
+            await _find_keys(open_things, target, ledger)
             yield ledger
-        finally:
-            ledger.close()
         return
     async with connected(target) as log:
         yield StreamSource(log)
@@ -67,6 +69,7 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
             ledger = LedgerSource(file)
             open_things.callback(ledger.close)
         if ledger is not None and log_file is not None:
+            await _find_keys(open_things, target, ledger)
             yield ledger
             return
         try:
@@ -76,7 +79,26 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
                 raise
             yield ledger
             return
-        yield ledger if ledger is not None and await _holds_all(ledger, log) else StreamSource(log)
+        if ledger is not None and await _holds_all(ledger, log.as_stored()):
+            ledger.sealing = log.sealing or ledger.sealing
+            yield ledger
+            return
+        yield StreamSource(log)
+
+
+async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
+    """Give a ledger the keys of the broker that was named, or of the set that runs, if one does."""
+    from deploy.cli.connect import connected
+    from deploy.running_set import NotRunning
+    from events.errors import Misconfigured, Unavailable
+
+    try:
+        log = await open_things.enter_async_context(connected(target))
+    except (NotRunning, Misconfigured, Unavailable):
+        if target.flags.named:
+            raise
+        return
+    ledger.sealing = log.sealing or ledger.sealing
 
 
 async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:

@@ -14,11 +14,24 @@ from deploy.cli.options import Target, examples, target_options
         "neuraxis up --data /var/lib/neuraxis --port 4222 --processes 2",
         "neuraxis up --nats nats://broker.example:4222 --creds neuraxis.creds",
         "neuraxis up --sync 1s     # faster; a power cut may lose the last second",
+        "neuraxis up --llm http://127.0.0.1:8000/v1",
     )
 )
 @target_options
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the embedded broker; 0: any free one.")
 @click.option("--sync", metavar="always|DURATION", help="When the embedded broker flushes to disk.")
+@click.option(
+    "--llm",
+    metavar="URL|local|composer",
+    help="Language model: an OpenAI-compatible endpoint, a small one in the worker, or none; also NEURAXIS_LLM_URL."
+    "  [default: an Ollama on this machine, if there is one]",
+)
+@click.option(
+    "--seal/--no-seal",
+    "seal",
+    default=None,
+    help="Whether a new log stores people's words encrypted, a key a session.  [default: it does]",
+)
 @click.option("--processes", type=click.IntRange(1, 64), help="Copies of the process that runs the actors.")
 @click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False), help="Written when every actor is live.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="Lowest level logged.")
@@ -27,6 +40,8 @@ def up(
     target: Target,
     port: int | None,
     sync: str | None,
+    llm: str | None,
+    seal: bool | None,
     processes: int | None,
     ready_file: Path | None,
     log_level: str | None,
@@ -35,22 +50,24 @@ def up(
     """Start the embedded broker and all workers, and keep them running until Ctrl-C.
 
     A process that dies is started again. The store, the ledger and run.json, by which every other command finds
-    the set, are kept in the data folder.
+    the set, are kept in the data folder. Without a language model the composer answers, from what is remembered.
     """
     from deploy import logs
     from deploy.access import stated
-    from deploy.config import flag_layer
+    from deploy.config import flag_layer, model_layer
     from deploy.up import Plan, bring_up
 
     flags = {
         "broker.port": ("--port", port),
         "broker.sync": ("--sync", sync),
+        "log.sealed": ("--seal" if seal else "--no-seal", None if seal is None else str(seal).lower()),
         "runtime.processes": ("--processes", processes),
         "runtime.log_level": ("--log-level", log_level),
         "runtime.log_format": ("--log-format", log_format),
     }
     given = [(flag, key, str(value)) for key, (flag, value) in flags.items() if value is not None]
-    config = target.config([flag_layer(flag, key, value) for flag, key, value in given], every_section=True)
+    word = [model_layer("--llm", llm)] if llm is not None else []
+    config = target.config([flag_layer(*one) for one in given] + word, every_section=True)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process="up")
     bring_up(
         Plan(

@@ -11,6 +11,7 @@ from deploy.cli.options import Target, examples, target_options
 @click.command(
     epilog=examples(
         "neuraxis worker reflex router responder clock --nats nats://broker.example:4222",
+        "neuraxis worker llm delegate --nats nats://broker.example:4222 --set llm.base_url=https://llm.example/v1",
         "neuraxis worker ledger --context production --ledger /var/lib/neuraxis/ledger.db",
     )
 )
@@ -28,21 +29,25 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     """Run some actors in this process, against a broker, until SIGTERM or Ctrl-C.
 
     This is what production runs: several such processes share out the partitions among themselves. The name
-    `ledger` stands for the projector that writes the log into an SQLite file.
+    `ledger` stands for the projector that writes the log into an SQLite file; `llm` and `delegate` speak to the
+    world outside, to language models (key in NEURAXIS_LLM_API_KEY) and to specialists.
     """
     from deploy import logs, worker
     from deploy.access import access_of, stated
-    from deploy.broker import DECIDERS, LEDGER
+    from deploy.broker import DECIDERS, EFFECTORS, LEDGER
     from deploy.cli.failures import WrongUse
+    from deploy.effectors import EFFECTORS as HOSTED
     from deploy.lifeline import Lifeline
 
     hosts = worker.check_work(actors)
     config = target.config(every_section=True)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = stated(target.flags, config.broker, os.environ)
-    if not reach.named and worker.LEDGER in hosts and len(hosts) > 1:
-        raise WrongUse("the embedded broker gives the ledger a user of its own: run `neuraxis worker ledger` by itself")
-    user = LEDGER if worker.LEDGER in hosts else DECIDERS
+    alone = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
+    user, *others = dict.fromkeys(alone.get(host, DECIDERS) for host in hosts)
+    if others and not reach.named:
+        apart = " ".join(host for host in hosts if alone.get(host, DECIDERS) != DECIDERS)
+        raise WrongUse(f"the embedded broker has users for each kind of work: run `neuraxis worker {apart}` by itself")
     worker.run(
         worker.Job(
             hosts=hosts,

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from actors.router.settings import RouterSettings
 from deploy.rendering.guards import GUARD_DETAILS
+from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
 from deploy.rendering.quoting import quoted
 from deploy.rendering.routing import ModeScore, adds_up, score_table
@@ -42,9 +43,9 @@ def _details(event: Event, case: Case) -> Sequence[RenderableType]:
         return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
     if isinstance(event, Configured):
         return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
-    guard = GUARD_DETAILS.get(type(event))
-    if guard is not None:
-        return guard(event)
+    plain = GUARD_DETAILS.get(type(event)) or MIND_DETAILS.get(type(event))
+    if plain is not None:
+        return plain(event)
     tell = _DETAILS.get(type(event))
     return tell(event, case) if tell is not None else _fields(event)
 
@@ -94,6 +95,7 @@ def _selected(event: ModeSelected, case: Case) -> Sequence[RenderableType]:
     mode = Text().append(event.selected_mode, "bold")
     if event.terminal_mode not in (None, event.selected_mode):
         mode.append(f", answered as {event.terminal_mode}")
+    mode.append(", chosen again after an ACT loop" if event.rerouted else "")
     mode.append(
         f" ({event.reason}), confidence {event.router_confidence:g}, previous mode {event.previous_mode or '-'}"
     )
@@ -142,9 +144,9 @@ def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
     verdict = Text().append(event.action, f"bold {colour}").append(f" at {event.stage}, because {event.reason}")
     if event.mode is not None:
         verdict.append(f", mode {event.mode} (first {event.first_mode})")
-    verdict.append(f", written by {event.backend}")
+    verdict.append(f", written by {event.backend}{f' ({event.model})' if event.model else ''}")
     answer = Text(quoted(event.response), "italic") if event.response else Text("(no words)", "dim")
-    return [verdict, answer]
+    return [verdict, answer, *entities(event.entities)]
 
 
 def _fired(event: ClockFired, case: Case) -> Sequence[RenderableType]:

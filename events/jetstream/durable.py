@@ -6,6 +6,7 @@ of the broker. On silence, on a status out of the ordinary and on every reconnec
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -73,18 +74,27 @@ class DurablePull:
         connection: Where the broker is.
         stream: The stream.
         name: Name of the consumer, the same for all who share it.
-        filter: The subjects it delivers.
+        filters: The subjects it delivers, one filter at least; no two may overlap.
         ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
+        began: Set when messages can arrive for the first time.
     """
 
     def __init__(
-        self, connection: Connection, stream: str, name: str, filter: str, *, ack_wait: float = ACK_WAIT
+        self,
+        connection: Connection,
+        stream: str,
+        name: str,
+        filters: Sequence[str],
+        *,
+        ack_wait: float = ACK_WAIT,
+        began: asyncio.Event | None = None,
     ) -> None:
         self._connection = connection
         self._stream = stream
         self._name = name
-        self._filter = filter
+        self._filters = tuple(filters)
         self._ack_wait = ack_wait
+        self._began = began or asyncio.Event()
         self._room = 0
         self._asked = 0
         self._heard = 0.0
@@ -137,6 +147,7 @@ class DurablePull:
             _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
             self._lost.set()
             return
+        self._began.set()
         await self._ask()
 
     async def _ensure(self) -> None:
@@ -150,7 +161,7 @@ class DurablePull:
             "max_deliver": -1,
             "max_ack_pending": MAX_PENDING,
             "replay_policy": "instant",
-            "filter_subject": self._filter,
+            "filter_subjects": self._filters,
         }
         await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}

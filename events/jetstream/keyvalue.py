@@ -6,6 +6,7 @@ listing would make a consumer each time.
 
 import zlib
 from collections.abc import Mapping
+from datetime import datetime
 from hashlib import sha256
 
 import structlog
@@ -24,7 +25,10 @@ _SECOND = 1_000_000_000
 _logger = structlog.get_logger("neuraxis.buckets")
 
 
-async def _ensure_bucket(connection: Connection, bucket: str, *, storage: str, max_age: float, replicas: int) -> None:
+async def ensure_bucket(
+    connection: Connection, bucket: str, *, storage: str, max_age: float, replicas: int, erasable: bool = False
+) -> None:
+    """Make a bucket if need be; from an ``erasable`` one, single messages can be removed for good."""
     config = {
         "name": f"KV_{bucket}",
         "subjects": [f"$KV.{bucket}.>"],
@@ -34,7 +38,7 @@ async def _ensure_bucket(connection: Connection, bucket: str, *, storage: str, m
         "discard": "new",
         "allow_direct": True,
         "allow_rollup_hdrs": True,
-        "deny_delete": True,
+        "deny_delete": not erasable,
         "duplicate_window": int(min(max_age or 120, 120) * _SECOND),
         "num_replicas": replicas,
     }
@@ -52,6 +56,12 @@ async def _put(connection: Connection, bucket: str, key: str, data: bytes, heade
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
 
 
+def _time_ns(timestamp: str) -> int:
+    """Read an RFC 3339 timestamp of the server's, which may have nine decimals, as Unix nanoseconds."""
+    whole, _, decimals = timestamp.rstrip("Z").partition(".")
+    return int(datetime.fromisoformat(f"{whole}+00:00").timestamp()) * _SECOND + int(decimals.ljust(9, "0") or 0)
+
+
 class KeyValueMembership:
     """Members as keys of a bucket in memory that forgets them after :data:`MEMBER_EXPIRY` seconds.
 
@@ -64,7 +74,7 @@ class KeyValueMembership:
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueMembership":
         """Make the bucket if need be."""
-        await _ensure_bucket(connection, MEMBERS_BUCKET, storage="memory", max_age=MEMBER_EXPIRY, replicas=replicas)
+        await ensure_bucket(connection, MEMBERS_BUCKET, storage="memory", max_age=MEMBER_EXPIRY, replicas=replicas)
         return cls(connection)
 
     async def beat(self, worker: str, value: bytes) -> None:
@@ -104,7 +114,7 @@ class KeyValueSnapshots:
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
         """Make the bucket if need be."""
-        await _ensure_bucket(connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas)
+        await ensure_bucket(connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas)
         return cls(connection)
 
     async def save(self, key: str, data: bytes) -> None:
@@ -137,6 +147,29 @@ class KeyValueSnapshots:
         except (LogError, ValueError, zlib.error) as wrong:
             _logger.warning("snapshot_unusable", key=key, reason=type(wrong).__name__)
             return None
+
+    async def saved_ns(self, key: str) -> int | None:
+        """Return the server's time of the snapshot under ``key``, Unix nanoseconds; None when there is none."""
+        head = await self._get(key)
+        return None if head is None else _time_ns(head.headers["Nats-Time-Stamp"])
+
+    async def trim(self, key: str) -> None:
+        """Remove what earlier, larger snapshots left behind the one under ``key``."""
+        head = await self._get(key)
+        chunks = 0 if head is None else int(head.headers.get("nx-chunks", "0"))
+        below = f"$KV.{SNAPSHOTS_BUCKET}.{key}."
+        found = await self._connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}", {"subjects_filter": f"{below}>"})
+        for subject in found["state"].get("subjects") or {}:
+            if int(subject.removeprefix(below)) > chunks:
+                await self._purge(subject)
+
+    async def drop(self, key: str) -> None:
+        """Remove the snapshot under ``key``: its partition will be folded from the log's start."""
+        await self._purge(f"$KV.{SNAPSHOTS_BUCKET}.{key}")
+        await self.trim(key)
+
+    async def _purge(self, subject: str) -> None:
+        await self._connection.api(f"STREAM.PURGE.KV_{SNAPSHOTS_BUCKET}", {"filter": subject})
 
     async def _get(self, key: str) -> Answer | None:
         subject = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}.{key}"

@@ -7,8 +7,11 @@ import msgspec
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import Access, Answer, ApiError, Connection
 from events.jetstream.reading import Reading
+from events.jetstream.sessionkeys import KeyValueKeys, watch
 from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
-from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored
+from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
+from events.sealing.keys import Keyring
+from events.sealing.sealing import OpenedTail, Sealing
 from schemas.subjects import Partitions
 
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
@@ -37,11 +40,20 @@ _ack_decoder = msgspec.json.Decoder(_Ack)
 
 
 class JetStreamLog:
-    """A log on a JetStream stream; made by :meth:`connect` or :meth:`over`."""
+    """A log on a JetStream stream; made by :meth:`connect` or :meth:`over`.
 
-    def __init__(self, connection: Connection, stream: str, partitions: Partitions) -> None:
+    Attributes:
+        connection: Where the broker is.
+        stream: The stream's name.
+        sealing: What seals and opens people's words; None where the stream was made without.
+    """
+
+    def __init__(
+        self, connection: Connection, stream: str, partitions: Partitions, sealing: Sealing | None = None
+    ) -> None:
         self.connection = connection
         self.stream = stream
+        self.sealing = sealing
         self._partitions = partitions
         self._consumers = 0
         self._batches = 0
@@ -55,11 +67,14 @@ class JetStreamLog:
         partitions: Partitions | None = None,
         replicas: int = 1,
         create: bool = True,
+        sealed: bool | None = None,
     ) -> "JetStreamLog":
         """Connect, and make or check the stream; raises as ``Connection.open`` and ``ensure_stream`` do."""
         connection = await Connection.open(Access(servers=access) if isinstance(access, str) else access)
         try:
-            return await cls.over(connection, stream=stream, partitions=partitions, replicas=replicas, create=create)
+            return await cls.over(
+                connection, stream=stream, partitions=partitions, replicas=replicas, create=create, sealed=sealed
+            )
         except BaseException:
             await connection.close()
             raise
@@ -73,10 +88,24 @@ class JetStreamLog:
         partitions: Partitions | None = None,
         replicas: int = 1,
         create: bool = True,
+        sealed: bool | None = None,
     ) -> "JetStreamLog":
-        """Make or check the stream over an open connection."""
-        counts = await ensure_stream(connection, stream, partitions, replicas, create)
-        return cls(connection, stream, counts)
+        """Make or check the stream over an open connection, and the bucket of its sessions' keys where it is sealed."""
+        facts = await ensure_stream(connection, stream, partitions, replicas, create, sealed)
+        sealing = None
+        if facts.sealed:
+            keyring = Keyring(await KeyValueKeys.over(connection, stream, replicas))
+            await watch(connection, stream, keyring)
+            sealing = Sealing(keyring)
+        return cls(connection, stream, facts.partitions, sealing)
+
+    def as_stored(self) -> "JetStreamLog":
+        """Return this log without sealing: what is stored, to the byte, for whoever keeps or compares copies."""
+        return JetStreamLog(self.connection, self.stream, self._partitions)
+
+    async def opened(self, stored: Stored) -> Stored:
+        """Return a message that came another way than through this log, its texts opened; raises LogError."""
+        return stored if self.sealing is None else (await self.sealing.open((stored,)))[0]
 
     @property
     def partitions(self) -> Partitions:
@@ -89,6 +118,8 @@ class JetStreamLog:
 
     async def append(self, appends: Sequence[Append]) -> int:
         """Store records behind fences; see ``events.log.Log.append``."""
+        if self.sealing is not None:
+            appends = await self.sealing.seal(appends)
         messages = [
             (record, append.fence if place == 0 else None)
             for append in appends
@@ -165,13 +196,13 @@ class JetStreamLog:
                 left -= len(batch)
                 wanted = [stored for stored in batch if stored.seq <= upto]
                 if wanted:
-                    yield wanted
+                    yield wanted if self.sealing is None else await self.sealing.open(wanted)
                 if len(wanted) < len(batch) or batch[-1].seq == upto:
                     return
         finally:
             await reading.close()
 
-    async def tail(self, filters: Sequence[str], after: int) -> Reading:
+    async def tail(self, filters: Sequence[str], after: int) -> Tail:
         """Start an endless reading; see ``events.log.Log.tail``."""
         reading = self._reading(filters, after)
         try:
@@ -179,7 +210,7 @@ class JetStreamLog:
         except BaseException:
             await reading.close()
             raise
-        return reading
+        return reading if self.sealing is None else OpenedTail(reading, self.sealing)
 
 
 def _check_size(record: Record, max_payload: int) -> None:

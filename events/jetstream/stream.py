@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from events.errors import Misconfigured, Unavailable
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
@@ -16,7 +18,14 @@ JETSTREAM_OFF = (10039, 10076)
 _SECOND = 1_000_000_000
 
 
-def stream_config(name: str, partitions: Partitions, replicas: int) -> dict[str, Any]:
+class StreamFacts(msgspec.Struct, frozen=True):
+    """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed."""
+
+    partitions: Partitions
+    sealed: bool
+
+
+def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool = True) -> dict[str, Any]:
     """Return the configuration that a log's stream is made with."""
     return {
         "name": name,
@@ -34,20 +43,29 @@ def stream_config(name: str, partitions: Partitions, replicas: int) -> dict[str,
         "allow_direct": True,
         "allow_atomic": True,
         "republish": {"src": f"{STORED_ROOT}.*.*.>", "dest": f"{ROOT}.>"},
-        "metadata": {"neuraxis.agents": str(partitions.agents), "neuraxis.sessions": str(partitions.sessions)},
+        "metadata": {
+            "neuraxis.agents": str(partitions.agents),
+            "neuraxis.sessions": str(partitions.sessions),
+            "neuraxis.sealed": "yes" if sealed else "no",
+        },
     }
 
 
 async def ensure_stream(
-    connection: Connection, name: str, partitions: Partitions | None, replicas: int = 1, create: bool = True
-) -> Partitions:
-    """Make the stream, or check the one that is there; return the partition counts in force.
+    connection: Connection,
+    name: str,
+    partitions: Partitions | None,
+    replicas: int = 1,
+    create: bool = True,
+    sealed: bool | None = None,
+) -> StreamFacts:
+    """Make the stream, or check the one that is there; return what is in force.
 
-    ``partitions`` None takes those of an existing stream, or the defaults for a new one.
+    ``partitions`` and ``sealed`` None take what an existing stream has; a new one gets the default counts, and is sealed.
 
     Raises:
-        Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, or a stream that could
-            lose events.
+        Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, sealed or not otherwise
+            than wanted, or a stream that could lose events.
     """
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
@@ -65,9 +83,9 @@ async def ensure_stream(
                 f"the broker holds no stream {name}: start the workers first, or name another"
             ) from error
         made = partitions or Partitions()
-        await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas))
+        await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas, sealed is not False))
         found = await connection.api(f"STREAM.INFO.{name}")
-    return _check(name, found["config"], partitions)
+    return StreamFacts(_check(name, found["config"], partitions), _check_seal(name, found["config"], sealed))
 
 
 def _without_jetstream(connection: Connection) -> Misconfigured:
@@ -75,6 +93,16 @@ def _without_jetstream(connection: Connection) -> Misconfigured:
         f"the broker at {connection.access.servers} has JetStream switched off: start nats-server with "
         "`jetstream { store_dir: ... }` in its configuration"
     )
+
+
+def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
+    there = config.get("metadata", {}).get("neuraxis.sealed") == "yes"
+    if wanted is not None and wanted != there:
+        raise Misconfigured(
+            f"stream {name} was made {'with' if there else 'without'} sealing: that is fixed for a stream's life, so "
+            f"leave out {'--no-seal' if there else '--seal'} (log.sealed), or start a new stream"
+        )
+    return there
 
 
 def _check(name: str, config: dict[str, Any], partitions: Partitions | None) -> Partitions:

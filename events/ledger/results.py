@@ -1,6 +1,7 @@
 """Looking up how an exchange ended, for callers that missed its reply."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -8,6 +9,8 @@ import msgspec
 from events.codec import Recorded, decode
 from events.ledger.reader import LedgerReader
 from events.ledger.rows import topic_of_subject
+from events.log import Stored
+from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
@@ -31,19 +34,25 @@ class ExchangeResult(msgspec.Struct, frozen=True, kw_only=True):
     ended: ResponseEmitted | None = None
 
 
-async def exchange_result(path: Path, exchange: str) -> ExchangeResult | None:
+async def exchange_result(path: Path, exchange: str, sealing: Sealing | None = None) -> ExchangeResult | None:
     """Return an exchange's result from a ledger file, None when the ledger does not hold it (yet).
+
+    ``sealing`` opens its words where they are sealed; without, a mark stands in their place.
 
     Raises:
         LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
+        LogError: the keys cannot be reached.
     """
-    return await asyncio.to_thread(read_exchange_result, path, exchange)
+    stored = await asyncio.to_thread(_ends_of, path, exchange)
+    return _result(exchange, await (sealing or closed_sealing()).open(stored))
 
 
-def read_exchange_result(path: Path, exchange: str) -> ExchangeResult | None:
-    """Do as ``exchange_result`` does, in the calling thread."""
+def _ends_of(path: Path, exchange: str) -> list[Stored]:
     with LedgerReader(path) as reader:
-        stored = [each for each in reader.exchange(exchange) if topic_of_subject(each.subject) in (_INPUT, _RESPONSE)]
+        return [each for each in reader.exchange(exchange) if topic_of_subject(each.subject) in (_INPUT, _RESPONSE)]
+
+
+def _result(exchange: str, stored: Sequence[Stored]) -> ExchangeResult | None:
     recorded = [each for each in map(decode, stored) if isinstance(each, Recorded)]
     started = next((each for each in recorded if isinstance(each.message.event, InputReceived)), None)
     if started is None:

@@ -1,4 +1,7 @@
-"""The ACT loop: gathering information before an answer. Owner: ``act``."""
+"""The ACT loop: gathering information before an answer. Owner: ``act``.
+
+``wake_after_ms`` says when the earliest of a session's loops has waited too long; with the end of the last one it is 0.
+"""
 
 from typing import Literal
 
@@ -7,7 +10,7 @@ import msgspec
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
 from schemas.entry import Entry, Severity
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal
+from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Wake
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
 
 Planner = Literal["llm", "offline"]
@@ -30,6 +33,7 @@ class ActPlanRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.plan
 
     iteration: Count
     call: ModelCall
+    wake_after_ms: Wake = 0
 
 
 class ActActionsRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.actions_requested"):
@@ -37,6 +41,7 @@ class ActActionsRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.a
 
     iteration: Count
     actions: tuple[Action, ...]
+    wake_after_ms: Wake = 0
 
 
 class ActDelegationRequested(Event, frozen=True, kw_only=True, tag="forged_id.act.delegation_requested"):
@@ -45,6 +50,7 @@ class ActDelegationRequested(Event, frozen=True, kw_only=True, tag="forged_id.ac
     iteration: Count
     action: Action
     timeout_ms: Milliseconds
+    wake_after_ms: Wake = 0
 
 
 class ActTimedOut(Event, frozen=True, kw_only=True, tag="forged_id.act.timed_out"):
@@ -86,6 +92,7 @@ class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"
     productive: bool
     elapsed_ms: Count
     findings: tuple[Recollection, ...]
+    wake_after_ms: Wake = 0
 
 
 class ActConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.act.configured"):
@@ -134,7 +141,6 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="An iteration's actions, or the whole ACT loop, ran out of time.",
         sample=ActTimedOut(iteration=0, what="iteration"),
-        spontaneous=True,
     ),
     Entry(
         event=ActIterated,

@@ -16,7 +16,11 @@ class DelegateAnswered(Event, frozen=True, kw_only=True, tag="forged_id.delegate
 
 
 class DelegateFailed(Failed, frozen=True, kw_only=True, tag="forged_id.delegate.failed"):
-    """No specialist answered. Reasons besides an effector's own: ``no_specialist``, ``specialist_refused``."""
+    """No specialist answered.
+
+    Reasons besides an effector's own: ``no_specialist``, ``specialist_refused`` (it answered with an error),
+    ``answer_invalid`` (too large, or not of the form that specialists answer in).
+    """
 
     request: str = ""
     index: Count = 0

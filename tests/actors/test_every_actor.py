@@ -32,6 +32,7 @@ GUARDS = {
     "coherence": "COHERENCE",
     "breaker": "BREAKER",
     "arbiter": "ARBITER",
+    "memory": "DELIBERATIVE",
     "router": "DELIBERATIVE",
 }
 """The actors that an input must pass -> the stage that is named when one is silent."""
@@ -188,7 +189,7 @@ def test_a_stopped_guard_lets_nothing_through(guard: str):
     [end] = [message.event for message in pipeline.ends()]
     assert isinstance(end, ResponseEmitted)
     assert (end.stage, end.action) == (GUARDS[guard], "FAILED")
-    assert end.reason == ("deliberation_deadline" if guard == "router" else "deadline")
+    assert end.reason == ("deliberation_deadline" if GUARDS[guard] == "DELIBERATIVE" else "deadline")
 
 
 @given(conversation=conversations)
@@ -233,7 +234,7 @@ def test_something_is_pending_while_an_exchange_is_open():
     pipeline = Pipeline(ACTORS, stopped=["reflex"])
     pipeline.ask("What is the capital of Peru?", Address())
     assert {name for name, waiting in pending(pipeline).items() if waiting} == {
-        "arbiter", "clock", "coherence", "intuition", "responder", "router", "swarm"
+        "act", "arbiter", "clock", "coherence", "intuition", "memory", "responder", "router", "swarm"
     }  # fmt: skip
 
 

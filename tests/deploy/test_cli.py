@@ -134,6 +134,7 @@ def test_config_show_can_be_told_which_sections() -> None:
         "log.agents",
         "log.sessions",
         "log.replicas",
+        "log.sealed",
     ]
 
 

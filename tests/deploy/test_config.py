@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.llm import LlmSettings
 from deploy.config import (
     SET_SECTIONS,
     BadConfiguration,
@@ -109,6 +110,29 @@ def test_text_from_the_environment_is_read_as_what_the_key_takes(
     variable: str, value: str, field: str, expected: object
 ) -> None:
     assert getattr(router(*environment_layers({variable: value})), field) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "backend", "base_url"),
+    [
+        ("http://127.0.0.1:8000/v1", "openai", "http://127.0.0.1:8000/v1"),
+        (" local ", "local", ""),
+        ("composer", "composer", ""),
+        ("auto", "auto", ""),
+        ("", "auto", ""),
+    ],
+)
+def test_one_variable_names_the_language_model_in_a_word(word: str, backend: str, base_url: str) -> None:
+    layers = environment_layers({"NEURAXIS_LLM_URL": word})
+    settings = resolve({"llm": LlmSettings}, layers).section("llm", LlmSettings)
+    assert (settings.backend, settings.base_url) == (backend, base_url)
+
+
+def test_the_variable_of_a_single_setting_wins_over_the_word() -> None:
+    layers = environment_layers({"NEURAXIS_LLM__BASE_URL": "http://b/v1", "NEURAXIS_LLM_URL": "http://a/v1"})
+    config = resolve({"llm": LlmSettings}, layers)
+    assert config.section("llm", LlmSettings).base_url == "http://b/v1"
+    assert config.origins["llm.base_url"] == "NEURAXIS_LLM__BASE_URL"
 
 
 def test_other_environment_variables_are_none_of_our_business() -> None:

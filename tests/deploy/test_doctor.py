@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deploy import doctor
-from deploy.doctor import Verdict
+from deploy.finding import Verdict
 from deploy.running_set import RunFile
 from deploy.supervisor import Status
 from schemas.subjects import Partitions

@@ -15,6 +15,8 @@ import pytest
 from deploy.access import Reach, access_of
 from deploy.running_set import DataFolder
 from events.jetstream import JetStreamLog
+from schemas.catalogue import prefixes_of
+from tests.actors.llm.scripted import in_background, says
 from tests.broker import Broker
 from tests.deploy.waiting import is_gone, until
 
@@ -30,7 +32,11 @@ class Up:
         decoy = folder / "deploy"  # people keep folders of this name where they work
         decoy.mkdir(exist_ok=True)
         (decoy / "__init__.py").write_text("raise RuntimeError('not the deploy that was meant')\n")
-        environment = {name: value for name, value in os.environ.items() if name != "NATS_URL"}
+        environment = {
+            name: value for name, value in os.environ.items() if name not in ("NATS_URL", "NEURAXIS_LLM_URL")
+        }
+        if "--llm" not in flags:  # an Ollama on somebody's machine is no part of these tests
+            flags = (*flags, "--llm", "composer")
         with self.output.open("ab") as output:
             self.process = subprocess.Popen(
                 self.command("up", "--ready-file", str(self.ready_file), *flags),
@@ -167,6 +173,82 @@ def test_a_set_on_a_broker_of_ones_own_keeps_its_login_private_and_takes_it_away
     finally:
         up.process.kill()
         up.process.wait()
+
+
+def test_a_set_with_a_model_runs_the_effectors_and_has_the_actors_ask_it(tmp_path: Path) -> None:
+    with in_background(says()) as endpoint:
+        up = Up(tmp_path, "--llm", endpoint.base_url)
+        try:
+            up.until_ready()
+            assert set(up.processes()) == {"broker", "deciders", "ledger", "effectors"}
+            model = up.run_file()["model"]
+            assert (model["backend"], model["base_url"]) == ("openai", endpoint.base_url)
+            assert model["models"] == ["qwen3:8b", "qwen3:4b"], "the one that is not there was replaced"
+            examined = up.neuraxis("doctor", "--json")
+            findings = {row["check"]: row for row in map(json.loads, examined.stdout.splitlines())}
+            assert examined.returncode == 0, examined.stdout
+            assert (findings["model"]["verdict"], findings["effectors"]["verdict"]) == ("ok", "ok")
+            assert _recorded_settings(up, "router")["tiebreak"] == "llm"
+            assert _recorded_settings(up, "responder")["backend"] == "llm"
+            assert _recorded_settings(up, "arbiter")["deliberative_timeout_ms"] == 55_000
+            effectors = up.processes()["effectors"]["pid"]
+            assert up.stop() == 0
+            assert is_gone(effectors)
+            assert "program_killed" not in up.output.read_text()
+        finally:
+            up.process.kill()
+            up.process.wait()
+
+
+def _recorded_settings(up: Up, actor: str) -> dict[str, Any]:
+    """Return the settings that a partition of an actor decides with, from its own record of them."""
+
+    async def look() -> dict[str, Any]:
+        log = await JetStreamLog.connect(access_of(Reach(), DataFolder(up.data)), create=False)
+        try:
+            filters = [f"log.*.*.{prefixes_of(actor)[0]}.configured"]
+            async for batch in log.history(filters, 0, (await log.info()).last_seq):
+                found: dict[str, Any] = json.loads(batch[-1].data)["settings"]
+                return found
+            raise AssertionError(f"{actor} recorded no settings")
+        finally:
+            await log.close()
+
+    return asyncio.run(look())
+
+
+def test_a_model_that_dies_under_a_set_is_told_by_the_doctor(tmp_path: Path) -> None:
+    with in_background(says()) as endpoint:
+        up = Up(tmp_path, "--llm", endpoint.base_url)
+        try:
+            up.until_ready()
+        except BaseException:
+            up.process.kill()
+            raise
+    try:
+        examined = up.neuraxis("doctor")
+        assert examined.returncode == 1
+        assert "1 of" in examined.stderr
+        assert "model" in examined.stderr
+        assert "does not list its models: endpoint unreachable (ConnectError)" in examined.stdout
+    finally:
+        up.process.kill()
+        up.process.wait()
+
+
+@pytest.mark.parametrize(
+    ("word", "complaint"),
+    [
+        ("localhost:11434", "'localhost:11434' is not an address of an LLM endpoint: write http://HOST:PORT/v1"),
+        ("https://me:secret@llm.example/v1", "holds a login: leave it out, and put the key in NEURAXIS_LLM_API_KEY"),
+    ],
+)
+def test_a_model_that_cannot_be_meant_stops_the_set_before_it_starts(tmp_path: Path, word: str, complaint: str) -> None:
+    up = Up(tmp_path, "--llm", word)
+    assert up.process.wait(60) == 2
+    said = up.output.read_text()
+    assert complaint in said
+    assert "secret" not in said
 
 
 def test_a_set_that_cannot_start_says_why_in_one_last_line(tmp_path: Path, broker: Broker) -> None:

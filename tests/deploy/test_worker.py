@@ -1,6 +1,7 @@
 """A worker process by itself, against a real broker."""
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
@@ -14,15 +15,21 @@ import pytest
 from nats.aio.msg import Msg
 
 from actors.runtime.committer import Group
+from actors.runtime.records import to_record
 from deploy.lifeline import READY
 from deploy.worker import UnknownWork, check_work, known_work, replier
-from events.decision import Decided
+from events.decision import Cause, Decided, address
 from events.jetstream import Access, Connection, JetStreamLog
-from events.log import Record
+from events.log import Append, Record
 from schemas.actor import Message
+from schemas.calls import ModelCall, Said
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.subjects import Partitions
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.responder import ResponseRequested
+from tests.actors.llm.scripted import ANSWER, fails, in_background, says
+from tests.actors.llm.sessions import begun
 from tests.broker import Broker
 
 ALIVE_S = 60.0
@@ -117,9 +124,64 @@ def test_the_readiness_of_a_worker_reaches_systemd(broker: Broker, tmp_path: Pat
 
 def test_work_is_named_once_and_by_known_names() -> None:
     assert check_work(("router", "ledger", "router")) == ("router", "ledger")
-    assert set(known_work()) >= {"clock", "reflex", "responder", "router", "ledger"}
+    assert set(known_work()) >= {"clock", "reflex", "responder", "router", "ledger", "llm", "delegate"}
     with pytest.raises(UnknownWork, match="there is no actor 'legder': did you mean 'ledger'"):
         check_work(("legder",))
+
+
+def test_a_worker_of_effectors_answers_requests_and_logs_neither_key_nor_words(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, words = "sk-nobody-may-see-this", "Name the capital of Peru."
+    monkeypatch.setenv("NEURAXIS_LLM_API_KEY", secret)
+    asked = ResponseRequested(
+        mode="RESPOND",
+        call=ModelCall(purpose="respond", messages=(Said(role="user", content=words),)),
+        entities=(),
+        prompts={},
+    )
+    cause = Cause("cause", 0, 0, "ann", "s", "exchange-0", "_", "_")
+    [decided] = address("responder", cause, (asked,), Partitions())
+
+    async def answer() -> bytes:
+        log = await JetStreamLog.connect(broker.url)
+        await begun(log)
+        await log.append([Append([to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)])])
+        tail = await log.tail(["log.*.*.llm.>"], 0)
+        async with asyncio.timeout(ALIVE_S):
+            [stored] = await tail.next()
+        await tail.close()
+        await log.close()
+        return stored.data
+
+    with in_background(fails(500), says()) as endpoint:
+        flags = ("--set", f"llm.base_url={endpoint.base_url}", "--set", "runtime.log_level=debug")
+        with worker(broker, tmp_path, "llm", "delegate", *flags) as (process, line):
+            assert line.recv(64) == READY
+            completed = msgspec.json.decode(asyncio.run(answer()), type=LlmCompleted)
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=ALIVE_S)
+    assert process.returncode == 0, said
+    assert (completed.text, completed.attempts, completed.request) == (ANSWER, 2, decided.message.id)
+    assert endpoint.asked[0].headers["authorization"] == f"Bearer {secret}"
+    assert "call_failed" in said
+    assert not any(hidden in said for hidden in (secret, words, ANSWER))
+
+
+def test_a_worker_of_llm_without_a_model_says_what_to_set(broker: Broker, tmp_path: Path) -> None:
+    with worker(broker, tmp_path, "llm", "--set", "llm.backend=composer") as (process, _):
+        _, said = process.communicate(timeout=ALIVE_S)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].startswith("neuraxis: no language model is attached: set llm.base_url")
+
+
+def test_kinds_of_work_with_users_of_their_own_are_not_mixed_on_an_embedded_broker(tmp_path: Path) -> None:
+    for mixed, apart in ((("clock", "llm"), "llm"), (("ledger", "router"), "ledger")):
+        command = [sys.executable, "-m", "deploy.cli", "worker", *mixed, "--data", str(tmp_path)]
+        environment = {name: value for name, value in os.environ.items() if name != "NATS_URL"}
+        refused = subprocess.run(command, capture_output=True, text=True, timeout=ALIVE_S, env=environment, check=False)
+        assert refused.returncode == 2
+        assert f"run `neuraxis worker {apart}` by itself" in refused.stderr
 
 
 def answer_to(inbox: str) -> Group:

@@ -351,11 +351,43 @@ def test_a_worker_serves_its_own_queries_only(url: str, owner: str) -> None:
 
 
 @every_owner
-def test_only_the_responder_answers_inputs(url: str, owner: str) -> None:
+def test_only_the_responder_and_llm_send_to_the_inbox_of_an_input(url: str, owner: str) -> None:
     inbox = f"{USERS['gateway'].inbox_prefix}.answer"
-    expected = set() if owner in ("responder", "gateway") else {inbox}
+    expected = set() if owner in ("responder", "llm", "gateway") else {inbox}
     got = asyncio.run(denied(url, owner, [inbox]))
     assert got == ({inbox} if owner == "gateway" else expected)
+
+
+def test_the_delegate_finds_a_specialist_and_asks_it(url: str) -> None:
+    async def run() -> None:
+        async with client_of(url, "specialist") as (specialist, refused):
+
+            async def answer(request: Any) -> None:
+                await request.respond(request.subject.encode())
+
+            for subject in ("$SRV.INFO.calculator", "specialist.calculator"):
+                await specialist.subscribe(subject, cb=answer)
+            await settled(specialist)
+            async with client_of(url, "delegate") as (delegate, unheard):
+                for subject in ("$SRV.INFO.calculator", "specialist.calculator"):
+                    assert (await delegate.request(subject, b"", timeout=10)).data == subject.encode()
+                assert refused.empty()
+                assert unheard.empty()
+
+    asyncio.run(run())
+
+
+def test_a_specialist_says_nothing_unasked_and_hears_no_events(url: str) -> None:
+    subjects = ["specialist.other", "log.01.07.delegate.answered", "_INBOX.delegate.x", "$JS.API.INFO"]
+    assert asyncio.run(denied(url, "specialist", subjects)) == set(subjects)
+    heard = ["forged_id.>", "_INBOX.delegate.>", "specialist.>"]
+    assert asyncio.run(denied(url, "specialist", heard, "subscription")) == {"forged_id.>", "_INBOX.delegate.>"}
+
+
+@every_owner
+def test_only_the_delegate_asks_specialists(url: str, owner: str) -> None:
+    expected = set() if owner == "delegate" else {"specialist.calculator"}
+    assert asyncio.run(denied(url, owner, ["specialist.calculator"])) == expected
 
 
 def test_an_observer_hears_what_the_log_stored(url: str) -> None:

@@ -4,8 +4,11 @@ from typing import Any
 
 import msgspec
 
+from actors.responder import ACTOR
+from actors.responder.settings import ResponderSettings
 from schemas.catalogue import entry_of
 from schemas.event import Event, Failed
+from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import (
     BreakerCleared,
@@ -18,11 +21,16 @@ from schemas.vocabulary.breaker import (
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import Layer as InputLayer
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import COLD, Layer, MemoryRecalled, Recollection
 from schemas.vocabulary.reflex import ENTRIES as REFLEX_ENTRIES
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ENTRIES as ROUTER_ENTRIES
 from schemas.vocabulary.router import SAMPLE_SIGNALS, ModeSelected, Signals
+from tests.actors.scenario import HERE, Address, Partition
 
 _BLOCKED = next(entry.sample for entry in REFLEX_ENTRIES if entry.event is ReflexBlocked)
 _SELECTED = next(entry.sample for entry in ROUTER_ENTRIES if entry.event is ModeSelected)
@@ -51,8 +59,17 @@ _STANDING = Standing(
 )
 
 
-def asked(text: str = "What is the capital of Peru?", reply_to: str = "") -> InputReceived:
-    return InputReceived(text=text, reply_to=reply_to)
+def asked(
+    text: str = "What is the capital of Peru?",
+    reply_to: str = "",
+    *,
+    stream: bool = False,
+    layers: tuple[InputLayer, ...] = (),
+    deadline_after_ms: int = 60_000,
+) -> InputReceived:
+    return InputReceived(
+        text=text, reply_to=reply_to, stream=stream, layers=layers, deadline_after_ms=deadline_after_ms
+    )
 
 
 def blocked(pattern: str = "jailbreak") -> Event:
@@ -103,3 +120,48 @@ def denied(reason: Any = "harmful_precedent") -> Event:
 
 def immediate(answer: str = "Our office opens at nine.") -> Event:
     return ArbiterImmediate(precedent="p-2", similarity=0.95, answer=answer)
+
+
+def memory(text: str, *, energy: float, layer: Layer = "fact", id: str = "fact:1") -> Recollection:
+    return Recollection(id=id, layer=layer, text=text, energy=energy, tokens=len(text) // 4)
+
+
+def recalled(*memories: Recollection) -> Event:
+    return MemoryRecalled(familiarity=COLD, recollections=memories)
+
+
+def finished(*findings: Recollection) -> Event:
+    return ActFinished(
+        termination="plan_empty", iterations=1, productive=bool(findings), elapsed_ms=1, findings=findings
+    )
+
+
+def with_model(**settings: Any) -> Partition:
+    """A responder that asks a language model."""
+    return Partition(ACTOR).configure(ResponderSettings(backend="llm", **settings))
+
+
+class Requested:
+    """A request to a model as it was recorded, and events that answer it."""
+
+    def __init__(self, responder: Partition, mode: str, address: Address = HERE, **seen: Any) -> None:
+        [message] = responder.hear(chosen(mode, **seen), address)
+        assert isinstance(message.event, ResponseRequested)
+        self.id = message.id
+        self.event = message.event
+
+    def completed(self, text: str = "Lima.", *, request: str | None = None) -> Event:
+        return msgspec.structs.replace(
+            entry_of(LlmCompleted).sample, request=self.id if request is None else request, text=text
+        )
+
+    def failed(self, reason: str = "endpoint_unreachable", *, request: str | None = None, **fields: Any) -> Event:
+        return msgspec.structs.replace(
+            entry_of(LlmFailed).sample, request=self.id if request is None else request, reason=reason, **fields
+        )
+
+
+def ended(events: list[Event]) -> ResponseEmitted:
+    [end] = events
+    assert isinstance(end, ResponseEmitted)
+    return end

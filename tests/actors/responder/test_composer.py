@@ -9,19 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.responder import ACTOR
-from actors.responder.composer import ANSWERS, compose, quote, text_of
+from actors.responder.composer import ANSWERS, Recall, compose, text_of
+from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 
 ANSWERS_OF_BEHAVIOUR = {
     1: "514c80f19747121b2d040f68e259e3490af8906dec1b42a6ea2ee3a83891559a",
     2: "e703a5b7c80f1f28102a452e1f84dcb16d7aeee3146b2ccddd3a6ae370367d6b",
+    3: "fc87e720355db8fd4485f1bb055b4260517678c6abe4d686ab28bd115fe7217f",
 }
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 
 
 def answer(mode: Mode, text: str, *earlier: str, **seen: object) -> str:
-    composed = compose(mode, text, chosen(mode, **seen), earlier, 200)
+    return drawn(mode, text, Recall(earlier=earlier), **seen)
+
+
+def drawn(mode: Mode, text: str, recall: Recall, **seen: object) -> str:
+    composed = compose(mode, text, chosen(mode, **seen), recall, 200)
     assert composed is not None
     return composed
 
@@ -71,6 +77,25 @@ def test_clarify_says_that_no_language_model_will_reason_about_the_reply():
     assert "No language model is attached" in answer("CLARIFY", "the deployment")
 
 
+@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY"])
+def test_what_is_remembered_is_said_in_quotes_strongest_first(mode: Mode):
+    said = drawn(mode, "What is my name?", Recall(memories=("name: Ada", "Ada likes tea")), has_question_mark=True)
+    assert "“name: Ada”, “Ada likes tea”" in said
+    assert "no language model is attached" in said.casefold()
+
+
+def test_with_a_memory_at_hand_a_reference_back_is_not_said_to_lead_nowhere():
+    said = drawn("RESPOND", "What did I say?", Recall(memories=("name: Ada",)), implicit_reference=True)
+    assert "I remember nothing earlier" not in said
+
+
+@pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY"])
+def test_where_a_model_was_asked_in_vain_it_is_not_said_that_none_is_attached(mode: Mode):
+    said = drawn(mode, "What is a lease?", Recall(lack="silent"), has_question_mark=True).casefold()
+    assert "the language model gave no answer" in said
+    assert "attached" not in said
+
+
 @pytest.mark.parametrize(
     ("text", "seen", "said"),
     [
@@ -101,7 +126,7 @@ def test_ignore_says_nothing(text: str):
 
 
 def test_act_is_not_a_mode_to_answer_in():
-    assert compose("ACT", "text", chosen("ACT"), (), 200) is None
+    assert compose("ACT", "text", chosen("ACT"), Recall(), 200) is None
 
 
 def test_words_that_look_like_a_template_are_quoted_as_they_are():
@@ -112,12 +137,17 @@ def test_words_that_look_like_a_template_are_quoted_as_they_are():
     mode=st.sampled_from(get_args(Mode)),
     text=st.text(max_size=2000),
     earlier=st.lists(st.text(min_size=1, max_size=200), max_size=4),
+    memories=st.lists(st.text(min_size=1, max_size=200), max_size=3),
+    lack=st.sampled_from(["unattached", "silent"]),
     question=st.booleans(),
     reference=st.booleans(),
     greeting=st.booleans(),
     feedback=st.sampled_from([None, "positive", "negative"]),
 )
-def test_answers_are_repeatable_and_bounded(mode, text, earlier, question, reference, greeting, feedback):
+def test_answers_are_repeatable_and_bounded(
+    mode, text, earlier, memories, lack, question, reference, greeting, feedback
+):
+    recall = Recall(earlier=tuple(earlier), memories=tuple(memories), lack=lack)
     selected = chosen(
         mode,
         has_question_mark=question,
@@ -125,9 +155,9 @@ def test_answers_are_repeatable_and_bounded(mode, text, earlier, question, refer
         greeting_pattern=greeting,
         explicit_feedback=feedback,
     )
-    first = compose(mode, text, selected, tuple(earlier), 200)
-    assert first == compose(mode, text, selected, tuple(earlier), 200)
-    assert first is None or len(first) <= 6 * 210 + 600
+    first = compose(mode, text, selected, recall, 200)
+    assert first == compose(mode, text, selected, recall, 200)
+    assert first is None or len(first) <= 9 * 210 + 600
 
 
 @given(st.text(max_size=3000), st.integers(20, 300))
@@ -158,7 +188,7 @@ def test_a_lone_surrogate_does_not_reach_an_answer():
 
 @pytest.mark.parametrize("name", sorted(ANSWERS.answers))
 def test_every_text_can_be_filled_in(name: str):
-    assert "$" not in text_of(name, quote="q", earlier="e", term="t", confidence="0.5")
+    assert "$" not in text_of(name, quote="q", earlier="e", term="t", confidence="0.5", memories="m", lack="l")
 
 
 def test_known_words_are_spelled_as_they_are_compared():

@@ -1,10 +1,24 @@
 """What the responder remembers of a session, for how long, and to whom it says it."""
 
+import pytest
+
 from actors.responder import ACTOR
-from actors.responder.composer import MEMORY_TURNS
+from actors.responder.decider import MEMORY_TURNS
 from actors.responder.settings import ResponderSettings
+from schemas.event import Event
 from schemas.persistent import encode_state
-from tests.actors.responder.builders import OVERDUE, PASSED, asked, blocked, chosen
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+from tests.actors.responder.builders import (
+    OVERDUE,
+    PASSED,
+    asked,
+    blocked,
+    chosen,
+    finished,
+    memory,
+    recalled,
+)
 from tests.actors.scenario import Address, Partition
 
 
@@ -77,9 +91,9 @@ def test_an_empty_turn_is_not_remembered():
 
 
 def test_a_long_text_is_remembered_as_a_short_quote():
-    responder = Partition(ACTOR).configure(ResponderSettings(quote_limit=50))
+    responder = Partition(ACTOR).configure(ResponderSettings(turn_limit=50))
     answered(responder, "long " * 10_000, turn(1))
-    assert len(encode_state(responder.state)) < 1000
+    assert len(encode_state(responder.state.sessions)) < 300
 
 
 def test_words_are_remembered_for_half_the_sessions_lifetime():
@@ -105,3 +119,79 @@ def test_words_are_gone_even_where_messages_are_rare():
     for number in range(2, 6):
         responder.hear(asked("Something else"), turn(number, session="any other"), after_ms=700)
     assert b"bike" not in encode_state(responder.state)
+
+
+def told(responder: Partition, *heard: Event, mode: str = "RESPOND", **seen: object) -> ResponseEmitted:
+    """Run an exchange that hears these events before it is answered."""
+    for event in (asked("What is my name?"), *heard):
+        responder.hear(event)
+    [end] = responder.when(chosen(mode, has_question_mark=True, **seen))
+    assert isinstance(end, ResponseEmitted)
+    return end
+
+
+def test_a_remembered_fact_is_the_answer():
+    end = told(Partition(ACTOR), recalled(memory("name: Ada", energy=0.8)))
+    assert "“name: Ada”" in end.response
+    assert "no language model is attached" in end.response
+    assert (end.backend, end.reason) == ("composer", "RESPOND")
+
+
+def test_what_an_act_loop_found_joins_what_was_recalled():
+    end = told(
+        Partition(ACTOR),
+        recalled(memory("name: Ada", energy=0.8, id="fact:1")),
+        chosen(None, first="ACT"),
+        finished(memory("Ada likes tea", energy=0.9, id="fact:2")),
+    )
+    assert "“Ada likes tea”, “name: Ada”" in end.response
+    assert [entity.id for entity in end.entities] == ["fact:2", "fact:1"]
+
+
+def test_a_faint_memory_is_on_record_and_not_told():
+    end = told(Partition(ACTOR), recalled(memory("name: Ada", energy=0.3)))
+    assert "Ada" not in end.response
+    assert [entity.energy for entity in end.entities] == [0.3]
+
+
+def test_a_concept_is_no_answer():
+    assert "I remember" not in told(Partition(ACTOR), recalled(memory("tea", layer="concept", energy=1.0))).response
+
+
+def test_a_forgotten_memory_is_neither_told_nor_on_record():
+    end = told(Partition(ACTOR), recalled(memory("", energy=0.9), memory("  \n", energy=0.9, id="fact:2")))
+    assert end.entities == ()
+    assert "I remember" not in end.response
+
+
+def test_without_memories_nothing_is_said_to_be_remembered():
+    end = told(Partition(ACTOR), recalled())
+    assert "remember" not in end.response
+    assert end.entities == ()
+
+
+def test_memories_of_another_exchange_stay_there():
+    responder = Partition(ACTOR)
+    responder.hear(asked("What is my name?"), turn(2))
+    responder.hear(recalled(memory("name: Ada", energy=0.8)), turn(1))
+    [end] = responder.when(chosen("RESPOND"), turn(2))
+    assert "Ada" not in end.response  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("gap_ms", range(0, 4000, 500))
+def test_a_forgotten_session_leaves_none_of_its_words(gap_ms: int):
+    responder = Partition(ACTOR).configure(ResponderSettings(session_lifetime_ms=4000))
+    answered(responder, "My bike is blue.", turn(1))
+    answered(responder, "My lamp is red.", turn(2, session="another"))
+    responder.hear(asked("Something else"), turn(3, session="any other"), after_ms=gap_ms)
+    responder.hear(ForgetOrdered(what="session", by="ann", why="asked for"), turn(0))
+    state = encode_state(responder.state)
+    assert b"bike" not in state
+    assert b"lamp" in state
+
+
+def test_a_forgotten_fact_leaves_the_turns_alone():
+    responder = Partition(ACTOR)
+    answered(responder, "My bike is blue.", turn(1))
+    responder.hear(ForgetOrdered(what="fact", key="bike", by="ann", why="asked for"), turn(0))
+    assert b"bike" in encode_state(responder.state)

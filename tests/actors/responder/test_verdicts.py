@@ -9,12 +9,14 @@ from actors.responder.decider import ResponderState
 from actors.responder.settings import ResponderSettings
 from schemas.event import Event, Failed
 from schemas.persistent import Map
+from schemas.vocabulary.act import ActFailed
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterFailed
 from schemas.vocabulary.breaker import BreakerFailed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherenceFailed
 from schemas.vocabulary.intuition import IntuitionFailed
+from schemas.vocabulary.memory import MemoryFailed
 from schemas.vocabulary.reflex import ReflexFailed
 from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed, ResponseEmitted
 from schemas.vocabulary.router import RouterFailed
@@ -143,7 +145,9 @@ def test_a_mode_that_is_not_one_to_answer_in_fails_closed():
         (CoherenceFailed, "COHERENCE", "coherence_failed"),
         (BreakerFailed, "BREAKER", "breaker_failed"),
         (ArbiterFailed, "ARBITER", "arbiter_failed"),
+        (MemoryFailed, "DELIBERATIVE", "memory_failed"),
         (RouterFailed, "DELIBERATIVE", "router_failed"),
+        (ActFailed, "DELIBERATIVE", "act_failed"),
     ],
 )
 def test_a_stage_that_could_not_decide_fails_the_exchange(event: type[Failed], stage: str, reason: str):
@@ -200,6 +204,13 @@ def test_a_failure_of_no_exchange_ends_none_and_the_clock_ends_it_later():
     responder = given(asked())
     assert responder.when(failure(ReflexFailed), Address(exchange="")) == []
     assert only(responder.when(OVERDUE)).reason == "deadline"
+
+
+def test_the_failure_of_an_agents_actor_ends_the_exchange_in_the_session_of_its_input():
+    responder = given()
+    responder.hear(asked(), Address(session="travel"))
+    [end] = responder.hear(failure(MemoryFailed), Address(session=""))
+    assert (end.agent, end.session) == ("agent", "travel")
 
 
 def test_its_own_failure_leaves_the_exchange_to_the_clock():
@@ -261,7 +272,9 @@ VERDICTS = [
     immediate(),
     chosen("RESPOND"),
     failure(ArbiterFailed),
+    failure(MemoryFailed),
     failure(RouterFailed),
+    failure(ActFailed),
     OVERDUE,
     UNDELIBERATED,
 ]

@@ -1,4 +1,4 @@
-"""Signals, contexts and partitions that state only what matters to a test."""
+"""Signals, grounds, contexts and partitions that state only what matters to a test."""
 
 from typing import Any
 
@@ -7,19 +7,19 @@ import msgspec
 from actors.router import ACTOR
 from actors.router.selection import Context, observe, select_mode
 from actors.router.settings import RouterSettings
-from schemas.vocabulary.appraisal import ENTRIES as APPRAISAL_ENTRIES
-from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.event import Event
+from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import COLD, Familiarity, MemoryRecalled
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import Mode, ModeSelected, Signals
+from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected, Signals, TiebreakRequested
 from tests.actors.scenario import Address, Partition
-
-ESCALATED = ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000)
-_APPRAISED = next(entry.sample for entry in APPRAISAL_ENTRIES if entry.event is AppraisalCompleted)
 
 CALIBRATED = RouterSettings()
 SEED = RouterSettings(profile="seed")
+WITHOUT_ACT = RouterSettings(act=False)
+ASKING = RouterSettings(tiebreak="llm")
 
 NEUTRAL = Signals(
     context_warmth=0.5,
@@ -47,10 +47,29 @@ def signals(**changes: Any) -> Signals:
     return msgspec.structs.replace(NEUTRAL, **changes)
 
 
-def route(text: str, context: Context | None = None, settings: RouterSettings = CALIBRATED) -> ModeSelected:
-    """Return the decision on a text; without a context, on the first of a session."""
-    context = context or Context(is_new_topic=True)
-    return select_mode(observe(text, context, settings), context, settings)
+def ground(turns: int = 0, gists: int = 0, facts: int = 0, **others: Any) -> Familiarity:
+    """Return a familiarity of these counts, with the warmth that memory's formula gives them; no new topic."""
+    warmth = 0.4 * min(gists / 5, 1.0) + 0.3 * min(facts / 5, 1.0) + 0.3 * min(turns / 4, 1.0)
+    counted = {
+        "context_warmth": round(warmth, 6),
+        "working_memory_turns": turns,
+        "gist_count": gists,
+        "fact_count": facts,
+        "fact_keys": tuple(f"fact {index}" for index in range(facts)),
+        "is_new_topic": False,
+        "session_exchange_count": turns,
+    }
+    return msgspec.structs.replace(COLD, **{**counted, **others})
+
+
+def route(
+    text: str,
+    familiarity: Familiarity = COLD,
+    settings: RouterSettings = CALIBRATED,
+    **context: Any,
+) -> ModeSelected:
+    """Return the decision on a text; unless a ground is given, on the first of an agent."""
+    return select_mode(observe(text, familiarity), Context(topic=familiarity.conversation_topic, **context), settings)
 
 
 def partition(settings: RouterSettings = CALIBRATED) -> Partition:
@@ -58,14 +77,19 @@ def partition(settings: RouterSettings = CALIBRATED) -> Partition:
     return Partition(ACTOR).configure(settings)
 
 
-def appraised(topic: str, confidence: float, *, is_new: bool) -> AppraisalCompleted:
-    """Return an appraisal that says what a text is about."""
-    return msgspec.structs.replace(  # type: ignore[return-value]
-        _APPRAISED, conversation_topic=topic, topic_confidence=confidence, is_new_topic=is_new
-    )
+def recalled(familiarity: Familiarity = COLD) -> MemoryRecalled:
+    """Return memory's word on an exchange."""
+    return MemoryRecalled(familiarity=familiarity, recollections=())
 
 
-def answered(mode: Mode | None = "RESPOND", action: str = "EXECUTED") -> ResponseEmitted:
+def finished(*, productive: bool) -> ActFinished:
+    """Return the end of an ACT loop."""
+    return ActFinished(termination="plan_empty", iterations=1, productive=productive, elapsed_ms=9, findings=())
+
+
+def answered(
+    mode: Mode | None = "RESPOND", action: str = "EXECUTED", first_mode: Mode | None = None
+) -> ResponseEmitted:
     """Return the end of an exchange."""
     return msgspec.convert(
         {
@@ -74,7 +98,7 @@ def answered(mode: Mode | None = "RESPOND", action: str = "EXECUTED") -> Respons
             "action": action,
             "reason": "",
             "mode": mode,
-            "first_mode": mode,
+            "first_mode": first_mode or mode,
             "response": "",
             "backend": "composer",
         },
@@ -82,17 +106,70 @@ def answered(mode: Mode | None = "RESPOND", action: str = "EXECUTED") -> Respons
     )
 
 
-def ask(router: Partition, text: str, exchange: str, session: str = "session") -> ModeSelected:
+def told(request: str, text: str, purpose: str = "tiebreak") -> LlmCompleted:
+    """Return a model's answer to a request."""
+    return LlmCompleted(
+        request=request,
+        purpose=purpose,  # type: ignore[arg-type]
+        text=text,
+        model="qwen3:4b",
+        backend="openai",
+        finish_reason="stop",
+        prompt_tokens=90,
+        completion_tokens=9,
+        attempts=1,
+    )
+
+
+def untold(request: str, reason: str = "endpoint_unreachable", topic: str = "router.tiebreak_requested") -> LlmFailed:
+    """Return a model's failure to answer a request; an empty one could not be read."""
+    return LlmFailed(
+        reason=reason,
+        error="",
+        failed_seq=1,
+        failed_topic=f"forged_id.{topic}",
+        request=request,
+        purpose="tiebreak" if request else None,
+    )
+
+
+def hear(router: Partition, text: str, exchange: str, session: str = "session") -> list[Event]:
+    """Send an input; return what it leads to by itself."""
+    return router.when(InputReceived(text=text), Address(session=session, exchange=exchange))
+
+
+def ask(
+    router: Partition, text: str, exchange: str, session: str = "session", familiarity: Familiarity = COLD
+) -> ModeSelected:
     """Send a text through; return the one decision on it. The exchange is left open."""
-    here = Address(session=session, exchange=exchange)
-    router.hear(InputReceived(text=text), here)
-    (selected,) = router.when(ESCALATED, here)
+    hear(router, text, exchange, session)
+    (selected,) = router.when(recalled(familiarity), Address(session=session, exchange=exchange))
     assert isinstance(selected, ModeSelected)
     return selected
 
 
-def talk(router: Partition, text: str, exchange: str, session: str = "session") -> ModeSelected:
+def talk(
+    router: Partition, text: str, exchange: str, session: str = "session", familiarity: Familiarity = COLD
+) -> ModeSelected:
     """Send a text through and end its exchange in the mode that was selected."""
-    selected = ask(router, text, exchange, session)
+    selected = ask(router, text, exchange, session, familiarity)
     router.hear(answered(selected.terminal_mode), Address(session=session, exchange=exchange))
     return selected
+
+
+def questioned(router: Partition, text: str, exchange: str, familiarity: Familiarity = COLD) -> tuple[str, Any]:
+    """Send a text through that a tie-breaker is asked about; return the request's id, and the request."""
+    hear(router, text, exchange)
+    (message,) = router.hear(recalled(familiarity), Address(exchange=exchange))
+    assert isinstance(message.event, TiebreakRequested)
+    return message.id, message.event
+
+
+def feedback(router: Partition, text: str, exchange: str) -> tuple[str, str] | None:
+    """Send an input; return the feedback that it is, and the signal it was recognised by."""
+    observed = hear(router, text, exchange)
+    if not observed:
+        return None
+    (event,) = observed
+    assert isinstance(event, FeedbackObserved)
+    return event.feedback, event.signal

@@ -1,150 +1,131 @@
-"""The state machine: one mode for each exchange that is passed, and what a session remembers."""
+"""The state machine: one mode for each exchange that memory recalled something for, and what a session remembers."""
 
 import msgspec
 import pytest
 
 from actors.router import ACTOR
 from actors.router.settings import RouterSettings
-from schemas.event import Event
 from schemas.persistent import decode_state, encode_state, state_hash
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import COLD
 from schemas.vocabulary.router import ModeSelected, RouterConfigured
-from tests.actors.router.builders import ESCALATED, answered, appraised, ask, partition, talk
-from tests.actors.scenario import Address, Partition
+from tests.actors.router.builders import (
+    WITHOUT_ACT,
+    answered,
+    ask,
+    finished,
+    ground,
+    hear,
+    partition,
+    recalled,
+    talk,
+)
+from tests.actors.scenario import Address
 
 DAY_MS = 24 * 3600 * 1000
-SESSION_KEY = "agent\nsession"
 E1, E2 = Address(exchange="e1"), Address(exchange="e2")
+MODERATE = ground(turns=4, gists=1, facts=1)
 
 
 def test_an_input_alone_selects_nothing():
     assert partition().when(InputReceived(text="Hey")) == []
 
 
-def test_an_escalated_input_gets_one_mode():
+def test_it_waits_for_memory_and_not_for_the_arbiter():
+    assert ArbiterEscalated not in ACTOR.consumes
+
+
+def test_an_input_that_memory_has_recalled_for_gets_one_mode():
     router = partition()
     router.hear(InputReceived(text="Hey"), E1)
-    (selected,) = router.hear(ESCALATED, E1)
+    (selected,) = router.hear(recalled(), E1)
     assert isinstance(selected.event, ModeSelected)
     assert selected.event.terminal_mode == "ACKNOWLEDGE"
-    assert selected.exchange == "e1"
+    assert (selected.exchange, selected.event.rerouted) == ("e1", False)
 
 
-def test_an_escalation_without_a_pending_input_selects_nothing():
-    assert partition().when(ESCALATED, E1) == []
+def test_what_memory_recalls_without_a_pending_input_selects_nothing():
+    assert partition().when(recalled(), E1) == []
 
 
-def test_a_second_escalation_selects_nothing_more():
+def test_recalling_twice_selects_nothing_more():
     router = partition()
     ask(router, "Hey", "e1")
-    assert router.when(ESCALATED, E1) == []
+    assert router.when(recalled(), E1) == []
 
 
-def test_an_escalation_after_the_end_selects_nothing():
+def test_recalling_after_the_end_selects_nothing():
     router = partition()
     router.hear(InputReceived(text="Hey"), E1)
     router.hear(answered(None, "FAILED"), E1)
-    assert router.when(ESCALATED, E1) == []
+    assert router.when(recalled(), E1) == []
 
 
 def test_exchanges_are_kept_apart():
     router = partition()
     router.hear(InputReceived(text="Hey"), E1)
     router.hear(InputReceived(text=" "), E2)
-    (second,) = router.when(ESCALATED, E2)
-    (first,) = router.when(ESCALATED, E1)
+    (second,) = router.when(recalled(), E2)
+    (first,) = router.when(recalled(), E1)
     assert isinstance(first, ModeSelected)
     assert isinstance(second, ModeSelected)
     assert (first.selected_mode, second.selected_mode) == ("ACKNOWLEDGE", "IGNORE")
 
 
-def test_the_text_is_dropped_once_the_mode_is_out():
+@pytest.mark.parametrize("end", [answered("RESPOND"), answered(None, "BLOCKED"), answered(None, "FAILED")])
+def test_the_text_is_dropped_with_the_end_of_the_exchange(end: object):
     router = partition()
     ask(router, "Hey", "e1")
+    router.hear(InputReceived(text="attack"), E2)
+    for here in (E1, E2):
+        router.hear(end, here)  # type: ignore[arg-type]
     assert len(router.state.pending) == 0
 
 
-def test_the_text_is_dropped_when_the_exchange_ends_without_a_mode():
+def test_no_words_of_an_ended_exchange_are_kept():
     router = partition()
-    router.hear(InputReceived(text="attack"), E1)
-    router.hear(answered(None, "BLOCKED"), E1)
-    assert len(router.state.pending) == 0
+    talk(router, "The password of the garage is swordfish", "e1", familiarity=MODERATE)
+    assert b"swordfish" not in encode_state(router.state)
 
 
-def test_the_first_exchange_of_a_session_is_a_new_topic():
+def test_the_topic_and_its_signals_are_memorys():
     router = partition()
-    first, second = talk(router, "Why is it?", "e1"), talk(router, "Why is it?", "e2")
-    assert (first.signals.is_new_topic, second.signals.is_new_topic) == (True, False)
-    assert (first.signals.session_exchange_count, second.signals.session_exchange_count) == (0, 1)
-    assert (first.conversation_topic, first.signals.topic_confidence) == ("unclassified", 0.0)
-
-
-def test_the_topic_is_the_one_that_was_appraised():
-    router = partition()
-    router.hear(InputReceived(text="Why is it?"), E1)
-    assert router.when(appraised("leases", 0.71, is_new=False), E1) == []
-    (selected,) = router.when(ESCALATED, E1)
-    assert isinstance(selected, ModeSelected)
+    known = ground(conversation_topic="leases", topic_confidence=0.71, session_exchange_count=7)
+    selected = ask(router, "Why is it?", "e1", familiarity=known)
     assert selected.conversation_topic == "leases"
     assert (selected.signals.topic_confidence, selected.signals.is_new_topic) == (0.71, False)
+    assert selected.signals.session_exchange_count == 7
 
 
-def test_a_new_topic_in_a_known_session_is_new():
+def test_a_repeated_input_changes_nothing():
     router = partition()
-    talk(router, "Why is it?", "e1")
-    router.hear(InputReceived(text="Why is it?"), E2)
-    router.hear(appraised("bikes", 0.2, is_new=True), E2)
-    (selected,) = router.when(ESCALATED, E2)
-    assert isinstance(selected, ModeSelected)
-    assert selected.signals.is_new_topic is True
-
-
-def test_a_repeated_input_and_its_second_appraisal_change_nothing():
-    router = partition()
-    for text, topic in [("Hey", "greetings"), ("What is the capital of Peru?", "cities")]:
+    for text in ("Hey", "What is the capital of Peru?"):
         router.hear(InputReceived(text=text), E1)
-        router.hear(appraised(topic, 0.9, is_new=False), E1)
-    (selected,) = router.when(ESCALATED, E1)
+    (selected,) = router.when(recalled(), E1)
     assert isinstance(selected, ModeSelected)
-    assert (selected.terminal_mode, selected.conversation_topic) == ("ACKNOWLEDGE", "greetings")
-    assert ask(router, "Hey", "e2").signals.session_exchange_count == 1
+    assert selected.terminal_mode == "ACKNOWLEDGE"
 
 
-def test_an_appraisal_of_an_unknown_exchange_leaves_nothing():
+def test_an_input_repeated_after_its_end_leaves_nothing_pending():
     router = partition()
-    before = state_hash(router.state)
-    router.hear(appraised("leases", 0.71, is_new=False), E1)
-    assert state_hash(router.state) == before
-
-
-def test_answered_exchanges_fill_working_memory_up_to_four_turns():
-    router = partition()
-    turns = [talk(router, "go on", f"e{index}").signals.working_memory_turns for index in range(7)]
-    assert turns == [0, 1, 2, 3, 4, 4, 4]
-    assert talk(router, "go on", "last").signals.context_warmth == 0.3
-
-
-@pytest.mark.parametrize(
-    "end", [answered(None, "BLOCKED"), answered(None, "WITHHELD"), answered(None, "FAILED"), answered("IGNORE")]
-)
-def test_what_was_not_answered_is_no_turn(end: Event):
-    router = partition()
-    router.hear(InputReceived(text="x"), E1)
-    router.hear(end, E1)
-    assert ask(router, "go on", "e2").signals.working_memory_turns == 0
-
-
-def test_an_exchange_under_way_is_no_turn_yet():
-    router = partition()
-    ask(router, "go on", "e1")
-    second = ask(router, "go on", "e2")
-    assert (second.signals.working_memory_turns, second.signals.session_exchange_count) == (0, 1)
+    talk(router, "Hey", "e1")
+    assert hear(router, "Hey", "e1") == []
+    assert len(router.state.pending) == 0
 
 
 def test_the_mode_of_the_last_answer_is_the_previous_one():
     router = partition()
     assert talk(router, "Is it ready yet?", "e1").previous_mode is None
     assert talk(router, "the blue one", "e2").previous_mode == "CLARIFY"
+
+
+def test_a_refused_exchange_leaves_the_previous_mode_as_it_was():
+    router = partition()
+    talk(router, "Is it ready yet?", "e1")
+    router.hear(InputReceived(text="attack"), E2)
+    router.hear(answered(None, "BLOCKED"), E2)
+    assert ask(router, "the blue one", "e3").previous_mode == "CLARIFY"
 
 
 def test_after_a_clarification_an_answer_gains():
@@ -156,18 +137,59 @@ def test_after_a_clarification_an_answer_gains():
     assert round(gained - ask(after_answer, "the blue one", "e2").scores["RESPOND"], 6) == 0.05
 
 
-def test_after_an_unproductive_act_another_loses():
+REFERENCE = "What did we discuss about the lease?"
+
+
+def test_after_act_the_exchange_is_routed_again_without_act():
     router = partition()
-    talk(router, "x", "e1")
-    memory = router.state.sessions.get(SESSION_KEY)
-    wasted = msgspec.structs.replace(memory, act_unproductive=True)
-    plain, guarded = router, Partition(ACTOR)
-    guarded.state = msgspec.structs.replace(
-        router.state, sessions=router.state.sessions.set(SESSION_KEY, wasted, router.now_ns, DAY_MS * 1_000_000)
-    )
-    guarded.now_ns = router.now_ns
-    lost = ask(guarded, "the blue one", "e2").scores["ACT"]
-    assert round(lost - ask(plain, "the blue one", "e2").scores["ACT"], 6) == -0.15
+    first = ask(router, REFERENCE, "e1", familiarity=MODERATE)
+    assert (first.selected_mode, first.terminal_mode) == ("ACT", None)
+    (again,) = router.when(finished(productive=True), E1)
+    assert isinstance(again, ModeSelected)
+    assert (again.selected_mode, again.terminal_mode, again.rerouted) == ("RESPOND", "RESPOND", True)
+    assert again.scores == {mode: score for mode, score in first.scores.items() if mode != "ACT"}
+    assert (again.tiebreaker_used, again.tiebreaker_candidates, again.tiebreaker_outcome) == (False, (), "")
+    assert (again.signals, again.previous_mode) == (first.signals, first.previous_mode)
+
+
+def test_an_exchange_is_routed_again_once():
+    router = partition()
+    ask(router, REFERENCE, "e1", familiarity=MODERATE)
+    router.hear(finished(productive=True), E1)
+    assert router.when(finished(productive=True), E1) == []
+    assert router.when(recalled(MODERATE), E1) == []
+
+
+def test_an_act_loop_that_nobody_asked_for_leads_to_nothing():
+    router = partition(WITHOUT_ACT)
+    assert ask(router, REFERENCE, "e1", familiarity=MODERATE).terminal_mode == "RESPOND"
+    assert router.when(finished(productive=True), E1) == []
+
+
+def after_act(*, productive: bool) -> list[float]:
+    """Return ACT's scores in the two decisions that follow an ACT loop, over the same ground."""
+    router = partition()
+    ask(router, REFERENCE, "e1", familiarity=MODERATE)
+    router.hear(finished(productive=productive), E1)
+    router.hear(answered("RESPOND", first_mode="ACT"), E1)
+    return [talk(router, "the blue one", each, familiarity=MODERATE).scores["ACT"] for each in ("e2", "e3")]
+
+
+def test_after_an_unproductive_act_loop_the_next_request_and_only_that_shuns_act():
+    assert after_act(productive=False) == [0.05, 0.2]  # .20 - .15, then .20
+
+
+def test_a_productive_act_loop_makes_no_difference():
+    assert after_act(productive=True) == [0.2, 0.2]
+
+
+def test_a_blank_input_does_not_use_the_guard_up():
+    router = partition()
+    ask(router, REFERENCE, "e1", familiarity=MODERATE)
+    router.hear(finished(productive=False), E1)
+    router.hear(answered("RESPOND", first_mode="ACT"), E1)
+    talk(router, " ", "e2", familiarity=MODERATE)
+    assert ask(router, "the blue one", "e3", familiarity=MODERATE).scores["ACT"] == 0.05
 
 
 # With these bases every statement is answered with a confidence of 0.1, every greeting with a high one.
@@ -203,41 +225,48 @@ def test_blank_inputs_leave_the_streak_alone():
     assert margins == [0.2, 0.0, 0.2, 0.0, 0.2, 0.25]
 
 
+def test_a_streak_on_one_topic_widens_no_other_topics_margin():
+    router = partition(CLOSE)
+    bikes, boats = (msgspec.structs.replace(COLD, conversation_topic=topic) for topic in ("bikes", "boats"))
+    for index in range(3):
+        ask(router, "so be it then", f"e{index}", familiarity=bikes)
+    assert ask(router, "so be it then", "other", familiarity=boats).effective_margin == 0.2
+    assert ask(router, "so be it then", "same", familiarity=bikes).effective_margin == 0.25
+
+
+def test_a_reroute_does_not_count_twice_in_the_streak():
+    router = partition()
+    low = msgspec.structs.replace(ask(router, "x", "e"), router_confidence=0.1)
+    for selected in (low, msgspec.structs.replace(low, rerouted=True)):
+        router.fold(router.own(selected))
+    memory = router.state.sessions.get("\n")  # own events of no session
+    assert [streak.confidences for streak in memory.streaks] == [(0.1,)]
+
+
 def test_streaks_are_kept_by_topic_and_only_the_latest():
     router = partition(RouterSettings(topics_remembered=2))
     sample = ask(router, "Hey", "e")
     for topic, confidence in [("a", 0.1), ("b", 0.1), ("a", 0.12), ("c", 0.01), ("c", 0.5)]:
         low = msgspec.structs.replace(sample, conversation_topic=topic, router_confidence=confidence)
         router.fold(router.own(low))
-    memory = router.state.sessions.get("\n")  # own events of no session
+    memory = router.state.sessions.get("\n")
     assert [(streak.topic, streak.confidences) for streak in memory.streaks] == [("a", (0.1, 0.12))]
 
 
 def test_sessions_are_kept_apart():
     router = partition()
-    for index in range(4):
-        talk(router, "Is it ready yet?", f"e{index}", session="one")
-    other = ask(router, "Is it ready yet?", "e9", session="two")
-    assert (other.previous_mode, other.signals.working_memory_turns, other.signals.is_new_topic) == (None, 0, True)
+    talk(router, "Is it ready yet?", "e1", session="one")
+    assert ask(router, "Is it ready yet?", "e2", session="two").previous_mode is None
 
 
-def test_a_session_unused_for_its_lifetime_is_forgotten():
+@pytest.mark.parametrize(("later_ms", "previous"), [(DAY_MS, "CLARIFY"), (DAY_MS + 1, None)])
+def test_a_session_is_remembered_for_its_lifetime(later_ms: int, previous: str | None):
     router = partition()
-    talk(router, "go on", "e1")
-    router.hear(InputReceived(text="go on"), E2, after_ms=DAY_MS + 1)
-    (selected,) = router.when(ESCALATED, E2)
+    talk(router, "Is it ready yet?", "e1")
+    router.hear(InputReceived(text="go on"), E2, after_ms=later_ms)
+    (selected,) = router.when(recalled(), E2)
     assert isinstance(selected, ModeSelected)
-    assert (selected.signals.is_new_topic, selected.signals.working_memory_turns) == (True, 0)
-    assert selected.previous_mode is None
-
-
-def test_a_session_used_within_its_lifetime_is_remembered():
-    router = partition()
-    talk(router, "go on", "e1")
-    router.hear(InputReceived(text="go on"), E2, after_ms=DAY_MS)
-    (selected,) = router.when(ESCALATED, E2)
-    assert isinstance(selected, ModeSelected)
-    assert selected.signals.session_exchange_count == 1
+    assert selected.previous_mode == previous
 
 
 def test_old_sessions_leave_the_state():
@@ -256,7 +285,7 @@ def test_settings_in_force_are_those_last_recorded():
 
 
 def test_recorded_settings_that_no_longer_convert_leave_the_last_ones_in_force():
-    router = partition(RouterSettings(act_available=True))
+    router = partition(WITHOUT_ACT)
     before = state_hash(router.state)
     router.fold(router.own(RouterConfigured(settings={"weights": {"gone": 1.0}}, settings_hash="", behaviour=9)))
     assert state_hash(router.state) == before
@@ -265,7 +294,8 @@ def test_recorded_settings_that_no_longer_convert_leave_the_last_ones_in_force()
 def test_a_state_survives_its_snapshot():
     router = partition(CLOSE)
     for index in range(3):
-        ask(router, "so be it then", f"e{index}")
+        talk(router, "so be it then", f"e{index}")
+    ask(router, REFERENCE, "acting", familiarity=MODERATE)
     router.hear(InputReceived(text="zwölf"), E1)
     restored = decode_state(encode_state(router.state), ACTOR.state_type)
     assert state_hash(restored) == state_hash(router.state)

@@ -7,7 +7,6 @@ import pytest
 from actors.router.scoring import (
     choose,
     confidence_of,
-    context_warmth,
     contributions,
     effective_margin,
     guarded,
@@ -151,28 +150,6 @@ def test_an_empty_input_would_lose_under_the_formula_alone():
     warm_and_empty = signals(context_warmth=0.8, gist_count=3, fact_count=0, prompt_token_count=0)
     scores = scores_of(contributions(warm_and_empty, SEED))
     assert (scores["IGNORE"], scores["RESPOND"]) == (0.5, 0.72)
-
-
-@pytest.mark.parametrize(
-    ("gists", "facts", "turns", "warmth"),
-    [
-        (0, 0, 0, 0.0),
-        (5, 0, 0, 0.4),
-        (0, 5, 0, 0.3),
-        (0, 0, 4, 0.3),
-        (0, 0, 1, 0.075),
-        (2, 3, 1, 0.415),
-        (3, 0, 1, 0.315),
-        (9, 50, 4, 1.0),
-    ],
-)
-def test_warmth_weighs_gists_facts_and_turns(gists: int, facts: int, turns: int, warmth: float):
-    assert context_warmth(gists, facts, turns, CALIBRATED) == warmth
-
-
-def test_warmth_stays_a_share_under_any_weights():
-    assert context_warmth(5, 5, 4, {**CALIBRATED, "warmth.gists": 2.0}) == 1.0
-    assert context_warmth(5, 0, 0, {**CALIBRATED, "warmth.gists": -2.0}) == 0.0
 
 
 def test_an_unproductive_act_makes_another_less_likely():

@@ -78,7 +78,9 @@ def test_crossing_thresholds_are_refused():
         {"base_scores": {"REPLY": 0.1}},
         {"session_lifetime_ms": 0},
         {"thresholds": {"cold": 1.5}},
-        {"saturation": {"turns": 0}},
+        {"saturation": {"fact_density": 0}},
+        {"tiebreak": "coin"},
+        {"tiebreak_timeout_ms": 0},
         {"colour": "red"},
     ],
 )
@@ -88,5 +90,5 @@ def test_a_bad_configuration_is_a_validation_error(document: dict[str, object]):
 
 
 def test_settings_survive_their_recording():
-    settings = RouterSettings(weights={"ACT.base": 0.3}, act_available=True, thresholds=Thresholds(cold=0.2))
+    settings = RouterSettings(weights={"ACT.base": 0.3}, act=False, tiebreak="llm", thresholds=Thresholds(cold=0.2))
     assert msgspec.convert(msgspec.to_builtins(settings), RouterSettings) == settings

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from actors.router.selection import Context
-from tests.actors.router.builders import route
+from schemas.vocabulary.memory import Familiarity
+from tests.actors.router.builders import ground, route
 
 HERE = Path(__file__).parent
 LABELLED: dict[str, Any] = json.loads((HERE / "utterances.json").read_text(encoding="utf-8"))
@@ -21,19 +21,13 @@ FLOOR = 215
 """How many of the labels the router must agree with."""
 
 
-def context_named(name: str) -> Context:
+def ground_named(name: str) -> Familiarity:
     known = LABELLED["contexts"][name]
-    return Context(
-        turns=known["turns"],
-        gist_count=known["gists"],
-        fact_keys=tuple(f"fact {index}" for index in range(known["facts"])),
-        is_new_topic=known["first"],
-        exchanges_before=known["turns"],
-    )
+    return ground(known["turns"], known["gists"], known["facts"], is_new_topic=known["first"])
 
 
 def selected_mode(utterance: dict[str, str]) -> str:
-    return route(utterance["text"], context_named(utterance["context"])).selected_mode
+    return route(utterance["text"], ground_named(utterance["context"])).selected_mode
 
 
 def test_there_are_two_hundred_labels_and_more_without_repetition():
@@ -41,7 +35,7 @@ def test_there_are_two_hundred_labels_and_more_without_repetition():
 
 
 def test_every_context_has_the_warmth_its_name_promises():
-    warmth = {name: route("x", context_named(name)).signals.context_warmth for name in LABELLED["contexts"]}
+    warmth = {name: route("x", ground_named(name)).signals.context_warmth for name in LABELLED["contexts"]}
     assert warmth == {"cold": 0.0, "young": 0.3, "moderate": 0.44, "warm": 0.84}
 
 

@@ -19,6 +19,12 @@ class EchoAsked(Event, frozen=True, kw_only=True, tag="forged_id.asker.asked"):
     text: str
 
 
+class EchoSung(Event, frozen=True, kw_only=True, tag="forged_id.singer.sang"):
+    """Somebody sang, and hears it again."""
+
+    text: str
+
+
 class EchoAnswered(Event, frozen=True, kw_only=True, tag="forged_id.echo.answered"):
     """What came back."""
 
@@ -31,6 +37,7 @@ class EchoFailed(Failed, frozen=True, kw_only=True, tag="forged_id.echo.failed")
 
 ENTRIES = (
     Entry(event=EchoAsked, owner="asker", scope=Scope.SESSION, meaning="A question.", sample=EchoAsked(text="")),
+    Entry(event=EchoSung, owner="singer", scope=Scope.SESSION, meaning="A song.", sample=EchoSung(text="")),
     Entry(event=EchoAnswered, owner="echo", scope=Scope.SESSION, meaning="An answer.", sample=EchoAnswered(text="")),
     Entry(
         event=EchoFailed,
@@ -51,19 +58,26 @@ def enter_vocabulary() -> None:
 
 async def echo(message: Message) -> Sequence[Event | Emission]:
     """Answer at once."""
-    assert isinstance(message.event, EchoAsked)
+    assert isinstance(message.event, EchoAsked | EchoSung)
     return [EchoAnswered(text=message.event.text)]
 
 
 def effector(perform: Perform = echo, *, timeout_s: float = 30.0, concurrency: int = 4) -> Effector:
     """Build the effector with a performance of its own."""
-    return Effector("echo", EchoAsked, perform, EchoFailed, timeout_s=timeout_s, concurrency=concurrency)
+    return Effector("echo", (EchoAsked, EchoSung), perform, EchoFailed, timeout_s=timeout_s, concurrency=concurrency)
 
 
 def question(number: int, text: str = "hello", *, agent: str = "ann", session: str = "") -> Record:
     """Build a request to be stored; its id is ``question-<number>``'s, its exchange ``exchange-<number>``."""
     cause = Cause(f"question-{number}", 0, 0, agent, session or f"s{number}", f"exchange-{number}", "_", "_")
     [decided] = address("asker", cause, (EchoAsked(text=text),), Partitions())
+    return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
+
+
+def song(number: int, text: str = "la") -> Record:
+    """Build a request of the other kind."""
+    cause = Cause(f"song-{number}", 0, 0, "ann", f"s{number}", f"song-{number}", "_", "_")
+    [decided] = address("singer", cause, (EchoSung(text=text),), Partitions())
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 

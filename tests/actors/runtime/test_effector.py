@@ -23,11 +23,11 @@ from events.log import Append, Record
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE
 from schemas.effector import Effector
-from schemas.event import Event
+from schemas.event import Event, Failed
 from schemas.identity import event_id
 from schemas.permissions import durable_name
 from schemas.vocabulary.reflex import ReflexPassed
-from tests.actors.runtime.echo import EchoAnswered, EchoAsked, EchoFailed, ask, echo, effector, question
+from tests.actors.runtime.echo import EchoAnswered, EchoAsked, EchoFailed, ask, echo, effector, question, song
 from tests.actors.runtime.echo_worker import ACK_WAIT, leave_trace
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
@@ -147,6 +147,51 @@ def test_requests_from_before_the_first_start_are_answered(broker: Broker) -> No
             found = await answered(log, 20)
             await all_acknowledged(log)
         assert once_each(found, 20)
+
+    on_broker(broker, body)
+
+
+def test_requests_of_several_kinds_are_answered_by_one_effector(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        await log.append([Append([question(0, "asked"), song(0, "sung"), question(1, "asked again")])])
+        async with running(broker, effector()):
+            found = await answered(log, 3)
+            await all_acknowledged(log)
+        assert sorted(each.message.event.text for each in found if isinstance(each.message.event, EchoAnswered)) == [
+            "asked",
+            "asked again",
+            "sung",
+        ]
+        assert {each.message.exchange for each in found} == {"exchange-0", "exchange-1", "song-0"}
+
+    on_broker(broker, body)
+
+
+def test_a_durable_consumer_of_one_subject_becomes_one_of_several(broker: Broker) -> None:
+    """What an earlier release left behind: it goes on where it was."""
+
+    async def body(log: JetStreamLog) -> None:
+        name = durable_name("echo")
+        old = {"durable_name": name, "name": name, "ack_policy": "explicit", "filter_subject": "log.*.*.asker.asked"}
+        await log.connection.api(
+            f"CONSUMER.CREATE.{log.stream}.{name}",
+            {"stream_name": log.stream, "config": old | {"ack_wait": 30_000_000_000, "max_ack_pending": 10_000}},
+        )
+        await ask(log, 0)
+        async with running(broker, effector()):
+            await log.append([Append([song(0)])])
+            assert len(await answered(log, 2)) == 2
+
+    on_broker(broker, body)
+
+
+def test_a_worker_says_when_requests_can_reach_it(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with running(broker, effector()) as (worker, _):
+            async with asyncio.timeout(DEADLINE_S):
+                await worker.ready.wait()
+            info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
+        assert sorted(info["config"]["filter_subjects"]) == ["log.*.*.asker.asked", "log.*.*.singer.sang"]
 
     on_broker(broker, body)
 
@@ -506,6 +551,17 @@ def test_a_cancellation_within_the_performance_does_not_end_the_worker(broker: B
     assert (failure.reason, failure.error) == ("effect_raised", "CancelledError")
 
 
+def test_a_failure_of_the_shell_says_whose_request_it_is_of(broker: Broker) -> None:
+    async def raising(message: Message) -> Sequence[Event | Emission]:
+        raise LookupError
+
+    def naming(failed: Failed, request: Message) -> Failed:
+        return msgspec.structs.replace(failed, error=f"{failed.error} of {request.id}")
+
+    failure = failure_of(broker, replace(effector(raising), naming=naming))
+    assert failure.error == f"LookupError of {event_id('question-0', 'asker', 0)}"
+
+
 def altered(record: Record, *, data: bytes | None = None, **headers: str) -> Record:
     changed = {**record.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
     return msgspec.structs.replace(record, data=record.data if data is None else data, headers=changed)
@@ -647,7 +703,9 @@ def test_what_a_stopping_worker_cannot_finish_goes_to_another_at_once(broker: Br
     ("change", "complaint"),
     [
         ({"name": "reflex"}, "belongs to echo"),
-        ({"consumes": type("Unlisted", (Event,), {}, tag="forged_id.nowhere.asked")}, "does not list Unlisted"),
+        ({"consumes": (type("Unlisted", (Event,), {}, tag="forged_id.nowhere.asked"),)}, "does not list Unlisted"),
+        ({"consumes": ()}, "consumes nothing"),
+        ({"consumes": (EchoAsked, EchoAsked)}, "consumes an event twice"),
     ],
 )
 def test_an_effector_that_contradicts_the_catalogue_is_refused(change: dict[str, object], complaint: str) -> None:

@@ -42,7 +42,10 @@ all_signals = st.builds(
     implicit_reference=st.booleans(),
 )
 contexts = st.builds(
-    Context, previous_mode=st.sampled_from([None, "CLARIFY", "RESPOND", "ACT"]), act_unproductive=st.booleans()
+    Context,
+    topic=st.just("unclassified"),
+    previous_mode=st.sampled_from([None, "CLARIFY", "RESPOND", "ACT"]),
+    act_unproductive=st.booleans(),
 )
 
 
@@ -71,7 +74,7 @@ def test_the_terms_of_every_decision_add_up_to_its_scores(
 
 def test_other_thresholds_are_noticed_and_explain_when_they_are_known() -> None:
     settings = RouterSettings(thresholds=Thresholds(cold=0.6))
-    selected = select_mode(signals(context_warmth=0.5, has_question_mark=True), Context(), settings)
+    selected = select_mode(signals(context_warmth=0.5, has_question_mark=True), Context(topic="unclassified"), settings)
     assert not adds_up(score_table(selected))
     assert adds_up(score_table(selected, settings))
     assert "do not add up" in shown(*details(selected, Case()))

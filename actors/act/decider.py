@@ -1,0 +1,276 @@
+"""The ACT loops of a partition: which run, what each waits for, and what it does next.
+
+input.received             the text is kept until its exchange is routed elsewhere, or its loop is over
+router.mode_selected       a loop begins, where a terminal mode is left open: -> the first requests
+llm.completed, .failed     -> the plan's requests, or act.iterated for a plan that is none, and what comes next
+memory.actions_answered,   the outcomes are kept; with the last of an iteration -> act.iterated, and what comes next:
+delegate.answered, .failed  act.plan_requested, act.actions_requested and act.delegation_requested, or act.finished
+clock.fired                -> act.timed_out for what has waited too long, and what follows from that
+response.emitted           the exchange's loop is dropped, and its text
+act.configured             the settings from here on
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from actors.act.hearing import folded, heard_by, is_plan
+from actors.act.loop import (
+    Asked,
+    Loop,
+    begin_actions,
+    due_ns,
+    elapsed_ms,
+    given_up,
+    is_productive,
+    iterated,
+    loop_due_ns,
+    open_actions,
+)
+from actors.act.planning import offline_plan, plan_call, read_plan
+from actors.act.settings import ActSettings
+from schemas.actor import Emission, Message, settings_of
+from schemas.event import Event, topic_of
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.act import (
+    ActActionsRequested,
+    ActConfigured,
+    ActDelegationRequested,
+    ActFinished,
+    Action,
+    ActIterated,
+    ActPlanRequested,
+    ActTimedOut,
+    Termination,
+)
+from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import ModeSelected
+
+_NS_PER_MS = 1_000_000
+_OWN_TIMERS = frozenset(
+    topic_of(event) for event in (ActPlanRequested, ActActionsRequested, ActDelegationRequested, ActFinished)
+)
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """An exchange that may yet act, or does: its session, its text, and its loop once one runs."""
+
+    session: str
+    text: str
+    loop: Loop | None = None
+
+
+class State(msgspec.Struct, frozen=True):
+    """Open exchanges, which of each session have a loop, and the exchanges that ended lately."""
+
+    settings: ActSettings = ActSettings()
+    pending: Map[str, Pending] = Map()
+    acting: Map[str, tuple[str, ...]] = Map()
+    ended: Generations[bool] = Generations()
+
+
+def decide(state: State, message: Message) -> Iterable[Event | Emission]:
+    """Return what a message leads to; see the module."""
+    event = message.event
+    if isinstance(event, ClockFired):
+        return _overdue(state, message, event)
+    pending = state.pending.get(message.exchange)
+    if pending is None:
+        return ()
+    if isinstance(event, ModeSelected):
+        begins = event.terminal_mode is None and pending.loop is None
+        return _next(state, message, _begun(state, message)) if begins else ()
+    loop = pending.loop
+    if loop is None:
+        return ()
+    if isinstance(event, LlmCompleted | LlmFailed):
+        return _planned(state, message, loop, event) if is_plan(loop, event) else ()
+    heard = heard_by(loop, message, state.settings)
+    if heard is None or heard.underway is None or open_actions(heard.underway):
+        return ()
+    return _over(state, message, heard)
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message; total."""
+    ended = state.ended.aged(message.time_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
+    if ended is not state.ended:
+        state = msgspec.structs.replace(state, ended=ended)
+    event = message.event
+    pending = state.pending.get(message.exchange)
+    match event:
+        case InputReceived(text=text) if pending is None and message.exchange and not ended.get(message.exchange):
+            return _keep(state, message.exchange, Pending(message.session_key, text))
+        case ResponseEmitted():
+            lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
+            remembered = ended.set(message.exchange, True, message.time_ns, lifetime_ns)
+            return msgspec.structs.replace(_without(state, message.exchange), ended=remembered)
+        case ActConfigured():
+            return _configured(state, event)
+    if pending is None:
+        return state
+    if isinstance(event, ActFinished):
+        return _without(state, message.exchange)
+    if isinstance(event, ModeSelected):
+        if event.terminal_mode is not None:
+            return _without(state, message.exchange)
+        return state if pending.loop is not None else _with_loop(state, message, _begun(state, message))
+    loop = None if pending.loop is None else folded(pending.loop, message, state.settings)
+    return state if loop is None else _with_loop(state, message, loop)
+
+
+def _planned(state: State, message: Message, loop: Loop, event: LlmCompleted | LlmFailed) -> Iterable[Event]:
+    """Act on a model's word: its plan, or the want of one, which is an iteration that gained nothing."""
+    if isinstance(event, LlmFailed):
+        return _over(state, message, loop, "plan_failed")
+    actions = read_plan(event.text, state.settings)
+    if actions is None:
+        return _over(state, message, loop, "malformed_plan")
+    if not actions:
+        return (_finished(state, message, loop, "plan_empty"),)
+    return _requests(state, message, loop, actions)
+
+
+def _over(state: State, message: Message, loop: Loop, reason: str = "", *, at_its_end: bool = False) -> Iterable[Event]:
+    """Record that an iteration is over, and go on; ``at_its_end``: the loop has no time left."""
+    event = _iteration(loop, message, reason)
+    after = iterated(loop, event, state.settings)
+    if at_its_end:
+        return (event, _finished(state, message, after, "timeout"))
+    return (event, *_next(state, message, after))
+
+
+def _iteration(loop: Loop, message: Message, reason: str) -> ActIterated:
+    outcomes = loop.underway.outcomes if loop.underway is not None else ()
+    productive = any(map(is_productive, outcomes))
+    by_index = sorted(outcomes, key=lambda outcome: outcome.performed.action.index)
+    return ActIterated(
+        iteration=loop.iteration,
+        planner=loop.planner,
+        performed=tuple(outcome.performed for outcome in by_index),
+        productive=productive,
+        elapsed_ms=elapsed_ms(loop, message.time_ns),
+        reason=reason or ("" if productive else "nothing_found"),
+    )
+
+
+def _next(state: State, message: Message, loop: Loop) -> Iterable[Event]:
+    """Return the requests of a loop's next iteration, or its end."""
+    settings = state.settings
+    if elapsed_ms(loop, message.time_ns) >= settings.timeout_ms:
+        return (_finished(state, message, loop, "timeout"),)
+    if loop.iteration >= settings.max_iterations:
+        return (_finished(state, message, loop, "max_iterations"),)
+    text = state.pending[message.exchange].text
+    if loop.planner == "llm":
+        asked = msgspec.structs.replace(loop, asked=Asked("", message.time_ns))
+        call = plan_call(text, loop, settings)
+        return (ActPlanRequested(iteration=loop.iteration, call=call, wake_after_ms=_wake(state, message, asked)),)
+    actions = offline_plan(text, loop)
+    if not actions:
+        return (_finished(state, message, loop, "plan_empty"),)
+    return _requests(state, message, loop, actions)
+
+
+def _requests(state: State, message: Message, loop: Loop, actions: tuple[Action, ...]) -> Iterable[Event]:
+    wake = _wake(state, message, begin_actions(loop, actions, "", message.time_ns))
+    own = tuple(action for action in actions if action.skill != "delegate")
+    if own:
+        yield ActActionsRequested(iteration=loop.iteration, actions=own, wake_after_ms=wake)
+    for action in actions:
+        if action.skill == "delegate":
+            yield ActDelegationRequested(
+                iteration=loop.iteration,
+                action=action,
+                timeout_ms=state.settings.delegate_ms,
+                wake_after_ms=wake,
+            )
+
+
+def _finished(state: State, message: Message, loop: Loop, termination: Termination) -> ActFinished:
+    return ActFinished(
+        termination=termination,
+        iterations=loop.iteration,
+        productive=loop.productive,
+        elapsed_ms=elapsed_ms(loop, message.time_ns),
+        findings=loop.findings,
+        wake_after_ms=_wake(state, message, None),
+    )
+
+
+def _overdue(state: State, message: Message, event: ClockFired) -> Iterable[Emission]:
+    """Go on without what the session's loops have waited for too long."""
+    if event.set_by not in _OWN_TIMERS:
+        return
+    # The clock that fired may be a little ahead of the server's, which set the message's time.
+    now_ns = max(message.time_ns, event.due_ns)
+    # A loop that its exchange's end took along is not watched for any more, and neither is another of its session until
+    # that one's next request sets the timer anew: the exchange's own deadline is behind both.
+    for exchange in state.acting.get(message.session_key, ()):
+        pending = state.pending[exchange]
+        if pending.loop is None or due_ns(pending.loop, state.settings) > now_ns:
+            continue
+        here = msgspec.structs.replace(message, exchange=exchange)
+        for each in _out_of_time(state, here, pending.loop, whole=loop_due_ns(pending.loop, state.settings) <= now_ns):
+            yield Emission(each, exchange=exchange)
+
+
+def _out_of_time(state: State, message: Message, loop: Loop, *, whole: bool) -> Iterable[Event]:
+    yield ActTimedOut(iteration=loop.iteration, what="loop" if whole else "iteration")
+    reason = "plan_failed" if loop.asked is not None else ""
+    yield from _over(state, message, given_up(loop), reason, at_its_end=whole)
+
+
+def _wake(state: State, message: Message, loop: Loop | None) -> int:
+    """Return when the clock is to wake this actor for the session: for this exchange's loop, or another's."""
+    loops = [] if loop is None else [loop]
+    for exchange in state.acting.get(message.session_key, ()):
+        other = state.pending[exchange].loop
+        if exchange != message.exchange and other is not None:
+            loops.append(other)
+    if not loops:
+        return 0
+    soonest = min(due_ns(each, state.settings) for each in loops)
+    return max(1, -((message.time_ns - soonest) // _NS_PER_MS))
+
+
+def _begun(state: State, message: Message) -> Loop:
+    return Loop(started_ns=message.time_ns, planner=state.settings.planner)
+
+
+def _keep(state: State, exchange: str, pending: Pending) -> State:
+    return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
+
+
+def _with_loop(state: State, message: Message, loop: Loop) -> State:
+    pending = msgspec.structs.replace(state.pending[message.exchange], loop=loop)
+    kept = _keep(state, message.exchange, pending)
+    acting = kept.acting.get(pending.session, ())
+    if message.exchange in acting:
+        return kept
+    return msgspec.structs.replace(kept, acting=kept.acting.set(pending.session, (*acting, message.exchange)))
+
+
+def _without(state: State, exchange: str) -> State:
+    pending = state.pending.get(exchange)
+    if pending is None:
+        return state
+    others = tuple(each for each in state.acting.get(pending.session, ()) if each != exchange)
+    acting = state.acting
+    if others:
+        acting = acting.set(pending.session, others)
+    elif pending.session in acting:
+        acting = acting.delete(pending.session)
+    return msgspec.structs.replace(state, pending=state.pending.delete(exchange), acting=acting)
+
+
+def _configured(state: State, configured: ActConfigured) -> State:
+    try:
+        settings = settings_of(configured, ActSettings)
+    except msgspec.ValidationError:
+        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,82 @@
+"""Which messages a loop listens to: its own events, and the answers to what it asked. Pure."""
+
+import msgspec
+
+from actors.act.loop import (
+    Asked,
+    Loop,
+    begin_actions,
+    begin_delegation,
+    delegated,
+    given_up,
+    iterated,
+    open_actions,
+    remembered,
+)
+from actors.act.settings import ActSettings
+from schemas.actor import Message
+from schemas.event import topic_of
+from schemas.vocabulary.act import (
+    ActActionsRequested,
+    ActDelegationRequested,
+    ActIterated,
+    ActPlanRequested,
+    ActTimedOut,
+)
+from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import MemoryActionsAnswered
+
+
+def folded(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
+    """Return a loop with an own event or an answer folded in; None where it is neither, or not this loop's."""
+    match message.event:
+        case ActPlanRequested():
+            return msgspec.structs.replace(loop, asked=Asked(message.id, message.time_ns))
+        case ActActionsRequested(actions=actions):
+            return begin_actions(loop, actions, message.id, message.time_ns)
+        case ActDelegationRequested(action=action):
+            return begin_delegation(loop, action, message.id, message.time_ns)
+        case ActTimedOut():
+            return given_up(loop)
+        case ActIterated() as event:
+            return iterated(loop, event, settings)
+    return heard_by(loop, message, settings)
+
+
+def heard_by(loop: Loop, message: Message, settings: ActSettings) -> Loop | None:
+    """Return a loop with an answer to what it asked; None for any other message."""
+    underway = loop.underway
+    if underway is None:
+        return None
+    match message.event:
+        case MemoryActionsAnswered(request=request, results=results) if request == underway.request:
+            return remembered(loop, results, message.time_ns, settings)
+        case DelegateAnswered(request=request, index=index) as answer if (index, request) in _asked_of(loop):
+            return delegated(loop, index, answer)
+        case DelegateFailed(request=request, index=index, reason=reason) if (index, request) in _asked_of(loop):
+            return delegated(loop, index, reason)
+        case DelegateFailed(request="", reason=reason) if len(_asked_of(loop)) == 1:
+            # A question that could not be read: its failure does not name it, but only one is open.
+            return delegated(loop, _asked_of(loop)[0][0], reason)
+    return None
+
+
+def _asked_of(loop: Loop) -> tuple[tuple[int, str], ...]:
+    """Return the open questions to specialists."""
+    if loop.underway is None:
+        return ()
+    still_open = {action.index for action in open_actions(loop.underway)}
+    return tuple(each for each in loop.underway.delegations if each[0] in still_open)
+
+
+def is_plan(loop: Loop, event: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's word is the one that a loop waits for.
+
+    A request that could not be read has no id in its failure; a loop asks for one plan at a time.
+    """
+    if loop.asked is None:
+        return False
+    if isinstance(event, LlmFailed) and not event.request:
+        return event.failed_topic == topic_of(ActPlanRequested)
+    return event.request == loop.asked.request and event.purpose == "act"

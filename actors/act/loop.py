@@ -1,0 +1,204 @@
+"""One ACT loop as an immutable value, and the steps it takes. Pure."""
+
+import msgspec
+
+from actors.act.settings import ActSettings
+from schemas.vocabulary.act import Action, ActIterated, Performed, Planner
+from schemas.vocabulary.delegate import DelegateAnswered
+from schemas.vocabulary.memory import ActionResult, Recollection
+
+TIMED_OUT = "timed_out"
+UNANSWERED = "unanswered"
+"""Why an action failed, besides the reasons of whoever performed it: over its budget, or passed over in the answer."""
+
+GRACE_MS = 1_000
+"""What an effector gets on top of the time it was given: its own word on a failure says more than silence."""
+
+_NS_PER_MS = 1_000_000
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What an action came to, what it brought to mind, and what else it told."""
+
+    performed: Performed
+    found: tuple[Recollection, ...] = ()
+    told: str = ""
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A plan that a model was asked for, by the event of this id."""
+
+    request: str
+    since_ns: int
+
+
+class Underway(msgspec.Struct, frozen=True):
+    """An iteration's actions, who was asked for them, and the outcomes so far.
+
+    ``request`` is the id of what was asked of memory, ``delegations`` those of the questions to specialists, by action.
+    """
+
+    since_ns: int
+    actions: tuple[Action, ...] = ()
+    request: str = ""
+    delegations: tuple[tuple[int, str], ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+
+class Step(msgspec.Struct, frozen=True):
+    """An iteration that is over."""
+
+    planner: Planner
+    outcomes: tuple[Outcome, ...]
+    reason: str
+
+
+class Loop(msgspec.Struct, frozen=True, kw_only=True):
+    """A loop that runs: since when, who plans, what was done and found, and what it waits for."""
+
+    started_ns: int
+    planner: Planner
+    steps: tuple[Step, ...] = ()
+    findings: tuple[Recollection, ...] = ()
+    productive: bool = False
+    asked: Asked | None = None
+    underway: Underway | None = None
+
+    @property
+    def iteration(self) -> int:
+        """The number of the iteration that comes next or is under way, from 0."""
+        return len(self.steps)
+
+
+def elapsed_ms(loop: Loop, now_ns: int) -> int:
+    """Return how long a loop has run, by the log's timestamps."""
+    return max(0, now_ns - loop.started_ns) // _NS_PER_MS
+
+
+def loop_due_ns(loop: Loop, settings: ActSettings) -> int:
+    """Return when a loop has run for all its time."""
+    return loop.started_ns + settings.timeout_ms * _NS_PER_MS
+
+
+def due_ns(loop: Loop, settings: ActSettings) -> int:
+    """Return when a loop has waited too long: for a plan, for its slowest open action, or over all."""
+    due = loop_due_ns(loop, settings)
+    if loop.asked is not None:
+        due = min(due, loop.asked.since_ns + (settings.plan_timeout_ms + GRACE_MS) * _NS_PER_MS)
+    if loop.underway is not None:
+        slowest = max((_patience_ms(action, settings) for action in open_actions(loop.underway)), default=0)
+        due = min(due, loop.underway.since_ns + slowest * _NS_PER_MS)
+    return due
+
+
+def _patience_ms(action: Action, settings: ActSettings) -> int:
+    return settings.budget_ms(action.skill) + (GRACE_MS if action.skill == "delegate" else 0)
+
+
+def open_actions(underway: Underway) -> tuple[Action, ...]:
+    """Return the actions of an iteration that have no outcome yet."""
+    closed = {outcome.performed.action.index for outcome in underway.outcomes}
+    return tuple(action for action in underway.actions if action.index not in closed)
+
+
+def begin_actions(loop: Loop, actions: tuple[Action, ...], request: str, now_ns: int) -> Loop:
+    """Return the loop once memory was asked for actions."""
+    underway = loop.underway or Underway(now_ns)
+    underway = msgspec.structs.replace(underway, actions=(*underway.actions, *actions), request=request)
+    return msgspec.structs.replace(loop, asked=None, underway=underway)
+
+
+def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> Loop:
+    """Return the loop once a specialist was asked for an action."""
+    underway = loop.underway or Underway(now_ns)
+    underway = msgspec.structs.replace(
+        underway,
+        actions=(*underway.actions, action),
+        delegations=(*underway.delegations, (action.index, request)),
+    )
+    return msgspec.structs.replace(loop, asked=None, underway=underway)
+
+
+def remembered(loop: Loop, results: tuple[ActionResult, ...], now_ns: int, settings: ActSettings) -> Loop:
+    """Return the loop with memory's results; one that comes over its action's budget fails."""
+    if loop.underway is None:
+        return loop
+    by_index = {result.index: result for result in results}
+    waited_ms = max(0, now_ns - loop.underway.since_ns) // _NS_PER_MS
+    outcomes = tuple(
+        _outcome(action, by_index.get(action.index), late=waited_ms > settings.budget_ms(action.skill))
+        for action in open_actions(loop.underway)
+        if action.skill != "delegate"
+    )
+    return _with_outcomes(loop, outcomes)
+
+
+def delegated(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
+    """Return the loop with a specialist's answer to an action, or the reason why there is none."""
+    action = next((each for each in loop.underway.actions if each.index == index), None) if loop.underway else None
+    if action is None:
+        return loop
+    if isinstance(answer, str):
+        return _with_outcomes(loop, (Outcome(Performed(action=action, ok=False, reason=answer)),))
+    found = _answer_found(answer)
+    return _with_outcomes(loop, (Outcome(Performed(action=action, ok=True, found=1), (found,)),))
+
+
+def given_up(loop: Loop) -> Loop:
+    """Return the loop with every open action failed for want of time."""
+    if loop.underway is None:
+        return loop
+    failed = (Performed(action=action, ok=False, reason=TIMED_OUT) for action in open_actions(loop.underway))
+    return _with_outcomes(loop, tuple(map(Outcome, failed)))
+
+
+def iterated(loop: Loop, event: ActIterated, settings: ActSettings) -> Loop:
+    """Return the loop after an iteration that ``event`` records."""
+    outcomes = loop.underway.outcomes if loop.underway is not None else ()
+    found = [each for outcome in outcomes for each in outcome.found]
+    return Loop(
+        started_ns=loop.started_ns,
+        planner="offline" if event.reason == "plan_failed" else loop.planner,
+        steps=(*loop.steps, Step(event.planner, outcomes, event.reason)),
+        findings=_strongest((*loop.findings, *found), settings.most_findings),
+        productive=loop.productive or event.productive,
+    )
+
+
+def is_productive(outcome: Outcome) -> bool:
+    """Whether an action gained anything for the answer: something came to mind, or was put there."""
+    performed = outcome.performed
+    return performed.ok and (performed.found > 0 or performed.action.skill == "memorize")
+
+
+def _with_outcomes(loop: Loop, outcomes: tuple[Outcome, ...]) -> Loop:
+    assert loop.underway is not None, "only an iteration under way has outcomes"
+    underway = msgspec.structs.replace(loop.underway, outcomes=(*loop.underway.outcomes, *outcomes))
+    return msgspec.structs.replace(loop, underway=underway)
+
+
+def _outcome(action: Action, result: ActionResult | None, *, late: bool) -> Outcome:
+    if late or result is None:
+        return Outcome(Performed(action=action, ok=False, reason=TIMED_OUT if late else UNANSWERED))
+    if not result.ok:
+        return Outcome(Performed(action=action, ok=False, reason=result.reason))
+    performed = Performed(action=action, ok=True, found=len(result.recollections))
+    told = "" if result.introspection is None else msgspec.json.encode(result.introspection).decode()
+    return Outcome(performed, result.recollections, told)
+
+
+def _answer_found(answer: DelegateAnswered) -> Recollection:
+    # A specialist's word is new to memory: like a gist it lasts for this talk, and what is made of it is remembered.
+    tokens = 1 + len(answer.answer) // _CHARACTERS_PER_TOKEN
+    text = f"{answer.specialist}: {answer.answer}"
+    return Recollection(id=f"delegate:{answer.request}", layer="gist", text=text, energy=1.0, tokens=tokens)
+
+
+def _strongest(found: tuple[Recollection, ...], most: int) -> tuple[Recollection, ...]:
+    by_id: dict[str, Recollection] = {}
+    for each in found:
+        known = by_id.get(each.id)
+        if known is None or each.energy > known.energy:
+            by_id[each.id] = each
+    return tuple(sorted(by_id.values(), key=lambda each: (-each.energy, each.id))[:most])

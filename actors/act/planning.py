@@ -1,0 +1,171 @@
+"""What a loop does next: by rule, or as a model plans it. Pure; the prompt is a file beside this one."""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from actors.act.loop import Loop, Outcome
+from actors.act.settings import ActSettings
+from schemas.calls import ModelCall, Said
+from schemas.vocabulary.act import Action
+from schemas.vocabulary.memory import Skill
+
+SKILLS: tuple[Skill, ...] = ("recall", "memorize", "introspect", "associate", "delegate")
+
+ALIASES: Mapping[str, Skill] = MappingProxyType(
+    {
+        "memory_query": "recall",
+        "memory_write": "memorize",
+        "world_state_read": "introspect",
+        "internal_reasoning": "recall",
+        "semantic_query": "recall",
+    }
+)
+"""Older names of the skills, which plans may still use (source M)."""
+
+QUERY_CHARACTERS = 1_000
+"""Length of a query at most; a question does not get longer than that."""
+
+PLAN_CHARACTERS, PLAN_BRACKETS = 20_000, 100
+"""A longer answer of a model is no plan, nor one that opens more brackets: how deep a reader can follow depends on the
+stack it stands on, and may decide nothing."""
+
+MOST_TOKENS = 512
+
+_MESSAGE_CHARACTERS = 4_000
+_SEEDS = 3
+_SHOWN, _SHOWN_CHARACTERS = 5, 200
+_PROMPT = files(__package__).joinpath("prompt.md").read_text(encoding="utf-8")
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+
+ANSWER_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "actions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "skill": {"type": "string", "enum": [*SKILLS, *ALIASES]},
+                    "query": {"type": "string"},
+                    "key": {"type": "string"},
+                    "value": {"type": "string"},
+                    "specialist": {"type": "string"},
+                },
+                "required": ["skill"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["actions"],
+    "additionalProperties": False,
+}
+"""JSON Schema of a plan."""
+
+
+class PlannedAction(msgspec.Struct, frozen=True):
+    """An action as a model writes it; fields that it adds are passed over."""
+
+    skill: str
+    query: str = ""
+    key: str = ""
+    value: str = ""
+    specialist: str = ""
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A model's answer."""
+
+    actions: list[PlannedAction]
+
+
+_decode = msgspec.json.Decoder(Plan | list[PlannedAction]).decode
+
+
+def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
+    """Return the next actions by rule: recall the question, associate on what was found, then none.
+
+    Iterations of a model that failed in between do not count.
+    """
+    own = [step for step in loop.steps if step.planner == "offline"]
+    if not own:
+        return (Action(index=0, skill="recall", query=text.strip()[:QUERY_CHARACTERS]),)
+    if len(own) == 1 and loop.findings:
+        seeds = "; ".join(each.text for each in loop.findings[:_SEEDS])
+        return (Action(index=0, skill="associate", query=seeds[:QUERY_CHARACTERS]),)
+    return ()
+
+
+def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
+    """Return the question for a model: the message, and what the loop has done and found so far."""
+    return ModelCall(
+        purpose="act",
+        messages=(Said(role="system", content=_PROMPT), Said(role="user", content=_case(text, loop))),
+        most_tokens=MOST_TOKENS,
+        answer_schema=ANSWER_SCHEMA,
+        timeout_ms=settings.plan_timeout_ms,
+    )
+
+
+def read_plan(answer: str, settings: ActSettings) -> tuple[Action, ...] | None:
+    """Return the actions of a model's plan, the first ``most_actions``; None where it is malformed.
+
+    A plan with a skill that there is not, or with an action that lacks what its skill needs, is malformed as a whole.
+    """
+    if len(answer) > PLAN_CHARACTERS or answer.count("[") + answer.count("{") > PLAN_BRACKETS:
+        return None
+    try:
+        decoded = _decode(_FENCE.sub("", answer.strip()))
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    planned = decoded.actions if isinstance(decoded, Plan) else decoded
+    actions = [_action(index, each) for index, each in enumerate(planned[: settings.most_actions])]
+    valid = tuple(action for action in actions if action is not None)
+    return valid if len(valid) == len(actions) else None
+
+
+def _action(index: int, planned: PlannedAction) -> Action | None:
+    skill = _skill_named(planned.skill)
+    query, value, specialist = (each.strip() for each in (planned.query, planned.value, planned.specialist))
+    match skill:
+        case "recall" | "associate" if query:
+            return Action(index=index, skill=skill, query=query[:QUERY_CHARACTERS])
+        case "introspect":
+            return Action(index=index, skill=skill)
+        case "memorize" if value:
+            key = planned.key.strip()[:QUERY_CHARACTERS]
+            return Action(index=index, skill=skill, key=key, value=value[:QUERY_CHARACTERS])
+        case "delegate" if query and specialist:
+            specialist = specialist[:QUERY_CHARACTERS]
+            return Action(index=index, skill=skill, query=query[:QUERY_CHARACTERS], specialist=specialist)
+    return None
+
+
+def _skill_named(name: str) -> Skill | None:
+    return ALIASES.get(name) or next((skill for skill in SKILLS if skill == name), None)
+
+
+def _case(text: str, loop: Loop) -> str:
+    lines = ["The message:", _cut(text, _MESSAGE_CHARACTERS)]
+    for number, step in enumerate(loop.steps):
+        lines.append(f"\nIteration {number}{f' ({step.reason})' if step.reason else ''}:")
+        lines += [line for outcome in step.outcomes for line in _lines(outcome)]
+    lines.append("\nPlan what comes next." if loop.steps else "\nPlan the first actions.")
+    return "\n".join(lines)
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    performed, action = outcome.performed, outcome.performed.action
+    about = _cut(action.query or action.value, _SHOWN_CHARACTERS)
+    came = f"found {performed.found}" if performed.ok else performed.reason
+    shown = [f"  - {_cut(each.text, _SHOWN_CHARACTERS)}" for each in outcome.found[:_SHOWN]]
+    return [f"- {action.skill} {about!r}: {came}", *shown, *([f"  {outcome.told}"] if outcome.told else [])]
+
+
+def _cut(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,54 @@
+"""Settings of the ACT loop."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds
+from schemas.vocabulary.act import Planner
+from schemas.vocabulary.memory import Skill
+
+Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
+"""A number of things that a person could still look through."""
+
+
+class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the loop decides with. The limits and the skills' budgets are the source's; ``most_`` limits are ours.
+
+    Attributes:
+        planner: ``offline`` plans by rule; ``llm`` asks a model, and the rule takes over where the model fails.
+        timeout_ms: A loop that has run this long goes on no further.
+        max_iterations: Nor does one of this many iterations.
+        plan_timeout_ms: How long a model may take for a plan, retries included.
+        recall_ms: Budget of the skill, as are the four after it. An action over its budget fails; the loop goes on.
+        most_actions: Actions of a plan that are performed; a longer plan is cut.
+        most_findings: What a loop reports at most, the strongest first.
+        ended_lifetime_ms: A repeated input is recognised for at least this long after its exchange's end.
+    """
+
+    planner: Planner = "offline"
+    timeout_ms: Milliseconds = 60_000
+    max_iterations: Few = 5
+    plan_timeout_ms: Milliseconds = 15_000
+    recall_ms: Milliseconds = 500
+    memorize_ms: Milliseconds = 50
+    introspect_ms: Milliseconds = 100
+    associate_ms: Milliseconds = 500
+    delegate_ms: Milliseconds = 5_000
+    most_actions: Few = 5
+    most_findings: Few = 12
+    ended_lifetime_ms: Milliseconds = 600 * 1000
+
+    def budget_ms(self, skill: Skill) -> int:
+        """Return how long an action of a skill may take."""
+        match skill:
+            case "recall":
+                return self.recall_ms
+            case "memorize":
+                return self.memorize_ms
+            case "introspect":
+                return self.introspect_ms
+            case "associate":
+                return self.associate_ms
+            case "delegate":
+                return self.delegate_ms

@@ -1,0 +1,37 @@
+"""The one who asks outside specialists: an effector over NATS micro services (source M, skill ``delegate``).
+
+A specialist is a micro service of that name whose metadata holds ``neuraxis.specialist: 1`` and whose endpoint lies
+below ``specialist.``; the registry is the broker's own (``$SRV.INFO``), empty until a service runs. It answers
+``act.delegation_requested`` with ``delegate.answered`` or ``delegate.failed``; that action failed, the loop goes on.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from actors.delegate.asking import Delegating, naming
+from actors.delegate.settings import DelegateSettings
+from actors.runtime.hosting import Hosting, Surroundings
+from schemas.effector import Effector
+from schemas.vocabulary.act import ActDelegationRequested
+from schemas.vocabulary.delegate import DelegateFailed
+
+_GRACE_S = 5.0
+
+
+@asynccontextmanager
+async def _open(settings: DelegateSettings, around: Surroundings) -> AsyncIterator[Effector]:
+    delegating = Delegating(around.connection, settings, around.clock)
+    yield Effector(
+        name="delegate",
+        consumes=(ActDelegationRequested,),
+        perform=delegating.perform,
+        failed=DelegateFailed,
+        naming=naming,
+        timeout_s=settings.longest_ms / 1000 + _GRACE_S,
+        concurrency=settings.concurrency,
+    )
+
+
+EFFECTOR = Hosting("delegate", DelegateSettings, _open)
+
+__all__ = ["EFFECTOR", "DelegateSettings"]

@@ -1,0 +1,127 @@
+"""Asking a specialist, and judging what comes back."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.delegate.discovery import find
+from actors.delegate.settings import DelegateSettings
+from actors.runtime.clock import Clock
+from actors.runtime.effector import EFFECT_TIMED_OUT
+from events.errors import Unavailable, UnknownOutcome
+from events.jetstream import Connection
+from events.jetstream.connection import Answer
+from schemas.actor import Message
+from schemas.event import Event, Failed, topic_of
+from schemas.vocabulary.act import ActDelegationRequested
+from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+
+NO_SPECIALIST = "no_specialist"
+SPECIALIST_REFUSED = "specialist_refused"
+ANSWER_INVALID = "answer_invalid"
+
+_ERROR_CODE = "Nats-Service-Error-Code"
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a specialist is sent, as JSON.
+
+    Attributes:
+        query: The question.
+        request: Id of the event that asks, the same should it be asked again; also as header ``Idempotency-Key``.
+        timeout_ms: How long an answer is waited for.
+    """
+
+    query: str
+    request: str
+    timeout_ms: int
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a specialist answers, as JSON; other fields are passed over."""
+
+    answer: str
+
+
+class Refused(Exception):
+    """A question without an answer: ``reason`` is one of ``delegate.failed``, ``error`` a stable code."""
+
+    def __init__(self, reason: str, error: str) -> None:
+        self.reason = reason
+        self.error = error
+        super().__init__(f"{reason}: {error}")
+
+
+class Delegating:
+    """Performs requests over one connection."""
+
+    def __init__(self, connection: Connection, settings: DelegateSettings, clock: Clock) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._clock = clock
+
+    async def perform(self, message: Message) -> Sequence[Event]:
+        """Ask the specialist that a request names; that nobody answers is an answer too."""
+        request = message.event
+        assert isinstance(request, ActDelegationRequested)
+        try:
+            answer = await self._ask(message, request)
+        except Refused as refused:
+            failed = DelegateFailed(
+                reason=refused.reason,
+                error=refused.error,
+                failed_seq=message.seq,
+                failed_topic=topic_of(request),
+                request=message.id,
+                index=request.action.index,
+            )
+            return (failed,)
+        specialist = request.action.specialist
+        return (DelegateAnswered(request=message.id, index=request.action.index, specialist=specialist, answer=answer),)
+
+    async def _ask(self, message: Message, request: ActDelegationRequested) -> str:
+        ends_ns = message.time_ns + min(request.timeout_ms, self._settings.longest_ms) * 1_000_000
+        left_s = self._left_s(ends_ns)
+        if left_s <= 0:
+            raise Refused(EFFECT_TIMED_OUT, "RequestExpired")
+        within_s = min(left_s, self._settings.discovery_ms / 1000)
+        subject = await find(self._connection, request.action.specialist, within_s)
+        left_s = self._left_s(ends_ns)
+        if subject is None or left_s <= 0:
+            raise Refused(NO_SPECIALIST, "")
+        question = Question(query=request.action.query, request=message.id, timeout_ms=max(1, int(left_s * 1000)))
+        try:
+            answer = await self._connection.request(
+                subject, msgspec.json.encode(question), {"Idempotency-Key": message.id}, left_s
+            )
+        except Unavailable as gone:
+            raise Refused(NO_SPECIALIST, type(gone).__name__) from gone
+        except UnknownOutcome as late:
+            raise Refused(EFFECT_TIMED_OUT, type(late).__name__) from late
+        return judged(answer, self._settings.most_answer_bytes)
+
+    def _left_s(self, ends_ns: int) -> float:
+        return (ends_ns - self._clock.now_ns()) / 1e9
+
+
+def judged(answer: Answer, most_bytes: int) -> str:
+    """Return the text of an answer; raises Refused for one that is an error, too large, or of another form."""
+    if (code := answer.headers.get(_ERROR_CODE)) is not None:
+        # The words beside it are the service's own, and no code.
+        known = code.isascii() and code.isdigit() and len(code) <= 5
+        raise Refused(SPECIALIST_REFUSED, f"ServiceError {code}" if known else "ServiceError")
+    if len(answer.data) > most_bytes:
+        raise Refused(ANSWER_INVALID, "AnswerTooLarge")
+    try:
+        told = msgspec.json.decode(answer.data, type=Told)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
+        raise Refused(ANSWER_INVALID, "NotTheForm") from wrong
+    if not told.answer.strip():
+        raise Refused(ANSWER_INVALID, "EmptyAnswer")
+    return told.answer
+
+
+def naming(failed: Failed, message: Message) -> Failed:
+    """Return a ``delegate.failed`` with the request and action it is of."""
+    assert isinstance(message.event, ActDelegationRequested)
+    return msgspec.structs.replace(failed, request=message.id, index=message.event.action.index)

@@ -1,0 +1,57 @@
+"""Finding a specialist: a NATS micro service that says in its metadata that it is one.
+
+Services may call themselves what they like, and a name may come from a model's plan. So names are checked before they
+become part of a subject, and a specialist is asked nowhere but below ``specialist.``.
+"""
+
+import asyncio
+import re
+
+import msgspec
+
+from events.errors import LogError
+from events.jetstream import Connection
+from schemas.permissions import SPECIALIST_ROOT
+
+SPECIALIST = "neuraxis.specialist"
+"""Metadata of a service that is a specialist; its value is ``1``."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SUBJECT = re.compile(rf"{SPECIALIST_ROOT}(\.[A-Za-z0-9_-]{{1,64}}){{1,8}}")
+
+
+class _Endpoint(msgspec.Struct, frozen=True):
+    subject: str
+
+
+class Info(msgspec.Struct, frozen=True):
+    """What a service answers to ``$SRV.INFO``, as far as it is read."""
+
+    name: str
+    metadata: dict[str, str] | None = None
+    endpoints: tuple[_Endpoint, ...] = ()
+
+
+def subject_of(info: bytes, name: str) -> str | None:
+    """Return where the specialist ``name`` is asked by what a service says of itself, None if it is not that one."""
+    try:
+        said = msgspec.json.decode(info, type=Info)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if said.name != name or (said.metadata or {}).get(SPECIALIST) != "1":
+        return None
+    return next((each.subject for each in said.endpoints if _SUBJECT.fullmatch(each.subject)), None)
+
+
+async def find(connection: Connection, name: str, within_s: float) -> str | None:
+    """Return the subject of the first specialist of that name to answer, None if none does in time."""
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        async with asyncio.timeout(within_s):
+            async for answer in connection.gather(f"$SRV.INFO.{name}", b"", within_s):
+                if (subject := subject_of(answer.data, name)) is not None:
+                    return subject
+    except (LogError, TimeoutError):
+        return None
+    return None

@@ -1,0 +1,23 @@
+"""Settings of the effector that asks specialists."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds
+
+
+class DelegateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How patiently specialists are asked.
+
+    Attributes:
+        discovery_ms: Time in which a specialist must say that it is there.
+        longest_ms: Time for one question at most, whatever its request says.
+        most_answer_bytes: Size of an answer's message at most; a larger one is refused.
+        concurrency: Questions at once.
+    """
+
+    discovery_ms: Milliseconds = 1_000
+    longest_ms: Milliseconds = 60_000
+    most_answer_bytes: Annotated[int, msgspec.Meta(ge=256, le=512 * 1024)] = 16 * 1024
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=256)] = 8

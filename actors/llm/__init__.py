@@ -1,0 +1,25 @@
+"""The one who speaks to language models: an effector over any endpoint of the OpenAI protocol (source M).
+
+It answers ``router.tiebreak_requested``, ``act.plan_requested`` and ``response.requested`` with ``llm.completed`` or,
+whatever goes wrong, ``llm.failed``; who asked goes on without. It decides nothing: which model, how often and how long
+are settings, what to ask is in the request. While a model speaks, pieces of its text go to the request's inbox
+(``actors.llm.answering.Partial``); the answer is the event alone.
+"""
+
+from contextlib import AbstractAsyncContextManager
+
+from actors.llm.settings import LlmSettings
+from actors.runtime.hosting import Hosting, Surroundings
+from schemas.effector import Effector
+
+
+def _open(settings: LlmSettings, around: Surroundings) -> AbstractAsyncContextManager[Effector]:
+    # Here: every process loads the settings, and the one that hosts the effector alone needs an HTTP client.
+    from actors.llm.opening import open_llm
+
+    return open_llm(settings, around)
+
+
+EFFECTOR = Hosting("llm", LlmSettings, _open)
+
+__all__ = ["EFFECTOR", "LlmSettings"]

@@ -1,0 +1,52 @@
+"""From what a model wrote to an answer: without its thoughts, and of the form that was asked for. Pure."""
+
+import re
+from typing import Any
+
+import msgspec
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from actors.llm.thinking import without_thoughts
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
+_REGISTRY: Registry[Any] = Registry()  # an empty one: a reference to elsewhere is an error, never a download
+
+
+class AnswerInvalid(ValueError):
+    """A model wrote something that is no answer; ``error`` is a stable code for what is wrong with it."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+        super().__init__(error)
+
+
+def answer_of(written: str, schema: dict[str, Any] | None) -> str:
+    """Return the answer in what a model wrote; for a schema, the JSON text that satisfies it.
+
+    A code fence around the JSON is taken off: endpoints that know no ``response_format`` let models write one.
+
+    Raises:
+        AnswerInvalid: it is empty, no JSON, or does not satisfy the schema (or the schema is none).
+    """
+    text = without_thoughts(written)
+    if not text:
+        raise AnswerInvalid("EmptyAnswer")
+    if schema is None:
+        return text
+    fenced = _FENCED.fullmatch(text)
+    text = fenced[1].strip() if fenced else text
+    try:
+        answer = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as wrong:
+        raise AnswerInvalid("NotJson") from wrong
+    try:
+        Draft202012Validator.check_schema(schema)
+        satisfied = Draft202012Validator(schema, registry=_REGISTRY).is_valid(answer)
+    except (SchemaError, Unresolvable, RecursionError, re.error) as wrong:
+        raise AnswerInvalid("SchemaUnusable") from wrong
+    if not satisfied:
+        raise AnswerInvalid("SchemaNotSatisfied")
+    return text

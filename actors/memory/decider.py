@@ -1,0 +1,290 @@
+"""Memory's state machine: what an agent remembers, what comes to mind of it, and what is forgotten.
+
+input.received          the words are kept until the exchange ends; counted among its session's inputs
+appraisal.completed     topic, salience and embedding are kept with them
+arbiter.escalated       -> memory.recalled, once, for an exchange whose words are kept
+act.actions_requested   -> memory.actions_answered, for such an exchange
+response.emitted        the words are dropped; -> memory.remembered, where the exchange was executed and not blank
+operator.forget_ordered -> memory.forgotten
+memory.recalled         the recall counts among the agent's latest
+memory.actions_answered what was memorized is known from here on; its recalls and skills count
+memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
+memory.forgotten        a session or a fact is dropped, from open exchanges too
+memory.configured       the settings from here on
+"""
+
+import msgspec
+
+from actors.memory.episodes import Episode
+from actors.memory.facts import Origin
+from actors.memory.familiarity import familiarity_of
+from actors.memory.forgetting import Forgotten, forget_fact, forget_session, quoting
+from actors.memory.gist import gist_of
+from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
+from actors.memory.pending import Pending, appraised, emptied, pending_of
+from actors.memory.recalling import Cue, recall
+from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
+from actors.memory.settings import MemorySettings
+from actors.memory.skills import Ground, memorized, perform
+from actors.memory.terms import concepts_in, terms_of
+from actors.memory.told import facts_in, key_of
+from schemas.actor import Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.act import ActActionsRequested
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import (
+    MemoryActionsAnswered,
+    MemoryConfigured,
+    MemoryForgotten,
+    MemoryRecalled,
+    MemoryRemembered,
+)
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+
+_NS_PER_MS = 1_000_000
+_COMPOSER = "composer"
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The exchange that ended with the last message: its words, until memory's own word on it, which comes next."""
+
+    exchange: str
+    words: Pending
+    answer: str
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: the minds of its agents, their sessions, open exchanges, and the exchanges that ended lately."""
+
+    settings: MemorySettings = MemorySettings()
+    minds: Map[str, Mind] = Map()
+    sessions: Generations[Session] = Generations()
+    pending: Map[str, Pending] = Map()
+    ending: Ended | None = None
+    ended: Generations[bool] = Generations()
+
+
+def initial() -> State:
+    """Return the state of a partition in which nothing has happened."""
+    return State()
+
+
+def decide(state: State, message: Message) -> tuple[Event, ...]:
+    """Return what a message leads to; see the module."""
+    event = message.event
+    if isinstance(event, ForgetOrdered):
+        return (_forgotten(state, message, event),)
+    pending = state.pending.get(message.exchange)
+    if pending is None:
+        return ()
+    match event:
+        case ArbiterEscalated() if not pending.recalled:
+            return (_recalled(state, message, pending),)
+        case ActActionsRequested():
+            return (_answered(state, message, pending, event),)
+        case ResponseEmitted() if _stays(pending, event):
+            return (_remembered(state, pending, event),)
+    return ()
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    state = _aged(state, message.time_ns)
+    event = message.event
+    if isinstance(event, MemoryRemembered):
+        return _remember(state, message, event)
+    if state.ending is not None:
+        state = msgspec.structs.replace(state, ending=None)
+    pending = state.pending.get(message.exchange)
+    match event:
+        case InputReceived() if message.exchange and pending is None and not state.ended.get(message.exchange):
+            return _begin(state, message, event)
+        case AppraisalCompleted() if pending is not None:
+            return _keep(state, message.exchange, appraised(pending, event))
+        case MemoryRecalled(recollections=recollections):
+            mind = recalling(mind_of(state, message.agent), [bool(recollections)], state.settings)
+            state = _with_mind(state, message.agent, mind)
+            if pending is None:
+                return state
+            return _keep(state, message.exchange, msgspec.structs.replace(pending, recalled=True))
+        case MemoryActionsAnswered():
+            return _acted(state, message, pending, event)
+        case ResponseEmitted():
+            return _end(state, message, pending, event)
+        case MemoryForgotten():
+            return _forget(state, message, event)
+        case MemoryConfigured():
+            return _configured(state, event)
+    return state
+
+
+def mind_of(state: State, agent: str) -> Mind:
+    """Return what an agent remembers; a blank mind for one that nothing is known of."""
+    return state.minds.get(agent) or Mind()
+
+
+def session_of(state: State, message: Message) -> Session:
+    """Return what a message's session has of its own as of that message; nothing after a lifetime without events."""
+    session = state.sessions.get(message.session_key)
+    lifetime_ns = state.settings.session_lifetime_ms * _NS_PER_MS
+    return session if session is not None and message.time_ns - session.seen_ns <= lifetime_ns else Session()
+
+
+# --- decisions
+
+
+def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalled:
+    mind, session, settings = mind_of(state, message.agent), session_of(state, message), state.settings
+    cue = Cue(terms_of(pending.text), pending.model, pending.embedding)
+    return MemoryRecalled(
+        familiarity=familiarity_of(mind, session, pending, message.time_ns, settings),
+        recollections=recall(mind, session, cue, message.time_ns, settings).recollections,
+    )
+
+
+def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> MemoryActionsAnswered:
+    ground = Ground(mind_of(state, message.agent), session_of(state, message), pending, message.time_ns, state.settings)
+    stored = [memorized(ground, action) for action in asked.actions]
+    return MemoryActionsAnswered(
+        request=message.id,
+        iteration=asked.iteration,
+        results=tuple(perform(ground, action) for action in asked.actions),
+        stored=tuple(fact for fact in stored if fact is not None),
+    )
+
+
+def _stays(pending: Pending, response: ResponseEmitted) -> bool:
+    return response.action == "EXECUTED" and not pending.forgotten and bool(pending.text.strip())
+
+
+def _remembered(state: State, pending: Pending, response: ResponseEmitted) -> MemoryRemembered:
+    # The composer's answers tell of memories: what is remembered of them would grow into memories of memories.
+    answer = "" if response.backend == _COMPOSER else response.response
+    return MemoryRemembered(
+        conversation_topic=pending.topic,
+        gist=gist_of(pending.text, answer),
+        facts=facts_in(pending.text),
+        concepts=concepts_in(f"{pending.text}\n{answer}", state.settings.concepts_per_exchange),
+        salience=pending.salience,
+    )
+
+
+def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> MemoryForgotten:
+    left = _left(state, message, ordered.what, ordered.key)
+    return MemoryForgotten(what=ordered.what, key=ordered.key, by=ordered.by, why=ordered.why, count=left.count)
+
+
+def _left(state: State, message: Message, what: str, key: str) -> Forgotten:
+    mind = mind_of(state, message.agent)
+    if what == "session":
+        return forget_session(mind, message.session, state.sessions.get(message.session_key) or Session())
+    return forget_fact(mind, sessions_of(state.sessions, message.agent), key)
+
+
+# --- folding
+
+
+def _begin(state: State, message: Message, received: InputReceived) -> State:
+    session = session_of(state, message)
+    pending = pending_of(message, received, session.exchanges)
+    counted = msgspec.structs.replace(session, exchanges=session.exchanges + 1)
+    return _keep(_with_session(state, message, counted), message.exchange, pending)
+
+
+def _acted(state: State, message: Message, pending: Pending | None, event: MemoryActionsAnswered) -> State:
+    mind = performing(mind_of(state, message.agent), event.results)
+    found = [bool(result.recollections) for result in event.results if result.ok and result.skill == "recall"]
+    mind = recalling(mind, found, state.settings)
+    if pending is not None and event.stored and not pending.forgotten:
+        mind = memorizing(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
+    return _with_mind(state, message.agent, mind)
+
+
+def _end(state: State, message: Message, pending: Pending | None, response: ResponseEmitted) -> State:
+    lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
+    ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
+    if pending is None:
+        return msgspec.structs.replace(state, ended=ended)
+    ending = Ended(message.exchange, pending, response.response) if _stays(pending, response) else None
+    return msgspec.structs.replace(state, pending=state.pending.delete(message.exchange), ending=ending, ended=ended)
+
+
+def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
+    ending, settings = state.ending, state.settings
+    if ending is None or ending.exchange != message.exchange:
+        return state
+    words = ending.words
+    episode = Episode(
+        session=words.session,
+        topic=event.conversation_topic,
+        text=event.gist,
+        salience=event.salience,
+        at_ns=message.time_ns,
+        model=words.model,
+        embedding=words.embedding,
+        concepts=tuple(dict.fromkeys(event.concepts)),
+    )
+    mind = remembering(mind_of(state, message.agent), episode, event.facts, message.time_ns, settings)
+    number = mind.exchanges
+    session = session_of(state, message).remembering(
+        turn_of(number, words.text, ending.answer),
+        Gist(number, event.conversation_topic, event.gist, message.time_ns),
+        settings,
+    )
+    state = msgspec.structs.replace(_with_mind(state, message.agent, mind), ending=None)
+    return _with_session(state, message, session)
+
+
+def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
+    mind = mind_of(state, message.agent)
+    fact = mind.facts.get(key_of(event.key))
+    quotes = quoting(fact.value) if fact is not None else None
+    left = _left(state, message, event.what, event.key)
+    pending = state.pending
+    for exchange, words in state.pending.items():
+        if words.agent != message.agent:
+            continue
+        if words.session == message.session if event.what == "session" else quotes is not None and quotes(words.text):
+            pending = pending.set(exchange, emptied(words))
+    sessions = state.sessions
+    for name, session in left.sessions.items():
+        sessions = replaced(sessions, message.agent, name, session)
+    state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
+    return _with_mind(state, message.agent, left.mind) if message.agent in state.minds else state
+
+
+def _keep(state: State, exchange: str, pending: Pending) -> State:
+    return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
+
+
+def _with_mind(state: State, agent: str, mind: Mind) -> State:
+    return msgspec.structs.replace(state, minds=state.minds.set(agent, mind))
+
+
+def _with_session(state: State, message: Message, session: Session) -> State:
+    seen = msgspec.structs.replace(session, seen_ns=message.time_ns)
+    lifetime_ns = state.settings.session_lifetime_ms * _NS_PER_MS
+    sessions = state.sessions.set(message.session_key, seen, message.time_ns, lifetime_ns)
+    return msgspec.structs.replace(state, sessions=sessions)
+
+
+def _aged(state: State, now_ns: int) -> State:
+    sessions = state.sessions.aged(now_ns, state.settings.session_lifetime_ms * _NS_PER_MS)
+    ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
+    if sessions is state.sessions and ended is state.ended:
+        return state
+    return msgspec.structs.replace(state, sessions=sessions, ended=ended)
+
+
+def _configured(state: State, event: MemoryConfigured) -> State:
+    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
+    # last understood ones stay in force, since folding must never fail.
+    try:
+        settings = settings_of(event, MemorySettings)
+    except msgspec.ValidationError:
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,74 @@
+"""What an agent remembers, beyond its sessions' turns and gists: facts, episodes and concepts. Pure.
+
+A remembered exchange has one number, by which its turn, gist and episode are known; facts and concepts are numbered on
+their own. Numbers are never given twice, so that ``episode:7`` means one thing for good.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from actors.memory.concepts import Concept, met, pruned
+from actors.memory.episodes import Episode, Episodes
+from actors.memory.facts import KnownFact, Origin, told
+from actors.memory.settings import MemorySettings
+from schemas.persistent import Map
+from schemas.vocabulary.memory import ActionResult, Fact
+
+
+class Mind(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's long memory.
+
+    ``exchanges`` and ``named`` count the numbers given so far. ``recalls`` says of the latest recalls whether anything
+    came to mind, ``skills`` how often each skill was performed.
+    """
+
+    exchanges: int = 0
+    named: int = 0
+    facts: Map[str, KnownFact] = Map()
+    episodes: Episodes = Episodes()
+    concepts: Map[str, Concept] = Map()
+    recalls: tuple[bool, ...] = ()
+    skills: Map[str, int] = Map()
+
+
+def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], now_ns: int, settings: MemorySettings) -> Mind:
+    """Return the mind after an exchange; its number is ``exchanges`` of the mind that is returned."""
+    number = mind.exchanges + 1
+    origin = Origin(episode.session, episode.topic, number)
+    known, named = told(mind.facts, facts, origin, mind.named, settings)
+    episodes = mind.episodes.adding(number, episode)
+    concepts = mind.concepts
+    while len(episodes.kept) > settings.episodes:
+        oldest = episodes.oldest()
+        concepts = pruned(concepts, episodes.kept[oldest].concepts, {oldest})
+        episodes = episodes.without([oldest]).beginning_at(oldest + 1)
+    concepts, named = met(concepts, episode.concepts, number, named, now_ns, settings)
+    return msgspec.structs.replace(
+        mind, exchanges=number, named=named, facts=known, episodes=episodes, concepts=concepts
+    )
+
+
+def memorizing(mind: Mind, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> Mind:
+    """Return the mind with facts that it was asked to keep."""
+    known, named = told(mind.facts, facts, origin, mind.named, settings)
+    return msgspec.structs.replace(mind, facts=known, named=named)
+
+
+def recalling(mind: Mind, found: Iterable[bool], settings: MemorySettings) -> Mind:
+    """Return the mind after recalls that found something, or did not."""
+    return msgspec.structs.replace(mind, recalls=(*mind.recalls, *found)[-settings.recalls_judged :])
+
+
+def performing(mind: Mind, results: Iterable[ActionResult]) -> Mind:
+    """Return the mind with the skills counted that were performed."""
+    skills = mind.skills
+    for result in results:
+        if result.ok:
+            skills = skills.set(result.skill, skills.get(result.skill, 0) + 1)
+    return msgspec.structs.replace(mind, skills=skills)
+
+
+def failure_rate(mind: Mind) -> float:
+    """Return the share of the latest recalls that found nothing; 0 before the first."""
+    return round(mind.recalls.count(False) / len(mind.recalls), 6) if mind.recalls else 0.0

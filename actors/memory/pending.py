@@ -1,0 +1,69 @@
+"""What is kept of an exchange until it ends. Pure."""
+
+import msgspec
+
+from actors.memory.terms import READ
+from actors.memory.vectors import from_text
+from schemas.actor import Message
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.gateway import InputReceived
+
+UNCLASSIFIED = "unclassified"
+"""The topic of an exchange that was not appraised."""
+
+_APPRAISED_HALF = 0.5
+
+
+class Pending(msgspec.Struct, frozen=True, kw_only=True):
+    """An open exchange: its words, what the senses made of them, and whether memory has spoken on it.
+
+    ``exchanges_before`` counts the session's inputs before this one. Of one that is ``forgotten`` the words are gone:
+    nothing comes to mind for it, and nothing of it stays.
+    """
+
+    agent: str
+    session: str
+    text: str
+    exchanges_before: int
+    topic: str = UNCLASSIFIED
+    topic_confidence: float = 0.0
+    is_new_topic: bool = False
+    salience: float = 0.0
+    model: str = ""
+    embedding: bytes = b""
+    recalled: bool = False
+    forgotten: bool = False
+
+
+def pending_of(message: Message, received: InputReceived, exchanges_before: int) -> Pending:
+    """Return what is kept of an input: its beginning, all that is ever read of it."""
+    # Without an appraisal nothing is known but that a session's first input begins a topic.
+    return Pending(
+        agent=message.agent,
+        session=message.session,
+        text=received.text[:READ],
+        exchanges_before=exchanges_before,
+        is_new_topic=exchanges_before == 0,
+    )
+
+
+def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
+    """Return an exchange with what the senses made of it.
+
+    Its salience is the mean of arousal and novelty: what is new or exciting is remembered best.
+    """
+    return msgspec.structs.replace(
+        pending,
+        topic=event.conversation_topic,
+        topic_confidence=event.topic_confidence,
+        is_new_topic=event.is_new_topic,
+        salience=round(_APPRAISED_HALF * event.arousal + _APPRAISED_HALF * event.novelty, 6),
+        # The embedder comes first in what an appraisal names as its models.
+        model=event.models.partition("+")[0],
+        embedding=b"" if pending.forgotten else from_text(event.embedding),
+    )
+
+
+def emptied(pending: Pending) -> Pending:
+    """Return an exchange of which the words are gone."""
+    return msgspec.structs.replace(pending, text="", embedding=b"", forgotten=True)

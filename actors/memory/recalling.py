@@ -1,0 +1,151 @@
+"""Recall: what comes to mind of all layers, each memory with an energy in [0, 1]. Pure, and exact on any machine.
+
+========  =========================================================================================
+layer     energy
+========  =========================================================================================
+turn      cosine of the embeddings, the session's own only
+gist      the same; an exchange that is still a turn is not listed again
+episode   the same, times 0.85 to 1 by its salience; nor is one that is still a turn or a gist
+fact      terms: half by the share of the cue's that the fact has, half by the share of its key asked for
+concept   named in the cue: its confidence, times s / (1 + s) of its decayed strength s
+========  =========================================================================================
+
+Where no embedding can be compared, and where the cue's words are not those of the embedding, overlap of terms stands in
+for a cosine that is lower. Episodes are then sought among those most similar, and those of the concepts that the cue
+names.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from actors.memory.concepts import MICRO, Concept, neighbours
+from actors.memory.episodes import Episode, weight_of
+from actors.memory.facts import energy_of, text_of
+from actors.memory.gist import tokens_of
+from actors.memory.mind import Mind
+from actors.memory.session import Session
+from actors.memory.settings import MemorySettings
+from actors.memory.terms import DECIMALS, overlap, terms_of
+from actors.memory.vectors import cosines_of
+from schemas.vocabulary.memory import Layer, Recollection
+
+_LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
+"""Of equally strong memories, the earlier layer comes first."""
+
+_CANDIDATES = 4
+"""Episodes looked at for their words, for each that may come to mind."""
+
+_NEIGHBOURS_SHOWN = 3
+
+
+class Cue(msgspec.Struct, frozen=True):
+    """What memories are sought with.
+
+    ``embedding`` is empty for none, and ``model`` what made it. ``other_words``: the terms are not those of the
+    embedding, so they count beside it.
+    """
+
+    terms: tuple[str, ...]
+    model: str = ""
+    embedding: bytes = b""
+    other_words: bool = False
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What came to mind, strongest first, and the highest energy of anything, whether it came to mind or not."""
+
+    recollections: tuple[Recollection, ...]
+    best: float
+
+
+class Memory(NamedTuple):
+    """A memory with its energy; ``number`` names it within its layer."""
+
+    energy: float
+    layer: Layer
+    number: int
+    text: str
+
+
+def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: MemorySettings) -> Found:
+    """Return what a cue brings to mind in a session at a time."""
+    gists = session.fresh_gists(now_ns, settings)
+    turns = {turn.number: turn.text for turn in session.turns}
+    recent = {gist.number: gist.text for gist in gists if gist.number not in turns}
+    found = [
+        *_own(mind, cue, "turn", turns),
+        *_own(mind, cue, "gist", recent),
+        *_episodes(mind, cue, frozenset((*turns, *recent)), settings),
+        *_facts(mind, cue),
+        *_concepts(mind, cue, now_ns, settings),
+    ]
+    best = max((memory.energy for memory in found), default=0.0)
+    return Found(strongest(found, settings), best)
+
+
+def strongest(found: Iterable[Memory], settings: MemorySettings) -> tuple[Recollection, ...]:
+    """Return the memories that come to mind: the strongest from the floor on, of equally strong ones the latest."""
+    awake = [memory for memory in found if memory.energy >= settings.floor and memory.energy > 0.0]
+    awake.sort(key=lambda memory: (-memory.energy, _LAYERS.index(memory.layer), -memory.number))
+    return tuple(
+        Recollection(
+            id=f"{memory.layer}:{memory.number}",
+            layer=memory.layer,
+            text=memory.text,
+            energy=memory.energy,
+            tokens=tokens_of(memory.text),
+        )
+        for memory in awake[: settings.recollections]
+    )
+
+
+def concept_text(term: str, concept: Concept) -> str:
+    """Return a concept in a line: its term, and what it was met with most."""
+    others = neighbours(concept, _NEIGHBOURS_SHOWN)
+    return f"{term} (with {', '.join(others)})" if others else term
+
+
+def _own(mind: Mind, cue: Cue, layer: Layer, texts: dict[int, str]) -> Iterator[Memory]:
+    """Yield a session's own memories; their embeddings are those of their episodes, where they are still kept."""
+    embeddings = [_comparable(mind.episodes.kept.get(number), cue) for number in texts]
+    similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(texts)
+    for (number, text), embedding, cosine in zip(texts.items(), embeddings, similar, strict=True):
+        words = overlap(cue.terms, terms_of(text)) if cue.other_words or not embedding else 0.0
+        yield Memory(max(cosine, words), layer, number, text)
+
+
+def _comparable(episode: Episode | None, cue: Cue) -> bytes:
+    return episode.embedding if episode is not None and cue.embedding and episode.model == cue.model else b""
+
+
+def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySettings) -> Iterator[Memory]:
+    by_words = cue.other_words or not cue.embedding
+    most = settings.recollections * (_CANDIDATES if by_words else 1)
+    energies = {near.number: near.energy for near in mind.episodes.nearest(cue.model, cue.embedding, most, without)}
+    if by_words:
+        named = (mind.concepts[term].episodes for term in cue.terms if term in mind.concepts)
+        for number in {number for numbers in named for number in numbers} - without:
+            energies.setdefault(number, 0.0)
+    for number, energy in energies.items():
+        episode = mind.episodes.kept[number]
+        words = overlap(cue.terms, terms_of(episode.text)) * weight_of(episode) if by_words else 0.0
+        yield Memory(max(energy, round(words, DECIMALS)), "episode", number, episode.text)
+
+
+def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:
+    sought = frozenset(cue.terms)
+    for key, fact in mind.facts.items():
+        energy = energy_of(fact, sought)
+        if energy:
+            yield Memory(energy, "fact", fact.number, text_of(key, fact))
+
+
+def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
+    for term in cue.terms:
+        concept = mind.concepts.get(term)
+        if concept is not None:
+            strength = concept.strength_at(now_ns, settings) / MICRO
+            energy = round(concept.confidence * strength / (1.0 + strength), DECIMALS)
+            yield Memory(energy, "concept", concept.number, concept_text(term, concept))

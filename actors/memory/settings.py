@@ -1,0 +1,55 @@
+"""Settings of memory: how much is kept of each layer, for how long, and how it comes to mind."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+_HOUR_MS = 3_600_000
+
+Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
+"""A number of things that a person could still look through."""
+
+
+class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What memory decides with. A lowered capacity holds from the next thing of its kind on.
+
+    Attributes:
+        turns: Exchanges in a session's working memory.
+        gists: Gists kept of a session; the oldest go.
+        gist_lifetime_ms: A gist comes to mind no longer than this after its exchange.
+        session_lifetime_ms: A session's turns and gists come to mind no longer than this after its last exchange; they
+            are dropped at the partition's first message past two of these lifetimes.
+        facts_per_topic: Facts kept of a topic of a session; the oldest go.
+        facts: Facts kept of an agent; the oldest go.
+        episodes: Episodes kept of an agent; the oldest go.
+        concepts: Concepts kept of an agent; the weakest go.
+        links: Links kept of a concept; the weakest go.
+        concepts_per_exchange: Concepts that an exchange is read for; all of them are linked with one another.
+        half_life_ms: Time in which a concept's strength halves.
+        depth: Hops that activation spreads at most.
+        spread: What a hop leaves of the activation, before the link's own strength counts.
+        recollections: What comes to mind at most, the strongest first.
+        floor: Energy from which a memory comes to mind at all.
+        recalls_judged: The latest recalls that the failure rate is taken over.
+        ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
+    """
+
+    turns: Annotated[int, msgspec.Meta(ge=1, le=16)] = 4
+    gists: Few = 50
+    gist_lifetime_ms: Milliseconds = 24 * _HOUR_MS
+    session_lifetime_ms: Milliseconds = 24 * _HOUR_MS
+    facts_per_topic: Few = 50
+    facts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+    episodes: Annotated[int, msgspec.Meta(ge=1, le=200_000)] = 20_000
+    concepts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+    links: Few = 12
+    concepts_per_exchange: Annotated[int, msgspec.Meta(ge=1, le=32)] = 8
+    half_life_ms: Milliseconds = 7 * 24 * _HOUR_MS
+    depth: Annotated[int, msgspec.Meta(ge=1, le=4)] = 2
+    spread: Unit = 0.7
+    recollections: Few = 8
+    floor: Unit = 0.25
+    recalls_judged: Few = 20
+    ended_lifetime_ms: Milliseconds = 600 * 1000

@@ -1,0 +1,98 @@
+"""The skills that an ACT iteration may ask memory for. None calls a model; what fails names its reason."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from actors.memory.concepts import spread
+from actors.memory.familiarity import familiarity_of
+from actors.memory.mind import Mind, failure_rate
+from actors.memory.pending import Pending
+from actors.memory.recalling import Cue, Memory, concept_text, recall, strongest
+from actors.memory.session import Session
+from actors.memory.settings import MemorySettings
+from actors.memory.terms import terms_of
+from actors.memory.told import fact_of
+from schemas.vocabulary.act import Action
+from schemas.vocabulary.memory import ActionResult, Fact, Introspection
+
+FORGOTTEN = "exchange_forgotten"
+NOTHING_TO_MEMORIZE = "nothing_to_memorize"
+NOT_MEMORYS = "not_memorys"
+UNKNOWN_SKILL = "unknown_skill"
+"""Why an action came to nothing."""
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """What actions are performed on: an agent's memory as it was before them, in an exchange of a session."""
+
+    mind: Mind
+    session: Session
+    pending: Pending
+    now_ns: int
+    settings: MemorySettings
+
+    def cue_of(self, query: str) -> Cue:
+        """Return what memories are sought with for a query: its terms, and the embedding of the exchange."""
+        terms, own = terms_of(query), terms_of(self.pending.text)
+        return Cue(terms, self.pending.model, self.pending.embedding, other_words=terms != own)
+
+
+def perform(ground: Ground, action: Action) -> ActionResult:
+    """Return what an action comes to."""
+    match action.skill:
+        case "recall":
+            found = recall(ground.mind, ground.session, ground.cue_of(action.query), ground.now_ns, ground.settings)
+            return ActionResult(index=action.index, skill="recall", ok=True, recollections=found.recollections)
+        case "associate":
+            associated = strongest(_associated(ground, action.query), ground.settings)
+            return ActionResult(index=action.index, skill="associate", ok=True, recollections=associated)
+        case "introspect":
+            seen = _introspection(ground)
+            return ActionResult(index=action.index, skill="introspect", ok=True, introspection=seen)
+        case "memorize":
+            reason = "" if memorized(ground, action) is not None else _no_fact(ground)
+            return ActionResult(index=action.index, skill="memorize", ok=not reason, reason=reason)
+        case "delegate":
+            return ActionResult(index=action.index, skill="delegate", ok=False, reason=NOT_MEMORYS)
+        case _:
+            # A release that knows more skills than this one may ask.
+            return ActionResult(index=action.index, skill=action.skill, ok=False, reason=UNKNOWN_SKILL)
+
+
+def memorized(ground: Ground, action: Action) -> Fact | None:
+    """Return the fact that an action asks to be kept; None for another skill, or where there is nothing to keep."""
+    if action.skill != "memorize" or ground.pending.forgotten:
+        return None
+    return fact_of(action.key, action.value)
+
+
+def _no_fact(ground: Ground) -> str:
+    return FORGOTTEN if ground.pending.forgotten else NOTHING_TO_MEMORIZE
+
+
+def _associated(ground: Ground, query: str) -> Iterable[Memory]:
+    concepts = ground.mind.concepts
+    for term, activation in spread(concepts, terms_of(query), ground.settings).items():
+        concept = concepts[term]
+        yield Memory(activation, "concept", concept.number, concept_text(term, concept))
+
+
+def _introspection(ground: Ground) -> Introspection:
+    mind, session, settings = ground.mind, ground.session, ground.settings
+    familiarity = familiarity_of(mind, session, ground.pending, ground.now_ns, settings)
+    found = recall(mind, session, ground.cue_of(ground.pending.text), ground.now_ns, settings)
+    return Introspection(
+        context_warmth=familiarity.context_warmth,
+        feeling_of_knowing=found.best,
+        recall_failure_rate=failure_rate(mind),
+        layers={
+            "turn": len(session.turns),
+            "gist": len(session.fresh_gists(ground.now_ns, settings)),
+            "fact": len(mind.facts),
+            "episode": len(mind.episodes.kept),
+            "concept": len(mind.concepts),
+        },
+        skills=dict(sorted(mind.skills.items())),
+        world_state_present=familiarity.world_state_present,
+    )

@@ -1,0 +1,73 @@
+"""Embeddings as events carry them, compared exactly.
+
+Embeddings are whole numbers of one byte. Sums of their products stay below 2^24 up to ``WIDEST`` dimensions, and up to
+there 32-bit floats hold every whole number: a product of matrices in floats is exact whatever the order of its sums, so
+the fast routines of any machine agree to the bit.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from actors.memory.terms import DECIMALS
+
+WIDEST = 1024
+"""Dimensions up to which products are exact."""
+
+# Rows that are widened at once stay in the processor's cache; beyond, linear algebra wakes its threads for nothing.
+_CELLS_AT_ONCE = 1 << 17
+
+Bytes = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float64]
+Sums = npt.NDArray[np.float32]
+
+
+def from_text(text: str) -> bytes:
+    """Return the embedding that an event carries; empty for one that says nothing or cannot be read."""
+    try:
+        embedding = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+    return embedding if len(embedding) <= WIDEST and any(embedding) else b""
+
+
+def dots(vectors: Bytes, embedding: bytes) -> Sums:
+    """Return the products of the rows with an embedding as wide as they are, exactly."""
+    query = np.frombuffer(embedding, np.int8).astype(np.float32)
+    found = np.empty(len(vectors), np.float32)
+    at_once = max(1, _CELLS_AT_ONCE // len(query))
+    room = np.empty((min(at_once, len(vectors)), len(query)), np.float32)
+    for start in range(0, len(vectors), at_once):
+        rows = vectors[start : start + at_once]
+        widened = room[: len(rows)]
+        np.copyto(widened, rows)
+        np.dot(widened, query, out=found[start : start + len(rows)])
+    return found
+
+
+def square(embedding: bytes) -> int:
+    """Return the product of an embedding with itself."""
+    wide = np.frombuffer(embedding, np.int8).astype(np.int64)
+    return int(wide @ wide)
+
+
+def cosines(vectors: Bytes, squares: npt.NDArray[np.int64], embedding: bytes) -> Floats:
+    """Return the cosines of the rows with an embedding, negative ones as 0; ``squares`` are the rows' own products."""
+    # Each step is rounded as IEEE 754 says, and the product of two squares is exact: the same bits everywhere.
+    found: Floats = dots(vectors, embedding) / np.sqrt((squares * square(embedding)).astype(np.float64))
+    return np.maximum(found, 0.0)
+
+
+def cosines_of(embedding: bytes, others: Sequence[bytes]) -> list[float]:
+    """Return the cosines with a few embeddings, rounded; 0 for those of another width, or where there is none."""
+    found = [0.0] * len(others)
+    places = [place for place, other in enumerate(others) if other and len(other) == len(embedding)]
+    if places:
+        vectors = np.frombuffer(b"".join(others[place] for place in places), np.int8).reshape(-1, len(embedding))
+        squares = np.array([square(others[place]) for place in places], np.int64)
+        for place, cosine in zip(places, cosines(vectors, squares, embedding).round(DECIMALS).tolist(), strict=True):
+            found[place] = min(cosine, 1.0)
+    return found

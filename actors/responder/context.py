@@ -1,0 +1,97 @@
+"""What an answer has before it: the memories that fit, each with its share. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from actors.responder.pending import Case, Turn
+from actors.responder.quoting import quote
+from actors.responder.tokens import estimate
+from schemas.vocabulary.memory import Layer, Recollection
+from schemas.vocabulary.responder import Entity
+
+_TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
+"""Layers whose memories say something by themselves; a concept is only a word."""
+
+FENCE_TOKENS = 40
+"""Tokens that the two lines around a block of a prompt come to at most, with the empty line after it."""
+
+_SHARE_DIGITS = 6
+_RECOGNISED = 60
+_WORD = re.compile(r"\w+")
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """A memory of the context: its text on one line, and the tokens that its line in a prompt comes to."""
+
+    id: str
+    layer: Layer
+    energy: float
+    text: str
+    tokens: int
+
+    @property
+    def line(self) -> str:
+        """The memory as a line of a prompt."""
+        return _line(self.layer, self.energy, self.text)
+
+
+def memories_of(case: Case) -> tuple[Memory, ...]:
+    """Return what the exchange recalled and found that fits the budget, strongest first.
+
+    Of a memory that came to mind twice the stronger counts. One without words (a forgotten one) is none, and one that
+    does not fit leaves its room to weaker ones.
+    """
+    settings, left, kept = case.settings, case.settings.memory_tokens - FENCE_TOKENS, []
+    for each in _strongest_first((*case.pending.findings, *case.pending.recollections)):
+        text = quote(each.text, settings.quote_limit)
+        tokens = estimate(_line(each.layer, each.energy, text) + "\n")
+        if text and tokens <= left:
+            left -= tokens
+            kept.append(Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens))
+    return tuple(kept)
+
+
+def entities_of(memories: Sequence[Memory]) -> tuple[Entity, ...]:
+    """Return the memories as they are put on record; their shares of the tokens of all add up to 1."""
+    total = sum(each.tokens for each in memories)
+    return tuple(
+        Entity(
+            id=each.id,
+            layer=each.layer,
+            energy=each.energy,
+            tokens=each.tokens,
+            share=round(each.tokens / total, _SHARE_DIGITS),
+        )
+        for each in memories
+    )
+
+
+def untold(memories: Iterable[Memory], turns: Sequence[Turn]) -> tuple[Memory, ...]:
+    """Return the memories without those of turns that are told as turns already: they hold how those began."""
+    begun = [_words(turn.said)[:_RECOGNISED] for turn in turns]
+    return tuple(
+        each for each in memories if each.layer != "turn" or not any(words in _words(each.text) for words in begun)
+    )
+
+
+def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
+    """Return the memories that can be told as they are, from ``energy`` on."""
+    return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy)
+
+
+def _strongest_first(found: Iterable[Recollection]) -> list[Recollection]:
+    strongest: dict[str, Recollection] = {}
+    for each in found:
+        if each.id not in strongest or each.energy > strongest[each.id].energy:
+            strongest[each.id] = each
+    return sorted(strongest.values(), key=lambda each: (-each.energy, each.id))
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _line(layer: Layer, energy: float, text: str) -> str:
+    return f"- {layer}, {energy:.2f}: {text}"

@@ -1,0 +1,65 @@
+"""What is known of an open exchange, and of its session. Pure."""
+
+import msgspec
+
+from actors.responder.settings import ResponderSettings
+from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.memory import Recollection
+from schemas.vocabulary.responder import Entity, ResponseEmitted, Stage
+from schemas.vocabulary.router import Mode, ModeSelected
+
+STAGES: tuple[Stage, ...] = ("REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARBITER", "DELIBERATIVE")
+"""The stages in the order of the path."""
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What a person said and what was answered, each cut to a limit."""
+
+    said: str
+    answered: str
+
+
+class Pending(msgspec.Struct, frozen=True, kw_only=True):
+    """An open exchange.
+
+    Attributes:
+        text: What was asked.
+        session: The session of its input: events of agents' actors do not name it.
+        due_ns: The earliest of its deadlines so far.
+        reply_to: Inbox for a copy of the answer.
+        stream: Whether that inbox wants partial text too.
+        layers: The input's other layers, cut; kept only where a model is asked.
+        silent: The stages that have not spoken yet.
+        first_mode: What the router chose first.
+        held: An end that a stage has asked for, while an earlier one may still ask for another.
+        recollections: What came to mind for it.
+        findings: What an ACT loop found.
+        selected: The choice of the mode that a model was asked to answer in.
+        asked: Id of the request to a model; empty: none.
+        entities: The memories in that request.
+    """
+
+    text: str
+    session: str
+    due_ns: int
+    reply_to: str = ""
+    stream: bool = False
+    layers: tuple[Layer, ...] = ()
+    silent: tuple[Stage, ...] = STAGES
+    first_mode: Mode | None = None
+    held: ResponseEmitted | None = None
+    recollections: tuple[Recollection, ...] = ()
+    findings: tuple[Recollection, ...] = ()
+    selected: ModeSelected | None = None
+    asked: str = ""
+    entities: tuple[Entity, ...] = ()
+
+
+class Case(msgspec.Struct, frozen=True):
+    """What a verdict rests on besides its event: the exchange, its session's last turns, settings, agent and time."""
+
+    pending: Pending
+    turns: tuple[Turn, ...]
+    settings: ResponderSettings
+    agent: str
+    now_ns: int

@@ -1,0 +1,121 @@
+"""What a model is asked: instructions, earlier turns, and the person's words with the data that belong to them. Pure.
+
+Only the project's and the operator's own texts are instructions. Memories and the input's other layers are other
+people's words, whoever they claim to speak for: they stand in the user's message, in blocks between lines that carry
+a key which occurs in none of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+
+from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, untold
+from actors.responder.pending import Case, Turn
+from actors.responder.tokens import cut, estimate
+from schemas.calls import ModelCall, Purpose, Said
+from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.responder import ResponseRequested
+from schemas.vocabulary.router import Mode
+
+PURPOSES: Mapping[Mode, Purpose] = {"RESPOND": "respond", "CLARIFY": "clarify", "ACKNOWLEDGE": "acknowledge"}
+"""The modes that a model answers in, and what it is asked for."""
+
+WITH_SOUL: frozenset[Purpose] = frozenset({"respond", "clarify"})
+
+_LEAST_BLOCK = 16
+_KEY_LENGTH = 12
+_NS_PER_MS = 1_000_000
+
+Block = tuple[str, str]
+"""What a block is, and its text."""
+
+
+def time_to_ask(case: Case) -> int:
+    """Return the milliseconds that a model has for its answer; not positive where it is too late to ask."""
+    left = (case.pending.due_ns - case.now_ns) // _NS_PER_MS - case.settings.reserve_ms
+    return min(left, case.settings.llm_timeout_ms)
+
+
+def request_for(case: Case, mode: Mode) -> ResponseRequested:
+    """Return the request for an answer in ``mode``, which must be one of :data:`PURPOSES`."""
+    settings, pending, purpose = case.settings, case.pending, PURPOSES[mode]
+    texts: dict[str, str] = {purpose: getattr(settings.prompts, purpose)}
+    soul = settings.souls.get(case.agent, settings.soul).strip()
+    if purpose in WITH_SOUL and soul:
+        texts["soul"] = soul
+    memories = memories_of(case)
+    turns = latest(case.turns, settings.turn_tokens)
+    blocks = [*_memory_block([each.line for each in untold(memories, turns)])]
+    blocks += layer_blocks(pending.layers, settings.layer_tokens)
+    messages = (
+        Said(role="system", content="\n\n".join(texts.values())),
+        *_conversation(turns),
+        Said(role="user", content=with_data(cut(pending.text, settings.input_tokens), blocks)),
+    )
+    return ResponseRequested(
+        mode=mode,
+        call=ModelCall(
+            purpose=purpose,
+            messages=messages,
+            most_tokens=settings.answer_tokens,
+            timeout_ms=time_to_ask(case),
+            stream_to=pending.reply_to if pending.stream else "",
+        ),
+        entities=entities_of(memories),
+        prompts={name: sha256(text.encode()).hexdigest()[:_KEY_LENGTH] for name, text in texts.items()},
+    )
+
+
+def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
+    """Return the last turns that fit into ``tokens`` together, oldest first."""
+    kept: list[Turn] = []
+    for turn in reversed([turn for turn in turns if turn.said and turn.answered]):
+        tokens -= estimate(turn.said) + estimate(turn.answered)
+        if tokens < 0:
+            break
+        kept.insert(0, turn)
+    return tuple(kept)
+
+
+def layer_blocks(layers: Sequence[Layer], tokens: int) -> list[Block]:
+    """Return the layers as blocks of ``tokens`` at most with their fences; what does not fit is cut, then left out."""
+    blocks = []
+    for place, layer in enumerate(layers, 1):
+        room = tokens - FENCE_TOKENS
+        if room < _LEAST_BLOCK:
+            break
+        text = cut(layer.content, room)
+        tokens = room - estimate(text)
+        blocks.append((f"{layer.role}, part {place} of {len(layers)}", text))
+    return blocks
+
+
+def with_data(text: str, blocks: Sequence[Block]) -> str:
+    """Return a person's words behind the blocks of data that belong to them; without any, the words alone."""
+    if not blocks:
+        return text
+    texts = [text, *(body for _, body in blocks)]
+    key = absent(_keys("\n".join(texts)), texts)
+    fenced = [f"[data {key}: {what}]\n{body}\n[end of data {key}]" for what, body in blocks]
+    return "\n\n".join([*fenced, text])
+
+
+def absent(keys: Iterator[str], texts: Sequence[str]) -> str:
+    """Return the first of the keys that occurs in none of the texts."""
+    return next(key for key in keys if not any(key in text for text in texts))
+
+
+def _keys(seed: str) -> Iterator[str]:
+    """Yield keys that nobody who has but a part of the seed can tell in advance."""
+    key = ""
+    while True:
+        key = sha256(f"{key}\n{seed}".encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
+        yield key
+
+
+def _memory_block(lines: Sequence[str]) -> list[Block]:
+    return [("memory, strongest first", "\n".join(lines))] if lines else []
+
+
+def _conversation(turns: Sequence[Turn]) -> list[Said]:
+    roles = [(Said(role="user", content=turn.said), Said(role="assistant", content=turn.answered)) for turn in turns]
+    return [said for pair in roles for said in pair]

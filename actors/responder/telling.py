@@ -1,0 +1,15 @@
+"""The responder's log lines: who is asked for an answer, and who wrote it. No person's words."""
+
+from schemas.event import Event
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
+
+
+def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
+    """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
+    if isinstance(event, ResponseRequested):
+        return (f"[MODE:{event.mode}] Generating response via {event.call.purpose}.md",)
+    if isinstance(event, ResponseEmitted) and event.mode is not None:
+        by = f"{event.backend} {event.model}".rstrip()
+        why = "" if event.reason == event.mode else f" ({event.reason})"
+        return (f"[MODE:{event.mode}] Response by {by}{why}",)
+    return ()

@@ -1,0 +1,92 @@
+"""What a session's next input says of the mode that the exchange before it was answered in. Text signals alone.
+
+==================  ==============================================================  ====================
+answered in         the next input                                                  feedback
+==================  ==============================================================  ====================
+any mode            thanks, approves                                                ``correct_route``
+ACKNOWLEDGE         disapproves                                                     ``under_engagement``
+RESPOND             repeats the input before it, at once                            ``missed_clarify``
+RESPOND             refers to shared history, and no ACT loop had run               ``missed_act``
+RESPOND             sets right what the input before it meant, at once              ``missed_clarify``
+==================  ==============================================================  ====================
+
+The first row that holds counts. Of the judged input only hashes of its words are kept.
+"""
+
+from zlib import crc32
+
+import msgspec
+
+from actors.router.phrases import CLARIFICATION, FUNCTION_WORDS
+from actors.router.signals import WORD_EDGES, clauses_of, fold, read_text
+from schemas.vocabulary.router import Feedback, FeedbackObserved, Mode
+
+WORDS_KEPT = 64
+"""Distinct words of an input that are compared: more than anyone types twice."""
+
+CLAUSES_READ = 3
+"""Clauses in which a clarification is looked for: it opens a message."""
+
+_SHARED_LEAST = 2
+_OVERLAP_LEAST = 0.5
+_OVERLAP_ALIKE = 0.8
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """The session's previous exchange: what it was answered in, what was chosen first, and its input's words hashed."""
+
+    exchange: str
+    mode: Mode
+    first_mode: Mode
+    words: tuple[int, ...]
+    at_ns: int
+
+
+def words_of(text: str) -> tuple[int, ...]:
+    """Return hashes of a text's words in order of size, without those that any message may contain."""
+    words = (word.strip(WORD_EDGES) for word in fold(text).split())
+    telling = dict.fromkeys(word for word in words if word and not FUNCTION_WORDS.fullmatch(word))
+    return tuple(sorted(crc32(word.encode("utf-8", "surrogatepass")) for word in list(telling)[:WORDS_KEPT]))
+
+
+def repeats(words: tuple[int, ...], earlier: tuple[int, ...]) -> bool:
+    """Whether a message says again what an earlier one did: the same words, or those with some added or left out.
+
+    One word in place of another makes another question of it ("the capital of Chile" after "the capital of Peru").
+    """
+    now, before = {*words}, {*earlier}
+    shared = now & before
+    if len(shared) < _SHARED_LEAST:
+        return False
+    overlap = len(shared) / len(now | before)
+    return overlap >= _OVERLAP_ALIKE or (overlap >= _OVERLAP_LEAST and (now <= before or before <= now))
+
+
+def clarifies(text: str) -> bool:
+    """Whether a message opens by setting right, or saying in other words, what the one before it meant."""
+    return any(CLARIFICATION.match(clause) for clause in clauses_of(fold(text))[:CLAUSES_READ])
+
+
+def observe_feedback(text: str, previous: Answered, *, at_once: bool) -> FeedbackObserved | None:
+    """Return what ``text`` says of the previous exchange's mode; None where it says nothing of it.
+
+    ``at_once``: it came soon after the answer. The same question on the next day is no complaint.
+    """
+    read = read_text(text)
+    if read.explicit_feedback == "positive":
+        return _observed(previous, "correct_route", "positive")
+    if previous.mode == "ACKNOWLEDGE" and read.explicit_feedback == "negative":
+        return _observed(previous, "under_engagement", "negative")
+    if previous.mode != "RESPOND":
+        return None
+    if at_once and repeats(words_of(text), previous.words):
+        return _observed(previous, "missed_clarify", "repeated")
+    if read.implicit_reference and previous.first_mode != "ACT":
+        return _observed(previous, "missed_act", "memory_follow_up")
+    if at_once and clarifies(text):
+        return _observed(previous, "missed_clarify", "clarified")
+    return None
+
+
+def _observed(previous: Answered, feedback: Feedback, signal: str) -> FeedbackObserved:
+    return FeedbackObserved(of_exchange=previous.exchange, mode=previous.mode, feedback=feedback, signal=signal)

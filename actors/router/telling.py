@@ -1,0 +1,17 @@
+"""The router's log lines: one for each mode selected, one more for a tie-breaker. No person's words."""
+
+from schemas.event import Event
+from schemas.vocabulary.router import ModeSelected
+
+
+def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
+    """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
+    if not isinstance(event, ModeSelected):
+        return ()
+    line = (
+        f"[ROUTER] Mode selected: {event.selected_mode} (confidence: {event.router_confidence:.2f}, {latency_ms:.1f}ms)"
+    )
+    if not event.tiebreaker_used:
+        return (line,)
+    first, second = event.tiebreaker_candidates
+    return (f"[ROUTER] Tie-breaker invoked: {first} vs {second} → {event.selected_mode}", line)

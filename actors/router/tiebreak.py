@@ -1,0 +1,101 @@
+"""The question that settles two modes which are too close to tell apart by scores, and how its answer is read."""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from schemas.calls import ModelCall, Said
+from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
+
+QUOTED_CHARACTERS = 600
+"""How much of a text is shown to the tie-breaker: its manner, not its matter, is in question."""
+
+MOST_TOKENS = 48
+
+ANSWER_CHARACTERS = 200
+"""A longer answer is none: far more than the tokens asked for, and nothing that nests deeper than can be read."""
+
+INVALID = "invalid"
+"""The outcome where a model answered with neither candidate."""
+
+MEANINGS: Mapping[Mode, str] = MappingProxyType(
+    {
+        "RESPOND": "answer in substance now, from the message and what is known",
+        "CLARIFY": "ask one question back, because something is missing that only the person can tell",
+        "ACT": "search memory first, because the answer lies in what was said or learned before",
+        "ACKNOWLEDGE": "say a brief friendly word, because nothing more is called for",
+    }
+)
+"""Mode -> when it is right, in the words of the prompt. IGNORE is never offered."""
+
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+
+
+def ask(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested:
+    """Return the question whether the first or the second candidate of an ambiguous decision is right for ``text``."""
+    first, second = selected.tiebreaker_candidates
+    return TiebreakRequested(
+        candidates=(first, second),
+        scores={mode: selected.scores[mode] for mode in (first, second)},
+        margin=selected.margin,
+        effective_margin=selected.effective_margin,
+        call=ModelCall(
+            purpose="tiebreak",
+            messages=(
+                Said(role="system", content=_instruction(first, second)),
+                Said(role="user", content=_case(text, selected)),
+            ),
+            most_tokens=MOST_TOKENS,
+            answer_schema=_schema(first, second),
+            timeout_ms=timeout_ms,
+        ),
+    )
+
+
+def outcome_of(answer: str, candidates: tuple[Mode, ...]) -> str:
+    """Return the candidate that a model named, or ``invalid``.
+
+    What is asked for is ``{"mode": NAME}``; a model that knows no schemas may answer with the bare name.
+    """
+    if len(answer) > ANSWER_CHARACTERS:
+        return INVALID
+    bare = _FENCE.sub("", answer.strip())
+    try:
+        decoded = msgspec.json.decode(bare)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        decoded = bare
+    named = decoded.get("mode") if isinstance(decoded, dict) else decoded
+    return next(
+        (mode for mode in candidates if isinstance(named, str) and named.strip(" .\"'").upper() == mode), INVALID
+    )
+
+
+def _instruction(first: Mode, second: Mode) -> str:
+    return (
+        "Two ways of taking a message in a conversation are equally plausible. Pick the better one.\n"
+        f"{first}: {MEANINGS[first]}.\n"
+        f"{second}: {MEANINGS[second]}.\n"
+        f'Reply with JSON only: {{"mode": "{first}"}} or {{"mode": "{second}"}}.'
+    )
+
+
+def _case(text: str, selected: ModeSelected) -> str:
+    signals = selected.signals
+    shown = text if len(text) <= QUOTED_CHARACTERS else text[:QUOTED_CHARACTERS] + "…"
+    return (
+        f"Turns of this talk in mind: {signals.working_memory_turns}. Facts known on the topic: {signals.fact_count}. "
+        f"Mode of the previous answer: {selected.previous_mode or 'none'}.\n"
+        f"The message:\n{shown}"
+    )
+
+
+def _schema(first: Mode, second: Mode) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"mode": {"type": "string", "enum": [first, second]}},
+        "required": ["mode"],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,45 @@
+"""How effectors are hosted: what their packages export, and what whoever hosts them provides."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from actors.runtime.clock import Clock
+from events.jetstream import Connection
+from schemas.effector import Effector
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an effector finds where it runs.
+
+    Attributes:
+        connection: The connection to the broker.
+        publish: Sends a body to an inbox that a request named; best effort, and nowhere but to an inbox.
+        environment: The process's environment, for secrets.
+        clock: The clocks.
+    """
+
+    connection: Connection
+    publish: Callable[[str, bytes], Awaitable[None]]
+    environment: Mapping[str, str]
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """What an effector's package exports as ``EFFECTOR``.
+
+    Attributes:
+        name: The effector's name, the package's own.
+        settings_type: A frozen msgspec struct whose defaults are the default settings.
+        open: (settings, surroundings) -> the effector, open for the length of a block. Raises a ``ValueError`` that a
+            person can act on where the settings cannot be used.
+    """
+
+    name: str
+    settings_type: type[msgspec.Struct]
+    open: Callable[[Any, Surroundings], AbstractAsyncContextManager[Effector]]

@@ -1,0 +1,219 @@
+"""Memory: what a recall costs over many episodes, beside plain numpy brute force over the same vectors.
+
+Episodes are random whole-number embeddings in topics, so that questions have near ones. ``search`` is the index alone,
+``recall`` all that ``memory.recalled`` lists (turns, gists, 900 facts, episodes, concepts), ``remember`` one exchange
+more in the state and its index, at capacity, so that each pushes out the oldest. Peers hold the same vectors: as int8,
+widened by each question; as int32; and normalised as float32, which is not exact. The exact ones must agree with ours.
+Run it with ``python -m bench.memory [EPISODES...]``.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from actors.memory.episodes import Episode, Episodes, weight_of
+from actors.memory.mind import Mind, remembering
+from actors.memory.recalling import Cue, recall
+from actors.memory.session import Gist, Session, turn_of
+from actors.memory.settings import MemorySettings
+from bench.table import percentiles
+from schemas.persistent import decode_state, encode_state
+from schemas.vocabulary.memory import Fact
+
+SIZES = (10_000, 100_000)
+WIDTHS = (128, 256)
+MOST = 8
+SECONDS_PER_CASE = 2.0
+BUDGET_MS = 50.0
+_MODEL = "bench"
+_HOUR_NS = 3_600 * 10**9
+_TOPICS = 500
+_SESSION = "session"
+
+Vectors = npt.NDArray[np.int8]
+Search = Callable[[Vectors], list[int]]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case. Times are milliseconds; ``p50_ratio`` says how many times our search a peer takes."""
+
+    episodes: int
+    width: int
+    case: str
+    p50_ms: float
+    p99_ms: float
+    p50_ratio: float | None = None
+
+
+class _World(NamedTuple):
+    """A mind full of episodes, and questions near some of them."""
+
+    mind: Mind
+    vectors: Vectors
+    weights: npt.NDArray[np.float64]
+    questions: Vectors
+    settings: MemorySettings
+
+
+def run(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
+    """Measure all cases of each size and width, in turn; 100,000 episodes take about a minute."""
+    for size in sizes:
+        for width in WIDTHS:
+            yield from _rows(size, width)
+
+
+def _rows(size: int, width: int) -> Iterator[Row]:
+    world = _world(size, width)
+    ours = _search(world)
+    for name, peer in _peers(world).items():
+        for question in world.questions[:50]:
+            assert name.startswith("float32") or peer(question) == ours(question), f"{name} and the index differ"
+    searched = _measured(ours, world)
+    yield _row(size, width, "search", searched)
+    yield _row(size, width, "recall", _measured(_recall(world), world))
+    yield _row(size, width, "remember", percentiles(_remember(world), SECONDS_PER_CASE))
+    for name, peer in _peers(world).items():
+        yield _row(size, width, name, _measured(peer, world), searched)
+    print(f"{size} episodes of {width}: snapshot {len(encode_state(world.mind)) / size:.0f} B each", file=sys.stderr)
+    yield _row(size, width, "first recall after a snapshot", _after_snapshot(world))
+
+
+def _world(size: int, width: int) -> _World:
+    draw = np.random.default_rng(20240917)
+    topics = draw.normal(size=(_TOPICS, width))
+    vectors = _quantised(topics[draw.integers(0, _TOPICS, size)] + draw.normal(size=(size, width)))
+    questions = _quantised(topics[draw.integers(0, _TOPICS, 256)] + draw.normal(size=(256, width)))
+    salience = draw.random(size).round(6).tolist()
+    settings = MemorySettings(episodes=size)
+    mind = Mind()
+    for number in range(size):
+        mind = remembering(mind, _episode(number, vectors[number], salience[number]), _facts(number), number, settings)
+    weights = np.array([weight_of(mind.episodes.kept[number + 1]) for number in range(size)])
+    return _World(mind, vectors, weights, questions, settings)
+
+
+def _quantised(vectors: npt.NDArray[np.float64]) -> Vectors:
+    whole: Vectors = np.rint(vectors * 127.0 / np.abs(vectors).max(axis=1, keepdims=True)).astype(np.int8)
+    return whole
+
+
+def _episode(number: int, vector: Vectors, salience: float) -> Episode:
+    concepts = tuple(f"word{number * step % 1009}" for step in (1, 7, 31, 101))
+    return Episode(
+        session=_SESSION,
+        topic=f"topic-{number % _TOPICS}",
+        text=f"Asked: what is to be done about {' and '.join(concepts)}? Answered: nothing for the moment.",
+        salience=salience,
+        at_ns=number * _HOUR_NS // 1000,
+        model=_MODEL,
+        embedding=vector.tobytes(),
+        concepts=concepts,
+    )
+
+
+def _facts(number: int) -> tuple[Fact, ...]:
+    return (Fact(key=f"favourite {number % 900}", value=f"word{number}"),) if number < 900 else ()
+
+
+def _search(world: _World) -> Search:
+    def search(question: Vectors) -> list[int]:
+        return [each.number - 1 for each in world.mind.episodes.nearest(_MODEL, question.tobytes(), MOST, frozenset())]
+
+    return search
+
+
+def _recall(world: _World) -> Search:
+    session = Session()
+    for number in range(len(world.vectors) - 40, len(world.vectors)):
+        gist = Gist(number, "topic-1", "Asked: what is to be done?", _HOUR_NS)
+        session = session.remembering(turn_of(number, "What is to be done?", "Nothing."), gist, world.settings)
+
+    def search(question: Vectors) -> list[int]:
+        cue = Cue(("favourite", "word7", "word31"), _MODEL, question.tobytes())
+        recall(world.mind, session, cue, 2 * _HOUR_NS, world.settings)
+        return []
+
+    return search
+
+
+def _remember(world: _World) -> Callable[[], object]:
+    numbers = count(len(world.vectors))
+    minds = [world.mind]
+
+    def remember() -> None:
+        number = next(numbers)
+        vector = world.vectors[number % len(world.vectors)]
+        minds[0] = remembering(minds[0], _episode(number, vector, 0.5), (), _HOUR_NS, world.settings)
+
+    return remember
+
+
+def _peers(world: _World) -> dict[str, Search]:
+    squares = (world.vectors.astype(np.int64) ** 2).sum(axis=1)
+
+    def nearest(dots: npt.NDArray[Any], question: Vectors) -> list[int]:
+        own = int((question.astype(np.int64) ** 2).sum())
+        energies = np.round(np.maximum(dots / np.sqrt((squares * own).astype(np.float64)), 0.0) * world.weights, 6)
+        return np.lexsort((-np.arange(len(energies)), -energies))[:MOST].tolist()  # type: ignore[no-any-return]
+
+    wide = world.vectors.astype(np.int32)
+    lengths = np.sqrt(squares.astype(np.float32))
+    normal = world.vectors.astype(np.float32) / lengths[:, None] * world.weights.astype(np.float32)[:, None]
+
+    def inexact(question: Vectors) -> list[int]:
+        energies = normal @ (question.astype(np.float32) / np.float32(np.linalg.norm(question.astype(np.float32))))
+        best = np.argpartition(-energies, MOST)[:MOST]
+        return best[np.argsort(-energies[best])].tolist()  # type: ignore[no-any-return]
+
+    return {
+        "numpy int8, sorted": lambda question: nearest(
+            world.vectors.astype(np.int32) @ question.astype(np.int32), question
+        ),
+        "numpy int32, sorted": lambda question: nearest(wide @ question.astype(np.int32), question),
+        "float32, inexact": inexact,
+    }
+
+
+def _after_snapshot(world: _World) -> tuple[float, float]:
+    data = encode_state(world.mind.episodes)
+    restored = iter([decode_state(data, Episodes) for _ in range(4)])
+
+    def first() -> None:
+        next(restored).nearest(_MODEL, world.questions[0].tobytes(), MOST, frozenset())
+
+    return percentiles(first, 0.0)
+
+
+def _measured(search: Search, world: _World) -> tuple[float, float]:
+    questions = (world.questions[number % len(world.questions)] for number in count())
+    return percentiles(lambda: search(next(questions)), SECONDS_PER_CASE)
+
+
+def _row(size: int, width: int, case: str, times: tuple[float, float], ours: tuple[float, float] | None = None) -> Row:
+    return Row(
+        episodes=size,
+        width=width,
+        case=case,
+        p50_ms=round(times[0] / 1e3, 3),
+        p99_ms=round(times[1] / 1e3, 3),
+        p50_ratio=round(times[0] / ours[0], 1) if ours else None,
+    )
+
+
+def main() -> None:
+    """Print the rows as they come."""
+    print(
+        f"{'episodes':>8} {'width':>5} {'case':30} {'p50 ms':>9} {'p99 ms':>9} {'p50 x':>6}   budget {BUDGET_MS:g} ms"
+    )
+    for row in run([int(size) for size in sys.argv[1:]] or SIZES):
+        ratio = f"{row.p50_ratio:6.1f}" if row.p50_ratio else ""
+        print(f"{row.episodes:8} {row.width:5} {row.case:30} {row.p50_ms:9.3f} {row.p99_ms:9.3f} {ratio}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

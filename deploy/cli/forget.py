@@ -1,0 +1,157 @@
+"""``neuraxis forget``."""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+
+if TYPE_CHECKING:
+    from deploy.forgetting import Forgotten, Survey
+
+_WAIT_S = 70.0
+
+COVERS = (
+    "What this does not reach: copies that left the set (subscribers, callers, backups and copies of the store or the "
+    "ledger made before, language models), and what was made of the words in numbers. docs/forgetting.md has the list."
+)
+
+
+@click.command(
+    epilog=examples(
+        'neuraxis forget --session travel --why "she asked for it"          # shows what would go',
+        'neuraxis forget --session travel --why "she asked for it" --yes    # does it',
+        'neuraxis forget --fact name --agent concierge --why "outdated" --yes',
+    )
+)
+@target_options
+@click.option("--session", metavar="NAME", help="Forget this session's words, in memory and in the log.")
+@click.option("--fact", metavar="KEY", help="Forget this fact, in memory.")
+@click.option("--agent", default="default", show_default=True, help="Agent (citizen) whose session or fact it is.")
+@click.option("--by", default="", metavar="WHO", help="Who orders it, for the record.  [default: you]")
+@click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded, and never forgotten.")
+@click.option("--yes", "do", is_flag=True, help="Do it; without, only show what would go.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=_WAIT_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for open exchanges to end, and then for memory's answer.",
+)
+@json_option
+def forget(
+    target: Target,
+    session: str | None,
+    fact: str | None,
+    agent: str,
+    by: str,
+    why: str,
+    do: bool,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Have a session's words, or a fact, forgotten. The log keeps that it was ordered, by whom and why.
+
+    A session's words become unreadable wherever the set keeps them, by destroying the key they are sealed with. Its
+    decisions stay, and replay by their recorded numbers. There is no way back.
+    """
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.forgetting import FACTS_SESSION
+
+    if (session is None) == (fact is None):
+        raise WrongUse("name what to forget: --session or --fact, one of them")
+    if session == FACTS_SESSION:
+        raise WrongUse(f"session {session} holds the orders that forget facts: they would be undone")
+    if not do:
+        _show_plan(asyncio.run(_look(target, agent, session, fact)), fact, as_json)
+        return
+    done = asyncio.run(_forget(target, agent, session, fact, by, why, timeout))
+    _show_done(done, fact, as_json)
+    if session is not None and done.readable:
+        raise CheckFailed(
+            f"memory has forgotten session {session}, but its log is not sealed: the words of {done.readable:,} events "
+            "stay readable in it; a stream made with `neuraxis up --seal` can forget"
+        )
+
+
+async def _look(target: Target, agent: str, session: str | None, fact: str | None) -> "Survey | dict[str, Any]":
+    from deploy.cli.connect import connected
+    from deploy.forgetting import survey
+
+    async with connected(target) as log:
+        if session is not None:
+            return await survey(log, agent, session)
+    return await _facts(target, agent, fact or "")
+
+
+async def _facts(target: Target, agent: str, fact: str) -> dict[str, Any]:
+    """Return what memory holds under a fact's key."""
+    from actors.registry import ACTORS
+    from deploy.cli.source import opened
+    from deploy.forgetting import MEMORY
+    from deploy.replaying import END
+    from deploy.states import partition_named, state_at
+
+    if MEMORY not in ACTORS:
+        return {"agent": agent, "fact": fact, "memories": 0}
+    async with opened(target, None) as source:
+        partition = partition_named(ACTORS[MEMORY], agent, source.partitions)
+        found = await state_at(source, ACTORS[MEMORY], partition, fact, END, lambda _: None)
+    mine = [place for place in found.under_key if agent in place]
+    return {"agent": agent, "fact": fact, "memories": len(mine)}
+
+
+async def _forget(
+    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, timeout: float
+) -> "Forgotten":
+    from deploy.cli.connect import connected
+    from deploy.forgetting import forget_fact, forget_session
+    from deploy.operator_edge import who
+
+    author = by or who()
+    async with connected(target) as log:
+        if session is not None:
+            return await forget_session(log, agent, session, by=author, why=why, timeout=timeout)
+        return await forget_fact(log, agent, fact or "", by=author, why=why, timeout=timeout)
+
+
+def _show_plan(found: "Survey | dict[str, Any]", fact: str | None, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    if isinstance(found, dict):
+        click.echo(f"memory of agent {found['agent']} holds {found['memories']:,} under the key {fact!r}")
+    else:
+        click.echo(
+            f"session {found.session} of agent {found.agent}: {found.exchanges:,} exchanges, {found.events:,} events;"
+            f" the words of {found.sealed:,} would become unreadable"
+        )
+        if found.gone:
+            click.echo(f"{found.gone:,} have words that are unreadable already")
+        if found.readable:
+            click.echo(f"{found.readable:,} have words that lie open: this log is not sealed, they would stay")
+        if found.open:
+            click.echo(f"{found.open:,} exchanges are open: they must end first")
+    click.echo("Nothing was done. --yes does it; there is no way back.")
+    click.echo(COVERS)
+
+
+def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+        return
+    what = f"session {done.session}" if fact is None else f"fact {fact!r}"
+    click.echo(f"{what} of agent {done.agent} is forgotten: ordered at sequence {done.ordered_seq}")
+    click.echo(
+        f"memory dropped {done.memories:,}; snapshots: {done.snapshots_replaced} replaced, {done.snapshots_dropped} dropped"
+    )
+    if fact is None:
+        key = "its key is destroyed" if done.key_destroyed else "it had no key"
+        click.echo(f"{key}; the words of {done.unreadable:,} events are unreadable")
+    click.echo(COVERS)

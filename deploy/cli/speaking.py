@@ -1,0 +1,69 @@
+"""What a model says while it speaks: pieces of text that come to the caller's inbox ahead of the answer."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+from nats.aio.msg import Msg
+
+from deploy.rendering.printable import printable
+from events.jetstream import Connection
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of an answer, as ``llm`` sends them; see ``actors.llm.answering.Partial``."""
+
+    request: str
+    attempt: int
+    index: int
+    text: str
+    done: bool
+
+
+class Speaker:
+    """Puts the pieces of an answer on the terminal as they come.
+
+    An answer may be begun again, when the model has to be asked another time: then the text so far is left behind.
+
+    Attributes:
+        spoken: What stands on the terminal as the beginning of the answer.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self.spoken = ""
+        self._write = write
+        self._asked: tuple[str, int] | None = None
+        self._next = 0
+
+    def take(self, data: bytes) -> None:
+        """Take what came to the inbox; all but pieces, such as the copy of the end, is passed over."""
+        try:
+            piece = msgspec.json.decode(data, type=Piece)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        asked = (piece.request, piece.attempt)
+        if asked != self._asked:
+            if self.spoken:
+                self._write(" [...]\n")
+            self._asked, self._next, self.spoken = asked, 0, ""
+        if piece.index != self._next:
+            return  # a piece is missing (none is ever kept for anyone), or came twice: the answer will be shown whole
+        text = printable(piece.text, keep="\n\t")
+        self._next, self.spoken = self._next + 1, self.spoken + text
+        self._write(text)
+
+
+@asynccontextmanager
+async def hearing(connection: Connection, speaker: Speaker) -> AsyncIterator[str]:
+    """Give a speaker what comes to a fresh inbox, for the length of the block; yields the inbox."""
+
+    async def take(message: Msg) -> None:
+        speaker.take(message.data)
+
+    inbox = connection.new_inbox()
+    subscription = await connection.nc.subscribe(inbox, cb=take)
+    try:
+        yield inbox
+    finally:
+        if not connection.closed:
+            await subscription.unsubscribe()

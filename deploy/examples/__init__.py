@@ -1,0 +1,1 @@
+"""Examples of what stands beside a set: programs to copy from."""

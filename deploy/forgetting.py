@@ -1,0 +1,233 @@
+"""Forgetting a session's words, or a fact: what would go, doing it step by step, and proving it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from actors.registry import ACTORS
+from deploy.operator_edge import Order, append
+from events.codec import Recorded, decode
+from events.errors import LogError
+from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.log import Record, Seal, Stored
+from events.routes import partitions_of
+from events.sealing.bodies import HEADER, holds_words, part_to_seal
+from events.sealing.keys import Keyring, key_name
+from events.sealing.sealing import Sealing
+from events.snapshot import snapshot_key
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import MemoryForgotten
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+
+FACTS_SESSION = "operator"
+"""The session that orders about facts are addressed to. It must not be forgotten itself: the orders name the facts."""
+
+MEMORY = "memory"
+
+_SNAPSHOT_WAIT_S = 10.0
+"""Seconds that living workers get to replace a snapshot, before it is dropped."""
+
+_LOOK_S = 0.2
+
+
+class NotForgotten(LogError):
+    """Forgetting stopped half-way; the message says where, and that it may be tried again."""
+
+    code = "not_forgotten"
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What the log holds of a session.
+
+    ``sealed`` events have words that its key opens, ``gone`` ones words that nothing opens any more, ``readable`` ones
+    words that lie open. ``open`` exchanges have no end yet. ``sample_seq`` is the first sealed event, 0 for none.
+    """
+
+    agent: str
+    session: str
+    events: int
+    exchanges: int
+    open: int
+    sealed: int
+    gone: int
+    readable: int
+    sample_seq: int
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done: the order's and memory's sequences, the memories dropped, and the snapshots replaced or dropped.
+
+    ``key_destroyed`` is False where there was no key. ``unreadable`` events have words that nothing opens any more,
+    ``readable`` ones words that still lie open, in a log that is not sealed.
+    """
+
+    agent: str
+    session: str
+    ordered_seq: int
+    forgotten_seq: int = 0
+    memories: int = 0
+    snapshots_replaced: int = 0
+    snapshots_dropped: int = 0
+    key_destroyed: bool = False
+    unreadable: int = 0
+    readable: int = 0
+
+
+async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
+    """Look at all that the log holds of a session; raises LogError."""
+    key = None
+    if log.sealing is not None:
+        key = await Keyring(log.sealing.keyring.store).to_seal(key_name(agent, session), begins=False)
+    counts = {"events": 0, "sealed": 0, "gone": 0, "readable": 0}
+    inputs: set[str] = set()
+    ends: set[str] = set()
+    sample = 0
+    async for stored in _messages(log.as_stored(), agent, session):
+        counts["events"] += 1
+        kind = _kind_of(stored, key.id if key is not None else "")
+        if kind:
+            counts[kind] += 1
+        if kind == "sealed":
+            sample = sample or stored.seq
+        topic, exchange = stored.headers.get("ce-type"), stored.headers.get("ce-exchange", "")
+        if topic == topic_of(InputReceived):
+            inputs.add(exchange)
+        elif topic == topic_of(ResponseEmitted):
+            ends.add(exchange)
+    return Survey(
+        agent=agent, session=session, exchanges=len(inputs), open=len(inputs - ends), sample_seq=sample, **counts
+    )
+
+
+async def forget_session(
+    log: JetStreamLog, agent: str, session: str, *, by: str, why: str, timeout: float
+) -> Forgotten:
+    """Have a session's words forgotten, by memory, by snapshots, and in the log where it is sealed.
+
+    May be repeated, also after it stopped half-way.
+
+    Raises:
+        NotForgotten: an exchange stays open, memory does not answer within ``timeout`` seconds, or the words still open.
+        LogError: the broker cannot be reached.
+    """
+    found = await _at_rest(log, agent, session, timeout)
+    order = ForgetOrdered(what="session", by=by, why=why)
+    done = await _ordered(log, order, agent, session, timeout)
+    if log.sealing is not None:
+        destroyed = await log.sealing.keyring.store.destroy(key_name(agent, session))
+        done = msgspec.structs.replace(done, key_destroyed=destroyed)
+        await _prove(log, found.sample_seq)
+    after = await survey(log, agent, session)
+    return msgspec.structs.replace(done, unreadable=after.gone, readable=after.readable)
+
+
+async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, timeout: float) -> Forgotten:
+    """Have memory forget a fact of an agent; the words in which it was told stay in the log with their sessions.
+
+    Raises:
+        NotForgotten: memory does not answer within ``timeout`` seconds.
+        LogError: the broker cannot be reached.
+    """
+    return await _ordered(log, ForgetOrdered(what="fact", key=key, by=by, why=why), agent, FACTS_SESSION, timeout)
+
+
+async def _at_rest(log: JetStreamLog, agent: str, session: str, timeout: float) -> Survey:
+    """Wait for the end of what is under way: whoever works on it has its words in hand."""
+    give_up = time.monotonic() + timeout
+    while (found := await survey(log, agent, session)).open:
+        if time.monotonic() > give_up:
+            raise NotForgotten(
+                f"{found.open} exchange(s) of session {session} are still open: nothing was done; "
+                "wait for their end, and order it again"
+            )
+        await asyncio.sleep(_LOOK_S)
+    return found
+
+
+async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, timeout: float) -> Forgotten:
+    seq = await append(log, [Order(event=order, agent=agent, session=session)], time.time_ns())
+    async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
+        stored = batch[0]
+    done = Forgotten(agent=agent, session=session, ordered_seq=seq)
+    if MEMORY in ACTORS:
+        answer = await _answered(log, stored, timeout)
+        assert isinstance(answer.message.event, MemoryForgotten)
+        count = answer.message.event.count
+        done = msgspec.structs.replace(done, forgotten_seq=answer.stored.seq, memories=count)
+    replaced, dropped = await _renew_snapshots(log, stored)
+    return msgspec.structs.replace(done, snapshots_replaced=replaced, snapshots_dropped=dropped)
+
+
+async def _answered(log: JetStreamLog, order: Stored, timeout: float) -> Recorded:
+    tail = await log.tail([topic_filter(topic_of(MemoryForgotten))], order.seq)
+    try:
+        async with asyncio.timeout(timeout):
+            while True:
+                for recorded in map(decode, await tail.next()):
+                    if isinstance(recorded, Recorded) and recorded.envelope.cause_seq == order.seq:
+                        return recorded
+    except TimeoutError:
+        raise NotForgotten(
+            f"memory has not answered the order (sequence {order.seq}) within {timeout:g} s: it will when its worker "
+            "runs; the words are not forgotten before you order it again then"
+        ) from None
+    finally:
+        await tail.close()
+
+
+async def _renew_snapshots(log: JetStreamLog, order: Stored) -> tuple[int, int]:
+    """Wait until no snapshot is left that may hold the words; return how many were replaced, and how many dropped."""
+    snapshots = KeyValueSnapshots(log.connection)
+    keys = [
+        snapshot_key(actor, partition)
+        for actor in ACTORS.values()
+        for partition in partitions_of(actor, order.subject, log.partitions)
+    ]
+    give_up = time.monotonic() + _SNAPSHOT_WAIT_S
+    stale = [key for key in keys if await snapshots.saved_ns(key) is not None]
+    there = len(stale)
+    while stale := [key for key in stale if (await snapshots.saved_ns(key) or order.time_ns) < order.time_ns]:
+        if time.monotonic() > give_up:
+            break
+        await asyncio.sleep(_LOOK_S)
+    for key in stale:
+        # Nobody leads that partition now; whoever does next folds it from the log.
+        await snapshots.drop(key)
+    for key in keys:
+        await snapshots.trim(key)
+    return there - len(stale), len(stale)
+
+
+async def _prove(log: JetStreamLog, seq: int) -> None:
+    """Make sure that a sealed event does not open any more, for somebody who asks the store of keys anew."""
+    if not seq or log.sealing is None:
+        return
+    fresh = Sealing(Keyring(log.sealing.keyring.store))
+    async for batch in log.as_stored().history(["log.>"], seq - 1, seq):
+        if (await fresh.open(batch))[0].seal is not Seal.CLOSED:
+            raise NotForgotten(f"the event at sequence {seq} still opens: its key was not destroyed; order it again")
+
+
+async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
+    upto = (await log.info()).last_seq
+    filters = [f"log.{log.partitions.agent_token(agent)}.{log.partitions.session_token(session)}.>"]
+    async for batch in log.history(filters, 0, upto):
+        for stored in batch:
+            recorded = decode(stored)
+            if isinstance(recorded, Recorded) and (recorded.message.agent, recorded.message.session) == (agent, session):
+                yield stored
+
+
+def _kind_of(stored: Stored, key_id: str) -> str:
+    """Return whether a message's words are sealed, gone or readable; nothing where it has none."""
+    id = stored.headers.get(HEADER)
+    if id is not None:
+        return "sealed" if id == key_id else "gone"
+    part = part_to_seal(stored.headers)
+    record = Record(stored.subject, stored.headers, stored.data)
+    return "readable" if part is not None and holds_words(record, part) else ""

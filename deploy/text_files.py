@@ -1,0 +1,47 @@
+"""Long texts of a configuration in files of their own: ``{ file = "soul.md" }`` stands for what is in one.
+
+An actor reads no files, so that what it was told is in its recorded settings: a file's text takes the file's place
+here, when the configuration is read.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+TEXTS: tuple[Sequence[str], ...] = (
+    ("responder", "prompts", "*"),
+    ("responder", "soul"),
+    ("responder", "souls", "*"),
+)
+"""Where such texts may stand in the configuration; ``*`` is any key."""
+
+
+def with_texts(values: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a configuration's values with the texts of the files it names, found relative to ``folder``.
+
+    Raises:
+        OSError: a file cannot be read.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    filled = dict(values)
+    for path in TEXTS:
+        filled = _filled(filled, path, folder)
+    return filled
+
+
+def _filled(value: Any, path: Sequence[str], folder: Path) -> Any:
+    if not path:
+        return _text(folder / value["file"]) if _names_file(value) else value
+    if not isinstance(value, Mapping):
+        return value
+    head, *rest = path
+    keys = list(value) if head == "*" else [head] if head in value else []
+    return {**value, **{key: _filled(value[key], rest, folder) for key in keys}}
+
+
+def _names_file(value: Any) -> bool:
+    return isinstance(value, Mapping) and list(value) == ["file"] and isinstance(value["file"], str)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip()

@@ -1,0 +1,118 @@
+"""Which decisions of a partition need words that cannot be opened any more, so that nobody can verify them.
+
+Words reach a decision by its message or by the state. By its message: the decision is made again with texts that raise
+when anything looks at them; one that never looks does not need them. By the state: an actor that folds another state
+from other words in their place has them in it, and from then on no decision on that session counts as verified, until
+the actor is ordered to forget the session, or the session begins anew.
+"""
+
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded
+from events.decision import DECIDER_RAISED, decide
+from events.log import Seal
+from events.sealing.bodies import CLOSED_TEXT
+from events.view import Offered, Settled
+from schemas.actor import Actor, Message, Scope
+from schemas.event import Failed
+from schemas.personal import change_personal, personal_part
+from schemas.subjects import Partitions
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.precedents import ForgetOrdered
+
+SEALED = "sealed"
+"""The reason for which such decisions are counted as unverified."""
+
+_OTHER_WORDS = "other words, 0"
+"""What is folded in place of sealed words, to see whether it makes a difference."""
+
+
+class Looked(Exception):
+    """Something looked at a text that it may not see."""
+
+
+def _refuse(*_: object) -> Any:
+    raise Looked
+
+
+class _OutOfSight:
+    """Stands for a text, and raises whatever is done with it but passing it on."""
+
+    __slots__ = ()
+    __getattribute__ = __eq__ = __ne__ = __bool__ = __str__ = __repr__ = __format__ = _refuse
+    __hash__ = _refuse
+
+
+class Forgotten:
+    """Follows one partition of an actor through a replay."""
+
+    def __init__(self, actor: Actor[Any], partition: str, partitions: Partitions) -> None:
+        self._actor = actor
+        self._partition = partition
+        self._partitions = partitions
+        self._sessions: set[tuple[str, str]] = set()
+
+    def needed_for(self, settled: Settled) -> bool:
+        """Whether a decision needs, or may need, words that are sealed; to be asked before it is folded."""
+        if any(_is_closed(own) for own in settled.recorded):
+            return True
+        offered = settled.offered
+        if not isinstance(offered, Recorded):
+            return False
+        return _session_of(offered.message) in self._sessions or (_is_closed(offered) and self._looks(settled, offered))
+
+    def may_have_changed(self, message: Message) -> bool:
+        """Whether a decision may rest on sealed words of another session, which its actor shares with this one."""
+        if self._actor.scope is Scope.SESSION:
+            return False
+        return any(self._actor.scope is Scope.GLOBAL or agent == message.agent for agent, _ in self._sessions)
+
+    def fold(self, settled: Settled) -> None:
+        """Take note of what a settled message and its events bring into the state."""
+        offered = settled.offered
+        if isinstance(offered, Recorded):
+            session = _session_of(offered.message)
+            if _ends_taint(offered):
+                self._sessions.discard(session)
+            if _is_closed(offered) and self._keeps(settled.before, offered.message):
+                self._sessions.add(session)
+        self._sessions.update(_session_of(own.message) for own in settled.recorded if _is_closed(own))
+
+    def _looks(self, settled: Settled, offered: Recorded) -> bool:
+        blind = msgspec.structs.replace(offered, message=_reworded(offered.message, _OutOfSight()))
+        decided, _ = decide(self._actor, settled.before, blind, self._partitions, self._partition)
+        failure = decided[0].message.event if decided else None
+        return isinstance(failure, Failed) and failure.reason == DECIDER_RAISED
+
+    def _keeps(self, before: Any, message: Message) -> bool:
+        try:
+            one = self._actor.evolve(before, message)
+            return bool(one != self._actor.evolve(before, _reworded(message, _OTHER_WORDS)))
+        except Exception:
+            # States that cannot be folded or compared may hold anything.
+            return True
+
+
+def _ends_taint(offered: Recorded) -> bool:
+    event = offered.message.event
+    if isinstance(event, ForgetOrdered):
+        return event.what == "session"
+    return isinstance(event, InputReceived) and not _is_closed(offered)
+
+
+def _is_closed(offered: Offered) -> bool:
+    return offered.stored.seal is Seal.CLOSED
+
+
+def _session_of(message: Message) -> tuple[str, str]:
+    return message.agent, message.session
+
+
+def _reworded(message: Message, word: Any) -> Message:
+    part = personal_part(type(message.event))
+    if part is None:
+        return message
+    event = change_personal(part, message.event, lambda _place, text: word if text == CLOSED_TEXT else text)
+    return msgspec.structs.replace(message, event=event)

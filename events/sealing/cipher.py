@@ -1,0 +1,72 @@
+"""A session's key, and sealing texts with it: AES-256-GCM under a nonce derived from what is sealed.
+
+Sealing the same text at the same place of the same event twice gives the same bytes, which the log rests on: a decision
+made twice must be one and the same. A random nonce would not do; a nonce that is a keyed hash of the whole input
+differs wherever anything differs (but for a chance of one in 2^96 a pair), and tells nothing but equality.
+"""
+
+import base64
+import binascii
+import hmac
+import secrets
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+SECRET_BYTES = 32
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+
+
+class SealBroken(ValueError):
+    """A sealed text is not what was sealed with this key at this place of this event."""
+
+
+def new_secret() -> bytes:
+    """Return a fresh secret, for a key."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+class SessionKey:
+    """What a session's texts are sealed with; made of its secret of 32 bytes.
+
+    Attributes:
+        id: Names the key, and tells nothing of it (16 hex digits).
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != SECRET_BYTES:
+            raise ValueError(f"a session's secret has {SECRET_BYTES} bytes, not {len(secret)}")
+        self.id = _derived(secret, b"id")[:8].hex()
+        self._nonces = _derived(secret, b"nonces")
+        self._cipher = AESGCM(_derived(secret, b"texts"))
+
+    def __repr__(self) -> str:
+        return f"SessionKey({self.id})"
+
+    def seal(self, event: str, place: str, text: str) -> str:
+        """Return a text sealed to its place in an event, in base64 (RFC 4648, section 5)."""
+        where, plain = _where(event, place), text.encode()
+        nonce = hmac.digest(self._nonces, len(where).to_bytes(4, "big") + where + plain, "sha256")[:_NONCE_BYTES]
+        return base64.urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, plain, where)).decode("ascii")
+
+    def open(self, event: str, place: str, sealed: str) -> str:
+        """Return the text that was sealed; raises SealBroken where it was not sealed so."""
+        try:
+            packed = base64.urlsafe_b64decode(sealed)
+            if len(packed) < _NONCE_BYTES + _TAG_BYTES:
+                raise SealBroken(f"{place}: too short for a sealed text")
+            plain = self._cipher.decrypt(packed[:_NONCE_BYTES], packed[_NONCE_BYTES:], _where(event, place))
+            return plain.decode()
+        except (binascii.Error, UnicodeError) as wrong:
+            raise SealBroken(f"{place}: no sealed text: {wrong}") from wrong
+        except InvalidTag:
+            raise SealBroken(f"{place}: it was changed, moved, or sealed with another key") from None
+
+
+def _derived(secret: bytes, purpose: bytes) -> bytes:
+    return hmac.digest(secret, b"neuraxis session key 1: " + purpose, "sha256")
+
+
+def _where(event: str, place: str) -> bytes:
+    return f"{event}\n{place}".encode()

@@ -1,0 +1,111 @@
+"""Where people's words are in an event, by what the vocabulary marks as personal. Pure.
+
+An event is taken as its struct, or as the JSON object of its body. Places are JSON Pointers (RFC 6901), such as
+``/recollections/0/text``.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import inspect
+
+from schemas.event import Event
+
+
+class Words(msgspec.Struct, frozen=True):
+    """A personal text."""
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """A struct, some of whose fields hold personal texts."""
+
+    fields: Mapping[str, "Part"]
+
+
+class Items(msgspec.Struct, frozen=True):
+    """A list or tuple whose items hold personal texts."""
+
+    item: "Part"
+
+
+class Values(msgspec.Struct, frozen=True):
+    """A mapping whose values hold personal texts."""
+
+    value: "Part"
+
+
+Part: TypeAlias = Words | Fields | Items | Values
+
+Change: TypeAlias = Callable[[str, str], Any]
+"""From a place and the text there to what shall be there."""
+
+
+@cache
+def personal_part(event: type[Event]) -> Part | None:
+    """Return where an event type holds personal texts; None when nowhere.
+
+    Raises:
+        TypeError: it holds them in a form that this does not know, so that they would be passed over.
+    """
+    return _part(inspect.type_info(event))
+
+
+def change_personal(part: Part, value: Any, change: Change, place: str = "") -> Any:
+    """Return a copy in which every personal text is what ``change`` makes of it; empty texts stay, and say nothing."""
+    if isinstance(part, Words):
+        return change(place, value) if isinstance(value, str) and value else value
+    if isinstance(part, Fields):
+        if isinstance(value, dict):
+            changed = {
+                name: change_personal(inner, value[name], change, f"{place}/{name}")
+                for name, inner in part.fields.items()
+                if name in value
+            }
+            return value | changed
+        if isinstance(value, msgspec.Struct):
+            changed = {
+                name: change_personal(inner, getattr(value, name), change, f"{place}/{name}")
+                for name, inner in part.fields.items()
+            }
+            return msgspec.structs.replace(value, **changed)
+        return value
+    if isinstance(part, Items):
+        if not isinstance(value, list | tuple):
+            return value
+        items = [change_personal(part.item, item, change, f"{place}/{at}") for at, item in enumerate(value)]
+        return items if isinstance(value, list) else tuple(items)
+    if not isinstance(value, dict):
+        return value
+    return {name: change_personal(part.value, item, change, below(place, name)) for name, item in value.items()}
+
+
+def below(place: str, name: str) -> str:
+    """Return the place of a mapping's value."""
+    if "~" in name or "/" in name:
+        name = name.replace("~", "~0").replace("/", "~1")
+    return f"{place}/{name}"
+
+
+def _part(kind: inspect.Type) -> Part | None:
+    if isinstance(kind, inspect.Metadata):
+        return Words() if (kind.extra_json_schema or {}).get("x-personal") else _part(kind.type)
+    if isinstance(kind, inspect.StructType):
+        fields = {field.encode_name: inner for field in kind.fields if (inner := _part(field.type)) is not None}
+        return Fields(fields) if fields else None
+    if isinstance(kind, inspect.VarTupleType | inspect.ListType):
+        item = _part(kind.item_type)
+        return Items(item) if item is not None else None
+    if isinstance(kind, inspect.DictType):
+        value = _part(kind.value_type)
+        return Values(value) if value is not None else None
+    members: tuple[inspect.Type, ...] = ()
+    if isinstance(kind, inspect.UnionType):
+        members = kind.types
+    elif isinstance(kind, inspect.TupleType):
+        members = kind.item_types
+    found = [part for member in members if (part := _part(member)) is not None]
+    if len(found) > 1 or (found and isinstance(kind, inspect.TupleType)):
+        raise TypeError(f"personal texts within {kind!r} cannot be told apart: put them into a struct")
+    return found[0] if found else None

@@ -1,0 +1,225 @@
+"""The real effector: requests in a real broker's log, real micro services, answers in the log."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nats.micro.request import Request
+
+from actors.delegate import EFFECTOR, DelegateSettings
+from actors.delegate.asking import Refused, judged
+from actors.delegate.discovery import find, subject_of
+from actors.runtime.clock import SystemClock
+from actors.runtime.effector import EffectorWorker
+from actors.runtime.hosting import Surroundings
+from actors.runtime.records import to_record
+from events.codec import Recorded, decode
+from events.decision import Cause, address
+from events.jetstream import JetStreamLog
+from events.jetstream.connection import Answer
+from events.log import Append, Record
+from schemas.actor import Message
+from schemas.event import Event
+from schemas.subjects import Partitions
+from schemas.vocabulary.act import ActDelegationRequested, Action
+from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+from tests.actors.delegate.specialists import answering, specialist
+from tests.actors.runtime.waiting import DEADLINE_S, until
+from tests.broker import Broker
+from tests.events.setting import collect
+
+IMPATIENT = DelegateSettings(discovery_ms=200)
+
+
+def asked(name: str = "oracle", *, timeout_ms: int = int(DEADLINE_S * 1000)) -> ActDelegationRequested:
+    action = Action(index=3, skill="delegate", query="What is 7 times 6?", specialist=name)
+    return ActDelegationRequested(iteration=0, action=action, timeout_ms=timeout_ms)
+
+
+def request(event: Event) -> Record:
+    cause = Cause("cause", 0, 0, "ann", "s", "exchange-0", "_", "_")
+    [decided] = address("act", cause, (event,), Partitions())
+    return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
+
+
+@contextlib.asynccontextmanager
+async def running(log: JetStreamLog, settings: DelegateSettings) -> AsyncIterator[None]:
+    around = Surroundings(log.connection, log.connection.publish, {}, SystemClock())
+    stop = asyncio.Event()
+    async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
+        tasks.create_task(EffectorWorker(log, effector, name="w", stop_deadline=0.1).run(stop))
+        try:
+            yield
+        finally:
+            stop.set()
+
+
+def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any]) -> None:
+    async def run() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=False)
+        try:
+            await body(log)
+        finally:
+            await log.close()
+
+    asyncio.run(run())
+
+
+async def answer_of(log: JetStreamLog, event: Event, settings: DelegateSettings = IMPATIENT) -> Event:
+    """Store a request, and return what answers it."""
+    stored = request(event)
+
+    async def there() -> bool:
+        return bool(await collect(log, filters=("log.*.*.delegate.>",)))
+
+    async with running(log, settings):
+        await log.append([Append([stored])])
+        await until(there, "an answer of delegate")
+    [recorded] = [decode(each) for each in await collect(log, filters=("log.*.*.delegate.>",))]
+    assert isinstance(recorded, Recorded)
+    answer = recorded.message.event
+    assert isinstance(answer, DelegateAnswered | DelegateFailed)
+    assert (answer.request, answer.index) == (stored.headers["ce-id"], 3)
+    assert recorded.message.exchange == "exchange-0"
+    return answer
+
+
+def failure(
+    broker: Broker, event: Event, *handlers: Any, settings: DelegateSettings = IMPATIENT, **service: Any
+) -> Any:
+    """Return (reason, error) of a request that fails, with one specialist there, or none."""
+    seen: list[Event] = []
+
+    async def body(log: JetStreamLog) -> None:
+        async with contextlib.AsyncExitStack() as services:
+            for handler in handlers:
+                await services.enter_async_context(specialist(broker.url, handler, **service))
+            seen.append(await answer_of(log, event, settings))
+
+    on_broker(broker, body)
+    [failed] = seen
+    assert isinstance(failed, DelegateFailed), failed
+    assert (failed.failed_seq, failed.failed_topic) == (1, "forged_id.act.delegation_requested")
+    return failed.reason, failed.error
+
+
+def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broker) -> None:
+    heard: list[tuple[dict[str, Any], dict[str, str]]] = []
+
+    async def think(question: Request) -> None:
+        heard.append((json.loads(question.data), question.headers or {}))
+        await question.respond(b'{"answer": "42", "certain": true}')
+
+    async def body(log: JetStreamLog) -> None:
+        async with specialist(broker.url, think):
+            answer = await answer_of(log, asked())
+        assert isinstance(answer, DelegateAnswered)
+        assert (answer.specialist, answer.answer) == ("oracle", "42")
+        [(question, headers)] = heard
+        assert (question["query"], question["request"]) == ("What is 7 times 6?", answer.request)
+        assert 0 < question["timeout_ms"] <= DEADLINE_S * 1000
+        assert headers["Idempotency-Key"] == answer.request
+
+    on_broker(broker, body)
+
+
+def test_without_a_specialist_of_that_name_the_request_fails(broker: Broker) -> None:
+    assert failure(broker, asked("nobody")) == ("no_specialist", "")
+
+
+@pytest.mark.parametrize("name", ["", ">", "*", "oracle.x", "or acle", "x" * 65, "oracle\r\nPUB x 0"])
+def test_a_name_that_is_no_name_is_never_part_of_a_subject(broker: Broker, name: str) -> None:
+    assert failure(broker, asked(name), answering(b'{"answer": "42"}')) == ("no_specialist", "")
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        {"metadata": {}},
+        {"metadata": {"neuraxis.specialist": "0"}},
+        {"subject": "log.00.00.breaker.reset"},
+        {"subject": "elsewhere.oracle"},
+    ],
+    ids=["not_registered", "withdrawn", "on_the_log", "elsewhere"],
+)
+def test_a_service_that_is_no_specialist_is_not_asked(broker: Broker, service: dict[str, Any]) -> None:
+    async def never(question: Request) -> None:
+        raise AssertionError("asked")
+
+    assert failure(broker, asked(), never, **service) == ("no_specialist", "")
+
+
+def test_a_specialist_that_refuses_is_a_failure_with_its_code_and_not_its_words(broker: Broker) -> None:
+    async def refuse(question: Request) -> None:
+        await question.respond_error("422", "I will not repeat: What is 7 times 6?")
+
+    assert failure(broker, asked(), refuse) == ("specialist_refused", "ServiceError 422")
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b"42", "NotTheForm"),
+        (b'{"answer": 42}', "NotTheForm"),
+        (b"\xff", "NotTheForm"),
+        (b'{"answer": " "}', "EmptyAnswer"),
+        (json.dumps({"answer": "x" * 16_384}).encode(), "AnswerTooLarge"),
+    ],
+)
+def test_an_answer_of_bad_form_or_size_is_refused(broker: Broker, body: bytes, error: str) -> None:
+    assert failure(broker, asked(), answering(body)) == ("answer_invalid", error)
+
+
+def test_a_specialist_that_says_nothing_is_out_of_time(broker: Broker) -> None:
+    async def ponder(question: Request) -> None:
+        return
+
+    assert failure(broker, asked(timeout_ms=500), ponder) == ("effect_timed_out", "UnknownOutcome")
+
+
+def test_a_request_that_waited_past_its_time_asks_nobody(broker: Broker) -> None:
+    class Later(SystemClock):
+        def now_ns(self) -> int:
+            return time.time_ns() + 3_600_000_000_000
+
+    async def never(question: Request) -> None:
+        raise AssertionError("asked")
+
+    async def body(log: JetStreamLog) -> None:
+        around = Surroundings(log.connection, log.connection.publish, {}, Later())
+        async with specialist(broker.url, never), EFFECTOR.open(IMPATIENT, around) as effector:
+            message = Message(asked(), seq=1, id="r", time_ns=time.time_ns())
+            [failed] = await effector.perform(message)
+        assert isinstance(failed, DelegateFailed)
+        assert (failed.reason, failed.error) == ("effect_timed_out", "RequestExpired")
+
+    on_broker(broker, body)
+
+
+def test_an_impostor_of_the_name_does_not_hide_the_specialist(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        silent = answering(b'{"answer": "impostor"}')
+        async with specialist(broker.url, silent, metadata={}), specialist(broker.url, silent, subject="specialist.x"):
+            assert await find(log.connection, "oracle", 10.0) == "specialist.x"
+
+    on_broker(broker, body)
+
+
+@given(st.binary(max_size=80))
+def test_no_answer_is_too_odd_to_be_judged(data: bytes) -> None:
+    assert subject_of(data, "oracle") is None
+    with contextlib.suppress(Refused):
+        assert judged(Answer({}, data), 16_384)
+
+
+@pytest.mark.parametrize(("code", "error"), [("500", "ServiceError 500"), ("please\nlog this", "ServiceError")])
+def test_a_service_s_code_is_kept_where_it_is_one(code: str, error: str) -> None:
+    with pytest.raises(Refused) as refused:
+        judged(Answer({"Nats-Service-Error-Code": code}, b""), 16_384)
+    assert (refused.value.reason, refused.value.error) == ("specialist_refused", error)

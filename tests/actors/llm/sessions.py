@@ -1,0 +1,20 @@
+"""Sessions that have begun: their first input makes the key that a sealed log keeps their words with."""
+
+import time
+
+from actors.gateway import Edge, new_input
+from events.jetstream import JetStreamLog
+
+
+async def begun(log: JetStreamLog, agent: str = "ann", session: str = "s") -> None:
+    """Have a session begin."""
+    addressed = new_input(
+        "Hello",
+        agent=agent,
+        session=session,
+        partitions=log.partitions,
+        now_ns=time.time_ns(),
+        exchange="exchange-first",
+    )
+    async with Edge.open(log) as edge:
+        await edge.submit(addressed)

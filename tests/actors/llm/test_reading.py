@@ -1,0 +1,129 @@
+"""What is read of a model's words, whole or in pieces."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.llm.answers import AnswerInvalid, answer_of
+from actors.llm.client import retry_after
+from actors.llm.protocol import NotTheProtocol, read_answer, read_chunk, read_models
+from actors.llm.sse import Events
+from actors.llm.thinking import Spoken, without_thoughts
+
+NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("Lima.", "Lima."),
+        ("  Lima.\n", "Lima."),
+        ("<think>Peru</think>Lima.", "Lima."),
+        ("\n<think>\n\n</think>\n\nLima.", "Lima."),
+        ("<think>a</think><think>b</think>Lima.", "Lima."),
+        ("<think>never ends", ""),
+        ("opened by the template</think>\nLima.", "Lima."),
+        ("The tag <think> opens a thought.", "The tag <think> opens a thought."),
+        ("It writes <think>a</think> so.", "It writes <think>a</think> so."),
+        ("<thinking> is another tag", "<thinking> is another tag"),
+    ],
+)
+def test_thoughts_at_the_front_are_left_out(written: str, said: str) -> None:
+    assert without_thoughts(written) == said
+
+
+pieces = st.lists(st.sampled_from(["<think>", "</think>", "<", "th", "ink>", "Lima", " ", "\n", "</"]), max_size=12)
+
+
+@given(pieces, st.lists(st.integers(0, 60), max_size=8))
+def test_a_stream_is_told_alike_however_it_is_cut(written: list[str], cuts: list[int]) -> None:
+    text = "".join(written)
+    bounds = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    whole, cut_up = Spoken(), Spoken()
+    told = "".join(cut_up.take(text[start:end]) for start, end in pairwise(bounds))
+    assert whole.take(text) == told
+
+
+@given(st.lists(st.text("ab <>", min_size=1), min_size=1))
+def test_what_was_streamed_is_the_front_of_the_answer_where_the_model_opens_its_own_thoughts(parts: list[str]) -> None:
+    spoken = Spoken()
+    told = "".join(spoken.take(part) for part in parts)
+    assert without_thoughts("".join(parts)).startswith(told.strip())
+
+
+events = st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"").replace(b"\r", b"")), max_size=5)
+
+
+@given(events, st.sampled_from([b"\n", b"\r\n"]), st.lists(st.integers(0, 200), max_size=8))
+def test_a_stream_of_events_is_read_alike_however_it_is_cut(datas: list[bytes], line: bytes, cuts: list[int]) -> None:
+    stream = b": a comment" + line + b"".join(b"event: x" + line + b"data: " + data + line + line for data in datas)
+    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    reading = Events()
+    found = [data for start, end in pairwise(bounds) for data in reading.take(stream[start:end])]
+    assert [*found, *reading.end()] == datas
+
+
+def test_the_lines_of_one_event_are_one_text() -> None:
+    assert list(Events().take(b"data: a\ndata:b\n\n")) == [b"a\nb"]
+
+
+def test_the_last_event_needs_no_closing_line() -> None:
+    reading = Events()
+    assert list(reading.take(b"data: [DONE]")) == []
+    assert list(reading.end()) == [b"[DONE]"]
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_answer_are_refused_and_nothing_else_is_raised(body: bytes) -> None:
+    for read in (read_answer, read_chunk, read_models):
+        try:
+            read(body)
+        except NotTheProtocol:
+            continue
+
+
+def test_fields_of_others_are_passed_over_and_missing_ones_are_none() -> None:
+    answer = read_answer(b'{"choices": [{"message": {"content": null, "tool_calls": []}}], "usage": null, "x": 1}')
+    assert (answer.text, answer.finish_reason, answer.prompt_tokens) == ("", "", 0)
+    chunk = read_chunk(b'{"choices": [{"delta": null}], "error": null}')
+    assert (chunk.text, chunk.broken) == ("", False)
+    assert read_models(b'{"object": "list", "data": null}') == ()
+
+
+def test_a_fence_round_the_json_is_taken_off() -> None:
+    assert answer_of('```json\n{"a": 1}\n```', {"type": "object"}) == '{"a": 1}'
+
+
+@given(st.text(max_size=40).filter(lambda text: "think>" not in text))
+def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) -> None:
+    if not text.strip():
+        with pytest.raises(AnswerInvalid, match="EmptyAnswer"):
+            answer_of(text, None)
+    else:
+        assert answer_of(text, None) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", 120.0),
+        ("0", 0.0),
+        ("Tue, 01 Jan 2030 12:01:00 GMT", 60.0),
+        ("Tue, 01 Jan 2030 11:00:00 GMT", 0.0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("²", None),
+    ],
+)
+def test_the_wait_that_is_asked_for_comes_in_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
+    assert retry_after(header, NOW) == seconds
+
+
+@given(st.text(max_size=30))
+def test_no_header_is_too_odd_to_be_passed_over(header: str) -> None:
+    wait = retry_after(header, NOW)
+    assert wait is None or wait >= 0

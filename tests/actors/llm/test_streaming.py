@@ -1,0 +1,79 @@
+"""Answers that come piece by piece."""
+
+import msgspec
+import pytest
+
+from tests.actors.llm import scripted
+from tests.actors.llm.asking import QUICK, Asking, call_of, over
+from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, Reply, says, streams
+
+STREAMED = call_of(stream_to="_INBOX.operator.1")
+
+
+def test_a_streamed_answer_is_told_piece_by_piece_and_recorded_whole() -> None:
+    @over(streams("Lima ", "is the ", "capital."))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        completed = await asking.completed(STREAMED)
+        assert (completed.text, completed.finish_reason) == ("Lima is the capital.", "stop")
+        assert (completed.prompt_tokens, completed.completion_tokens) == (12, 7)
+        assert endpoint.asked[0].document["stream"] is True
+        assert {inbox for inbox, _ in asking.published} == {"_INBOX.operator.1"}
+        assert [partial for _, partial in asking.published] == [
+            {
+                "request": "request-1",
+                "exchange": "exchange-1",
+                "attempt": 1,
+                "index": index,
+                "text": text,
+                "done": False,
+            }
+            for index, text in enumerate(["Lima ", "is the ", "capital."])
+        ]
+
+
+def test_thoughts_are_not_streamed() -> None:
+    @over(streams("<th", "ink>Peru? ", "Lima.</thi", "nk>\n", "\nLi", "ma."))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed(STREAMED)).text == "Lima."
+        assert [partial["text"] for _, partial in asking.published] == ["Li", "ma."]
+
+
+def test_a_stream_that_breaks_is_started_again_and_its_pieces_say_so() -> None:
+    @over(streams("Lim", ending=False, then="cut"), streams("Lima."))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed(STREAMED)).attempts == 2
+        told = [(partial["attempt"], partial["index"], partial["text"]) for _, partial in asking.published]
+        assert told == [(1, 0, "Lim"), (2, 0, "Lima.")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason", "error"),
+    [
+        (streams("Lima", ending=False), "endpoint_unreachable", "StreamCutShort"),
+        (
+            Reply((b'data: {"error": {"message": "out of memory"}}\n\n',), headers=EVENT_STREAM),
+            "endpoint_unreachable",
+            "StreamError",
+        ),
+        (Reply((b"data: {garbage\n\n",), headers=EVENT_STREAM), "answer_invalid", "NotTheProtocol"),
+    ],
+)
+def test_a_stream_without_its_end_is_no_answer(reply: Reply, reason: str, error: str) -> None:
+    @over(reply, settings=msgspec.structs.replace(QUICK, attempts=1))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        failed = await asking.failed(STREAMED)
+        assert (failed.reason, failed.error) == (reason, error)
+
+
+def test_an_endpoint_that_does_not_stream_is_understood_too() -> None:
+    @over(says())
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed(STREAMED)).text == ANSWER
+        assert asking.published == []
+
+
+def test_a_stream_that_stalls_is_overdue() -> None:
+    @over(streams("Lima", ending=False, then="hang"))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        failed = await asking.failed(msgspec.structs.replace(STREAMED, timeout_ms=200))
+        assert failed.reason == "endpoint_overdue"

@@ -1,0 +1,99 @@
+"""A model's words on a terminal while it speaks, and the answer behind them."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.llm.answering import Partial
+from deploy.cli.exchange import show
+from deploy.cli.speaking import Speaker, hearing
+from deploy.rendering.decision import exchange_of
+from events.jetstream import Access, Connection
+from schemas.catalogue import entry_of
+from schemas.event import encode_event
+from schemas.vocabulary.responder import ResponseEmitted
+from tests.broker import Broker
+
+END = entry_of(ResponseEmitted).sample
+
+
+def piece(index: int, text: str, *, attempt: int = 1, request: str = "r") -> bytes:
+    """A piece as the effector encodes it."""
+    return msgspec.json.encode(Partial(request=request, exchange="x", attempt=attempt, index=index, text=text))
+
+
+def spoken(*heard: bytes) -> tuple[str, Speaker]:
+    written: list[str] = []
+    speaker = Speaker(written.append)
+    for data in heard:
+        speaker.take(data)
+    return "".join(written), speaker
+
+
+def shown(capsys: pytest.CaptureFixture[str], answer: str, spoken: str) -> str:
+    """Return what is printed of an answer behind what was spoken, without the decision below it."""
+    end = msgspec.structs.replace(END, response=answer)
+    show(exchange_of("x", "ann", "s", end, (), 1.0), as_json=False, spoken=spoken)
+    return capsys.readouterr().out.partition("DELIBERATIVE")[0]
+
+
+def test_pieces_are_written_as_they_come() -> None:
+    written, speaker = spoken(piece(0, "Lima is"), piece(1, " the capital."))
+    assert written == speaker.spoken == "Lima is the capital."
+
+
+def test_a_model_asked_again_begins_again_on_a_line_of_its_own() -> None:
+    written, speaker = spoken(piece(0, "Lim"), piece(0, "Lima.", attempt=2))
+    assert written == "Lim [...]\nLima."
+    assert speaker.spoken == "Lima."
+
+
+def test_nothing_is_written_past_a_missing_piece_or_twice() -> None:
+    written, _ = spoken(piece(0, "Lima"), piece(0, "Lima"), piece(2, "capital"), piece(3, "."))
+    assert written == "Lima"
+
+
+@pytest.mark.parametrize("other", [encode_event(END), b"{", b"\xff", b"[]", b'{"text": "Lima."}'])
+def test_what_is_no_piece_is_passed_over(other: bytes) -> None:
+    assert spoken(other)[0] == ""
+
+
+def test_nothing_that_a_terminal_obeys_is_written() -> None:
+    assert spoken(piece(0, "red \x1b[31m\n\u202e!"))[0] == "red  [31m\n !"
+
+
+@pytest.mark.parametrize(
+    ("spoken", "printed"),
+    [
+        ("", "Lima is the capital.\n"),
+        ("Lima is", " the capital.\n"),
+        ("Lima is the capital.", "\n"),
+        ("Lima is the capital. \n", "\n"),
+        ("Cusco", "\n(in the end) Lima is the capital.\n"),
+    ],
+)
+def test_the_answer_completes_what_was_spoken(capsys: pytest.CaptureFixture[str], spoken: str, printed: str) -> None:
+    assert shown(capsys, "Lima is the capital.", spoken) == printed
+
+
+def test_pieces_come_to_the_inbox_of_the_caller(broker: Broker) -> None:
+    async def listen() -> Any:
+        hers = await Connection.open(Access(servers=broker.url))
+        theirs = await Connection.open(Access(servers=broker.url))
+        written: asyncio.Queue[str] = asyncio.Queue()
+        try:
+            async with hearing(hers, Speaker(written.put_nowait)) as inbox:
+                await hers.nc.flush()
+                for number, text in enumerate(("Lima", " is", " it.")):
+                    await theirs.publish(inbox, piece(number, text))
+                async with asyncio.timeout(20):
+                    return inbox, [await written.get() for _ in range(3)]
+        finally:
+            await theirs.close()
+            await hers.close()
+
+    inbox, heard = asyncio.run(listen())
+    assert inbox.startswith("_INBOX.")
+    assert heard == ["Lima", " is", " it."]

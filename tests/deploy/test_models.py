@@ -1,0 +1,214 @@
+"""Which language model a set uses, and what the doctor says of it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.llm.endpoint import BadEndpoint
+from actors.llm.local import missing
+from actors.llm.settings import LlmSettings, Models
+from deploy.config import Config, Layer, all_sections, assignment_layer, model_layer, resolve
+from deploy.finding import Verdict
+from deploy.model_health import Serving, judge_effectors, judge_model
+from deploy.models import PURPOSES, Attachment, actor_flags, attach, is_listed, names_of, usable, worker_flags
+from deploy.running_set import ModelInUse
+from tests.actors.llm.scripted import fails, in_background, says, serving
+
+NOWHERE = "http://127.0.0.1:9/v1"
+
+
+def configured(*layers: Layer) -> Config:
+    return resolve(all_sections(), layers)
+
+
+def attached(*layers: Layer, ollama: str = NOWHERE, environment: dict[str, str] | None = None) -> Attachment:
+    return asyncio.run(attach(configured(*layers), environment or {}, ollama=ollama))
+
+
+# --- what is found
+
+
+def test_without_a_word_and_without_an_ollama_the_composer_answers() -> None:
+    found = attached()
+    assert found.use == ModelInUse(backend="composer")
+    assert found.why == "no endpoint is set, and no Ollama answers here"
+
+
+def test_an_ollama_on_this_machine_is_taken_with_the_models_that_it_has() -> None:
+    with in_background(says(), models=("nomic-embed-text:latest", "llama3:8b", "qwen3:4b")) as ollama:
+        found = attached(ollama=ollama.base_url)
+    assert found.use == ModelInUse(backend="openai", base_url=ollama.base_url, models=("qwen3:4b",))
+    assert found.why == "an Ollama answers on this machine"
+    assert ollama.asked == []
+
+
+@pytest.mark.parametrize("models", [(), ("nomic-embed-text:latest",)])
+def test_an_ollama_without_a_model_that_talks_is_passed_over(models: tuple[str, ...]) -> None:
+    with in_background(says(), models=models) as ollama:
+        found = attached(ollama=ollama.base_url)
+    assert (found.use.backend, found.why) == (
+        "composer",
+        "no endpoint is set, and the Ollama here has no model for it",
+    )
+
+
+def test_another_service_on_the_port_of_ollama_is_passed_over() -> None:
+    async def run() -> Attachment:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await attach(configured(), {}, ollama=f"http://127.0.0.1:{port}/v1")
+
+    assert asyncio.run(run()).use.backend == "composer"
+
+
+def test_a_word_wins_over_an_ollama() -> None:
+    with in_background(says()) as ollama, in_background(says(), models=("mine",)) as named:
+        assert attached(model_layer("--llm", "composer"), ollama=ollama.base_url).use.backend == "composer"
+        found = attached(model_layer("--llm", named.base_url), ollama=ollama.base_url)
+        assert (found.use.base_url, found.use.models, found.warning) == (named.base_url, ("mine",), "")
+
+
+def test_an_address_in_the_file_is_enough() -> None:
+    with in_background(says()) as endpoint:
+        found = attached(Layer("neuraxis.toml", {"llm": {"base_url": endpoint.base_url}}))
+    assert found.use.backend == "openai"
+
+
+def test_a_named_endpoint_counts_even_while_it_is_down_and_the_doubt_is_told() -> None:
+    found = attached(model_layer("--llm", NOWHERE))
+    assert (found.use.backend, found.use.base_url) == ("openai", NOWHERE)
+    assert found.warning == "it does not list its models: endpoint unreachable (ConnectError)"
+
+
+def test_a_model_that_somebody_set_is_asked_though_it_is_not_listed() -> None:
+    with in_background(says(), models=("qwen3:8b",)) as endpoint:
+        found = attached(model_layer("--llm", endpoint.base_url), assignment_layer("llm.models.tiebreak=tiny:1b"))
+    assert found.models == Models(**dict.fromkeys(PURPOSES, "qwen3:8b") | {"tiebreak": "tiny:1b"})
+    assert found.warning == "it does not list tiny:1b"
+
+
+def test_the_key_travels_with_the_question() -> None:
+    async def run() -> str:
+        async with serving(fails(401)) as endpoint:
+            endpoint.models = ()
+            found = await attach(configured(model_layer("x", endpoint.base_url)), {"NEURAXIS_LLM_API_KEY": "a\nb"})
+            return found.warning
+
+    with pytest.raises(BadEndpoint, match="the LLM key in NEURAXIS_LLM_API_KEY is not one line"):
+        asyncio.run(run())
+
+
+def test_a_local_model_that_cannot_run_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "gone.gguf"
+    with pytest.raises(BadEndpoint, match="the local model cannot run"):
+        attached(model_layer("--llm", "local"), assignment_layer(f"llm.local_model={file}"))
+
+
+@pytest.mark.skipif(bool(missing(LlmSettings())), reason=missing(LlmSettings()))
+def test_the_local_model_is_the_one_that_is_installed() -> None:
+    assert attached(model_layer("--llm", "local")).use == ModelInUse(
+        backend="local", models=("SmolLM2-135M-Instruct.Q4_1",)
+    )
+
+
+names = st.sampled_from(["qwen3:8b", "qwen3:4b", "qwen3:14b", "llama3:latest", "mistral:7b", "bge-embed", "x"])
+
+
+@given(st.lists(names, unique=True), st.sets(st.sampled_from(PURPOSES)))
+def test_every_model_asked_is_listed_or_was_set_by_somebody(listed: list[str], pinned: set[str]) -> None:
+    wanted = Models(act="mine", respond="llama3")
+    found = usable(wanted, listed, pinned)
+    if found is None:
+        assert all("embed" in name for name in listed)
+        return
+    for purpose in PURPOSES:
+        name = getattr(found, purpose)
+        if purpose in pinned or is_listed(getattr(wanted, purpose), listed):
+            assert name == getattr(wanted, purpose)
+        else:
+            assert is_listed(name, listed)
+            assert "embed" not in name
+
+
+def test_a_purpose_without_a_model_stays_without_one() -> None:
+    found = usable(Models(reflect=""), ("qwen3:8b",), ())
+    assert found is not None
+    assert found.reflect == ""
+    assert names_of(found) == ("qwen3:8b",)
+
+
+# --- what the workers are told
+
+
+def told(flags: tuple[str, ...]) -> dict[str, str]:
+    assert set(flags[::2]) <= {"--set"}
+    return dict(assignment.split("=", 1) for assignment in flags[1::2])
+
+
+OPENAI = Attachment(use=ModelInUse(backend="openai", base_url="http://llm/v1"), models=Models(act="a"), why="")
+
+
+def test_the_actors_are_told_to_ask_the_model() -> None:
+    asked = told(actor_flags(OPENAI, configured()))
+    assert asked["router.tiebreak"] == "llm"
+    assert asked["responder.backend"] == "llm"
+    assert asked["arbiter.deliberative_timeout_ms"] == "55000"
+    configured(*(assignment_layer(f"{key}={value}") for key, value in asked.items()))
+
+
+def test_what_somebody_has_set_stays() -> None:
+    config = configured(assignment_layer("responder.backend=composer"))
+    assert "responder.backend" not in told(actor_flags(OPENAI, config))
+
+
+def test_without_a_model_the_actors_are_told_nothing() -> None:
+    assert actor_flags(Attachment(use=ModelInUse(backend="composer"), why=""), configured()) == ()
+
+
+def test_the_effectors_are_told_the_model_and_the_configuration_takes_it() -> None:
+    layers = [assignment_layer(f"{key}={value}") for key, value in told(worker_flags(OPENAI)).items()]
+    settings = configured(*layers).section("llm", LlmSettings)
+    assert (settings.backend, settings.base_url, settings.models.act) == ("openai", "http://llm/v1", "a")
+
+
+# --- what the doctor says
+
+IN_USE = ModelInUse(backend="openai", base_url="http://llm/v1", models=("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("use", "listed", "verdict", "detail"),
+    [
+        (None, (), Verdict.SKIP, "unknown"),
+        (ModelInUse(backend="composer"), (), Verdict.SKIP, "the composer answers"),
+        (ModelInUse(backend="local", models=("a",)), (), Verdict.OK, "a, in the process"),
+        (IN_USE, ("a", "b:latest", "c"), Verdict.OK, "a, b at http://llm/v1"),
+        (IN_USE, ("a",), Verdict.WARN, "does not list b"),
+        (IN_USE, "no answer within 3 s", Verdict.FAIL, "no answer within 3 s"),
+    ],
+)
+def test_a_model_is_judged_by_what_its_endpoint_lists(use: Any, listed: Any, verdict: Verdict, detail: str) -> None:
+    found = judge_model(use, listed)
+    assert found.verdict is verdict
+    assert detail in found.detail
+    assert bool(found.remedy) is (verdict in (Verdict.WARN, Verdict.FAIL))
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "detail"),
+    [
+        ({}, Verdict.SKIP, "none are needed"),
+        ({"llm": Serving(4, 0, 0), "delegate": Serving(0, 1, 3)}, Verdict.OK, "served, 3 requests waiting"),
+        ({"llm": Serving(0, 0, 5), "delegate": Serving(1, 0, 0)}, Verdict.FAIL, "nobody serves llm"),
+        ({"llm": None}, Verdict.FAIL, "nobody serves llm"),
+    ],
+)  # fmt: skip
+def test_effectors_that_nobody_serves_are_told(found: Any, verdict: Verdict, detail: str) -> None:
+    judged = judge_effectors(found)
+    assert judged.verdict is verdict
+    assert detail in judged.detail

@@ -1,0 +1,139 @@
+"""What ``why`` tells of memory, ACT loops, models and specialists: every number that an answer rests on."""
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from deploy.rendering.details import Case, details
+from deploy.rendering.mind import MIND_DETAILS
+from schemas.catalogue import CATALOGUE, entry_of
+from schemas.event import Configured, Event, Failed
+from schemas.vocabulary.act import ActFinished, Action, ActIterated, ActPlanRequested, Performed
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.memory import (
+    ActionResult,
+    Introspection,
+    MemoryActionsAnswered,
+    MemoryForgotten,
+    MemoryRecalled,
+    MemoryRemembered,
+)
+from schemas.vocabulary.responder import Entity, ResponseEmitted, ResponseRequested
+from schemas.vocabulary.router import FeedbackObserved, ModeSelected, TiebreakRequested
+
+MINDS = ("memory", "act", "llm", "delegate")
+SAMPLES = [
+    entry.event
+    for entry in CATALOGUE.values()
+    if entry.owner in MINDS and not issubclass(entry.event, Configured | Failed)
+]
+
+
+def told(event: Event) -> str:
+    output = io.StringIO()
+    console = Console(file=output, width=200, color_system=None)
+    for line in details(event, Case()):
+        console.print(line)
+    return output.getvalue()
+
+
+def sample(kind: type[Event]) -> Event:
+    return entry_of(kind).sample
+
+
+@pytest.mark.parametrize("kind", [*SAMPLES, TiebreakRequested, FeedbackObserved, ResponseRequested])
+def test_every_event_of_the_mind_is_told_in_words_of_its_own(kind: type[Event]) -> None:
+    assert kind in MIND_DETAILS
+    assert told(sample(kind)).strip()
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        (
+            MemoryRecalled,
+            ["warmth 0: 0 turns, 0 gists, 0 facts", "unclassified (new)", "0.800 fact fact:3: “name: Ada”"],
+        ),
+        (MemoryRemembered, ["salience 0.4, topic topic-1", "fact “name”: “Ada”", "concepts capital, peru"]),
+        (MemoryActionsAnswered, ["0 recall: 1 found", "0.800 fact fact:3"]),
+        (MemoryForgotten, ["the session: 12 memories dropped, by “ann”: “the person asked for it”"]),
+        (ActPlanRequested, ["iteration 0, calls a model for act: 2 messages of 30 characters", "within 30 s"]),
+        (ActIterated, ["iteration 0, offline plan, productive, 12 ms so far", "0 recall “Who am I?”: 1 found"]),
+        (ActFinished, ["plan_empty after 1 iterations and 12 ms, productive", "0.800 fact fact:3"]),
+        (LlmCompleted, ["respond by qwen3:8b (openai): 312 + 4 tokens, 1 attempts, ended by stop", "“Lima.”"]),
+        (LlmFailed, ["endpoint_unreachable ConnectError at forged_id.response.requested, sequence 9"]),
+        (TiebreakRequested, ["RESPOND (0.500) or CLARIFY (0.480), margin 0.04 below 0.164"]),
+        (FeedbackObserved, ["missed_clarify: RESPOND of exchange exchange-1, signal repeated"]),
+        (
+            ResponseRequested,
+            ["RESPOND, calls a model for respond: 1 messages", "512 tokens at most", "respond 000000000000"],
+        ),
+    ],
+)
+def test_the_numbers_of_an_event_are_told(kind: type[Event], parts: list[str]) -> None:
+    text = told(sample(kind))
+    assert [part for part in parts if part not in text] == []
+
+
+@pytest.mark.parametrize("kind", [ResponseRequested, ResponseEmitted])
+def test_the_memories_before_an_answer_are_told_with_energy_tokens_and_share(kind: type[Event]) -> None:
+    entities = (
+        Entity(id="fact:3", layer="fact", energy=0.8, tokens=12, share=0.75),
+        Entity(id="turn:9", layer="turn", energy=0.31, tokens=4, share=0.25),
+    )
+    rows = [line.split() for line in told(msgspec.structs.replace(sample(kind), entities=entities)).splitlines()]
+    assert ["fact:3", "0.800", "12", "0.750"] in rows
+    assert ["turn:9", "0.310", "4", "0.250"] in rows
+
+
+def test_an_answer_names_the_model_that_wrote_it() -> None:
+    event = msgspec.structs.replace(sample(ResponseEmitted), backend="llm", model="qwen3:8b")
+    assert "written by llm (qwen3:8b)" in told(event)
+
+
+def test_a_choice_after_an_act_loop_is_told_to_be_one() -> None:
+    event = msgspec.structs.replace(sample(ModeSelected), rerouted=True)
+    assert "chosen again after an ACT loop" in told(event)
+    assert "chosen again" not in told(sample(ModeSelected))
+
+
+def test_what_failed_is_told_with_its_reason() -> None:
+    iterated = ActIterated(
+        iteration=2,
+        planner="llm",
+        performed=(
+            Performed(action=Action(index=0, skill="memorize", key="name", value="Ada"), ok=False, reason="over_time"),
+        ),
+        productive=False,
+        elapsed_ms=90,
+        reason="nothing_found",
+    )
+    assert "unproductive: nothing_found" in told(iterated)
+    assert "0 memorize “name” = “Ada”: failed, over_time" in told(iterated)
+    answered = MemoryActionsAnswered(
+        request="r", iteration=0, results=(ActionResult(index=1, skill="recall", ok=False, reason="unknown_skill"),)
+    )
+    assert "1 recall failed: unknown_skill" in told(answered)
+
+
+def test_what_memory_knows_of_itself_is_told() -> None:
+    seen = Introspection(
+        context_warmth=0.4,
+        feeling_of_knowing=0.7,
+        recall_failure_rate=0.25,
+        layers={},
+        skills={},
+        world_state_present=False,
+    )
+    event = MemoryActionsAnswered(
+        request="r",
+        iteration=0,
+        results=(ActionResult(index=0, skill="introspect", ok=True, introspection=seen),),
+    )
+    assert "warmth 0.4, feeling of knowing 0.7, recall failure rate 0.25" in told(event)
+
+
+def test_nothing_coming_to_mind_is_told() -> None:
+    assert "nothing came to mind" in told(msgspec.structs.replace(sample(MemoryRecalled), recollections=()))
