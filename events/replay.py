@@ -255,7 +255,7 @@ class Replay:
         refused = any(
             isinstance(r.message.event, Failed) and r.message.event.reason == APPEND_REFUSED for r in settled.recorded
         )
-        return self._other_behaviour(view) or (APPEND_REFUSED if refused else "")
+        return self._other_behaviour(view) or (APPEND_REFUSED if refused else "") or _missing_model(view, settled)
 
     @staticmethod
     def _other_behaviour(view: View) -> str:
@@ -298,6 +298,13 @@ class Replay:
             self._differences.append(
                 Difference(view.actor.name, view.partition, offered.stored.seq, topic, exchange, *found)
             )
+
+
+def _missing_model(view: View, settled: Settled) -> str:
+    if view.actor.missing_model is None:
+        return ""
+    names = (view.actor.missing_model(own.message.event) for own in settled.recorded)
+    return next((f"model_{name}" for name in names if name), "")
 
 
 def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[str, str, str] | None:

@@ -86,6 +86,8 @@ class Actor(Generic[S]):
         failed: Its own ``Failed`` event type.
         behaviour: Version of its decisions; raised when a change alters decisions.
         timer: For actors that act by time: state -> the earliest due event, or None.
+        missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
+            process does not have, or empty. Verification cannot make such a decision again, and says so.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Actor(Generic[S]):
     failed: type[Failed]
     behaviour: int = 1
     timer: Callable[[S], Timer | None] | None = None
+    missing_model: Callable[[Event], str] | None = None
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:
