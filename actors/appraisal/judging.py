@@ -1,5 +1,7 @@
 """An input appraised: everything that is inferred of it, in numbers rounded to six decimals."""
 
+from functools import cache
+
 from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.affect import affect_of
 from actors.appraisal.embedder import Model, model_of
@@ -44,6 +46,7 @@ def appraise(memory: Memory, received: InputReceived, settings: AppraisalSetting
     )
 
 
+@cache
 def warm_up(settings: AppraisalSettings) -> None:
     """Load what the first appraisal would otherwise load."""
     appraise(Memory(), InputReceived(text="hello"), settings)
