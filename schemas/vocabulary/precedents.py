@@ -46,6 +46,13 @@ class BreakerResetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.opera
     why: Name
 
 
+class BreakerRecoveryOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.breaker_recovery_ordered"):
+    """A person orders a violated session's circuit breaker to begin a recovery attempt now."""
+
+    by: Name
+    why: Name
+
+
 ENTRIES = (
     Entry(
         event=PrecedentRecorded,
@@ -74,6 +81,14 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="A person orders a session's circuit breaker back to normal.",
         sample=BreakerResetOrdered(by="ann", why="false alarm, reviewed"),
+        severity=Severity.INFO,
+    ),
+    Entry(
+        event=BreakerRecoveryOrdered,
+        owner="operator",
+        scope=Scope.SESSION,
+        meaning="A person orders a violated session's circuit breaker to begin a recovery attempt now.",
+        sample=BreakerRecoveryOrdered(by="ann", why="spoke with the customer"),
         severity=Severity.INFO,
     ),
 )

@@ -216,3 +216,18 @@ def test_safety_nothing_is_processed_in_violated_recovery_or_terminated(before: 
     talk = Talk(*before)
     assert talk.machine.state != "NORMAL"
     assert talk.say(falsehood)[-1] == "withheld"
+
+
+def test_violated_to_recovery_by_an_operator():
+    """VIOLATED to RECOVERY."""
+    talk = Talk(VIOLATING)
+    assert talk.order_recovery() == ["recovery_started"]
+    assert (talk.last.by, talk.machine.state, talk.machine.attempts) == ("operator", "RECOVERY", 1)
+
+
+@pytest.mark.parametrize("said", [(), (VIOLATING, GOOD), (VIOLATING, VIOLATING, VIOLATING)], ids=str)
+def test_an_order_to_recover_changes_nothing_outside_of_violated(said: tuple[float, ...]):
+    talk = Talk(*said)
+    before = talk.machine
+    assert talk.order_recovery() == []
+    assert talk.machine == before
