@@ -124,10 +124,7 @@ def _table(prepared: Prepared, recipe: Recipe, places: Places) -> tuple[Matrices
 def _held_out_evidence(prepared: Prepared, recipe: Recipe, places: Places) -> Numbers:
     corpus = len(prepared.corpus)
     split = np.array(
-        [
-            (prepared.folds[place] if place < corpus else number) % SPLITS
-            for number, place in enumerate(places.tolist())
-        ]
+        [(prepared.folds[place] if place < corpus else number) % SPLITS for number, place in enumerate(places.tolist())]
     )
     evidence: Numbers | None = None
     for turn in range(SPLITS):
