@@ -12,10 +12,7 @@ from typing import Any
 
 import msgspec
 
-from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED
-from actors.runtime.worker import Worker
-from bench.child import answer_until_input_ends
-from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from bench.worker import work
 from schemas.actor import Actor, Message, Scope
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
@@ -146,27 +143,6 @@ def enter_vocabulary() -> None:
         )
 
 
-async def _work(url: str, sync: str) -> None:
-    enter_vocabulary()
-    log = await JetStreamLog.connect(url)
-    worker = Worker(
-        log,
-        await KeyValueSnapshots.over(log.connection),
-        await KeyValueMembership.over(log.connection),
-        CHAIN,
-        name="bench",
-        build="bench",
-        batch_from=BATCH_FROM if sync == "always" else BATCH_FROM_UNFLUSHED,
-    )
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(worker.run(stop))
-        await worker.ready.wait()
-        await answer_until_input_ends()
-        stop.set()
-        await running
-    await log.close()
-
-
 if __name__ == "__main__":
-    asyncio.run(_work(sys.argv[1], sys.argv[2]))
+    enter_vocabulary()
+    asyncio.run(work(sys.argv[1], sys.argv[2], CHAIN))

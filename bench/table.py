@@ -56,6 +56,26 @@ def rows_of(medians: Mapping[str, float], peers: Mapping[str, Sequence[str]], se
     ]
 
 
+def percentile_rows(
+    rounds: Mapping[str, Sequence[Sequence[float]]],
+    peers: Mapping[str, Sequence[str]],
+    setting: str,
+    percents: Sequence[int] = (50, 99),
+) -> list[Row]:
+    """Return rows of percentiles in milliseconds: the median over the rounds of each one's own.
+
+    ``rounds`` holds every round's sorted samples in seconds, by case; ``peers`` as for ``rows_of``.
+    """
+    rows: list[Row] = []
+    for percent in percents:
+        medians = {
+            name: statistics.median(1e3 * samples[len(samples) * percent // 100] for samples in found)
+            for name, found in rounds.items()
+        }
+        rows += rows_of(medians, peers, f"{setting}, p{percent}", "ms")
+    return rows
+
+
 def show(rows: Sequence[Row]) -> None:
     """Print rows as a table."""
     case, setting = (max(len(text) for text in column) for column in zip(*((r.case, r.setting) for r in rows)))  # noqa: B905

@@ -271,7 +271,12 @@ class Replay:
         forgotten = self._forgotten_of(view)
         sealed = forgotten.needed_for(settled)
         forgotten.fold(settled)
-        return self._other_behaviour(view) or (APPEND_REFUSED if refused else "") or (SEALED if sealed else "")
+        return (
+            self._other_behaviour(view)
+            or (APPEND_REFUSED if refused else "")
+            or (SEALED if sealed else "")
+            or _missing_model(view, settled)
+        )
 
     def _forgotten_of(self, view: View) -> Forgotten:
         return self._forgotten[view.actor.name, view.partition]
@@ -319,6 +324,13 @@ class Replay:
             self._differences.append(
                 Difference(view.actor.name, view.partition, offered.stored.seq, topic, exchange, *found)
             )
+
+
+def _missing_model(view: View, settled: Settled) -> str:
+    if view.actor.missing_model is None:
+        return ""
+    names = (view.actor.missing_model(own.message.event) for own in settled.recorded)
+    return next((f"model_{name}" for name in names if name), "")
 
 
 def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[str, str, str] | None:

@@ -80,8 +80,9 @@ class View:
         return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured)
 
     def offer(self, offered: Offered) -> None:
-        """Take a consumed message; those at or before the view's place were folded already and are ignored."""
-        if offered.stored.seq > self.place:
+        """Take a consumed message; those that were folded already or that wait are ignored."""
+        last = self.waiting[-1].stored.seq if self.waiting else self.place
+        if offered.stored.seq > last:
             self.waiting.append(offered)
 
     def record(self, own: Offered) -> None:

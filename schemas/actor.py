@@ -88,6 +88,8 @@ class Actor(Generic[S]):
         timer: For actors that act by time: state -> the earliest due event, or None.
         tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
             without any person's words.
+        missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
+            process does not have, or empty. Verification cannot make such a decision again, and says so.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Actor(Generic[S]):
     behaviour: int = 1
     timer: Callable[[S], Timer | None] | None = None
     tells: Callable[[Event, float], Iterable[str]] | None = None
+    missing_model: Callable[[Event], str] | None = None
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:

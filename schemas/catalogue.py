@@ -41,11 +41,13 @@ def entry_of(event: Event | type[Event]) -> Entry:
     return CATALOGUE[topic_of(event)]
 
 
+@cache
 def owned_by(owner: str) -> tuple[Entry, ...]:
     """Return the entries that ``owner`` alone may publish, sorted by subject."""
     return tuple(entry for entry in CATALOGUE.values() if entry.owner == owner)
 
 
+@cache
 def prefixes_of(owner: str) -> tuple[str, ...]:
     """Return the first subject tokens (after the root) that belong to ``owner``."""
     return tuple(dict.fromkeys(entry.prefix for entry in owned_by(owner)))

@@ -7,6 +7,7 @@ so that folding a log needs no model and gives the same state wherever it is don
 """
 
 from actors.appraisal.decider import AppraisalState, decide, evolve, initial
+from actors.appraisal.judging import missing_model
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
@@ -24,4 +25,5 @@ ACTOR = Actor(
     evolve=evolve,
     configured=AppraisalConfigured,
     failed=AppraisalFailed,
+    missing_model=missing_model,
 )

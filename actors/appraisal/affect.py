@@ -5,11 +5,12 @@ licence to ship, so that words, exclamation marks, capitals and lengthened lette
 """
 
 import re
+from copy import copy
 from functools import cache
 from importlib.resources import files
 
 import msgspec
-from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
 from schemas.reading.folding import fold
 
@@ -19,6 +20,9 @@ READ = 2_048
 """Characters of a text that are felt: of a longer one its two halves' worth at either end."""
 
 _DECIMALS = 6
+_BEFORE, _AFTER = 3, 2
+"""How many words before and after a word vaderSentiment looks at."""
+
 _WORD = re.compile(r"[^\W\d_]+")
 _SHOUTED = re.compile(r"\b[A-Z]{3,}\b")
 _LENGTHENED = re.compile(r"([a-z])\1{2,}")
@@ -43,14 +47,33 @@ class Affect(msgspec.Struct, frozen=True):
     arousal: float
 
 
+class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
+    """vaderSentiment, whose time grows with the length of a text and not with its square; the scores are the same.
+
+    For each word with a valence it makes a copy of all the text's words, and looks at three before it and two after.
+    """
+
+    def sentiment_valence(
+        self, valence: float, sentitext: SentiText, item: str, i: int, sentiments: list[float]
+    ) -> list[float]:
+        if item.lower() not in self.lexicon:
+            sentiments.append(valence)
+            return sentiments
+        first = max(0, i - _BEFORE)
+        near = copy(sentitext)
+        near.words_and_emoticons = sentitext.words_and_emoticons[first : i + 1 + _AFTER]
+        scored: list[float] = super().sentiment_valence(valence, near, item, i - first, sentiments)
+        return scored
+
+
 @cache
 def _lexicon() -> Lexicon:
     return msgspec.json.decode(files("actors.appraisal").joinpath("arousal.json").read_bytes(), type=Lexicon)
 
 
 @cache
-def _analyzer() -> SentimentIntensityAnalyzer:
-    return SentimentIntensityAnalyzer()
+def _analyzer() -> _Analyzer:
+    return _Analyzer()
 
 
 def affect_of(text: str) -> Affect:

@@ -1,5 +1,7 @@
 """An input appraised: everything that is inferred of it, in numbers rounded to six decimals."""
 
+from functools import cache
+
 from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.affect import affect_of
 from actors.appraisal.embedder import Model, model_of
@@ -9,6 +11,7 @@ from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.trust import trust_of, trusted
 from actors.appraisal.vectors import to_text
+from schemas.event import Event
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived
 
@@ -43,9 +46,18 @@ def appraise(memory: Memory, received: InputReceived, settings: AppraisalSetting
     )
 
 
+@cache
 def warm_up(settings: AppraisalSettings) -> None:
     """Load what the first appraisal would otherwise load."""
     appraise(Memory(), InputReceived(text="hello"), settings)
+
+
+def missing_model(event: Event) -> str:
+    """Return the first model that an appraisal names and that this process does not have, or empty."""
+    if not isinstance(event, AppraisalCompleted):
+        return ""
+    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, AFFECT}
+    return next((name for name in event.models.split("+") if name not in there), "")
 
 
 def embedder_in(models: str) -> str:

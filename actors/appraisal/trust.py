@@ -7,11 +7,11 @@ part, ``SATURATION`` for parts over ``LONG_TEXT`` characters (source C).
 """
 
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 
 from schemas.reading.evidence import read_text
-from schemas.reading.model import LONG_TEXT, Model, load_model, log_odds
+from schemas.reading.model import LONG_TEXT, Model, log_odds
+from schemas.reading.weights import weights_of
 from schemas.vocabulary.appraisal import LayerTrust
 
 ROLE_CONFUSION = 0.65
@@ -26,8 +26,8 @@ _FEW_TOKENS = 8.0
 
 @cache
 def model() -> Model:
-    """Return the evaluator that ships with the package."""
-    return load_model(files("actors.appraisal").joinpath("trust.npz").read_bytes(), "trust")
+    """Return the evaluator: the one that ships, or one's own (``schemas.reading.weights``)."""
+    return weights_of("trust", "actors.appraisal")
 
 
 def trust_of(layer: str, text: str) -> LayerTrust:

@@ -42,13 +42,13 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.breaker import BreakerConfigured, BreakerFailed
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR: Actor[BreakerState] = Actor(
     name="breaker",
     scope=Scope.SESSION,
-    consumes=(AppraisalCompleted, ClockFired, BreakerResetOrdered, ResponseEmitted),
+    consumes=(AppraisalCompleted, ClockFired, BreakerRecoveryOrdered, BreakerResetOrdered, ResponseEmitted),
     state_type=BreakerState,
     settings_type=BreakerSettings,
     initial=BreakerState,

@@ -4,6 +4,7 @@ appraisal.completed             the input is judged, once for its exchange
 response.emitted                an end by an earlier guard counts as a refusal, which may terminate the session
 clock.fired                     the breaker's own timer begins a recovery attempt
 operator.breaker_reset_ordered  the session begins anew
+operator.breaker_recovery_ordered  a recovery attempt begins, where the session is in VIOLATED
 breaker.*                       the machine stands where the event says
 """
 
@@ -33,7 +34,7 @@ from schemas.vocabulary.breaker import (
     Standing,
 )
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 Progress = Literal["judged", "refused", "both"]
@@ -75,6 +76,9 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
         case ClockFired(set_by=set_by) if set_by.startswith(_OWN_SUBJECTS):
             before = recall(state, message)
             return events_of(before, moves.start_recovery(before, "timer"), None, settings)
+        case BreakerRecoveryOrdered():
+            before = recall(state, message)
+            return events_of(before, moves.start_recovery(before, "operator"), None, settings)
         case BreakerResetOrdered(by=by, why=why):
             standing = standing_of(recall(state, message), moves.new_machine(settings), 0.0, settings)
             return (BreakerReset(by=by, why=why, standing=standing),)

@@ -38,6 +38,7 @@ together.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial
+from actors.intuition.judging import missing_model
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.gateway import InputReceived
@@ -57,4 +58,5 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=IntuitionConfigured,
     failed=IntuitionFailed,
+    missing_model=missing_model,
 )

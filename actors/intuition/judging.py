@@ -6,12 +6,13 @@ from typing import NamedTuple
 import msgspec
 
 from actors.intuition.index import Found
-from actors.intuition.learned import AVAILABLE, MODEL_VERSION, THRESHOLD, score
 from actors.intuition.library import Library
 from actors.intuition.reading import Reading, read
+from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import signature_of
 from actors.intuition.windows import passages
+from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
 
@@ -66,7 +67,7 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
     are those similar to the input's text: what a document says is not the situation that the exchange is in.
     """
     near, similar = _near(library, settings, asked)
-    scored = _scored(asked) if settings.scorer and AVAILABLE else None
+    scored = _scored(asked) if settings.scorer else None
     precedents = tuple(_similar(library, found, settings) for found in similar)
     model = MODEL_VERSION if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
@@ -103,6 +104,13 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
         model=model,
         precedents=precedents,
     )
+
+
+def missing_model(event: Event) -> str:
+    """Return the scorer that a verdict rests on where it is not the one that this process has, else empty."""
+    if isinstance(event, IntuitionPassed | IntuitionRejected) and event.model not in (NO_MODEL, MODEL_VERSION):
+        return event.model
+    return ""
 
 
 def _near(library: Library, settings: IntuitionSettings, asked: Input) -> tuple[_Near | None, tuple[Found, ...]]:

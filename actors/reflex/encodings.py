@@ -35,7 +35,9 @@ ENOUGH = 0.75
 _SEPARATOR = b"////"
 """Decodes to bytes that no text has, and so parts what is decoded together."""
 
-_SPACES = b" \t\n\r\x0b\x0c"
+# All of ASCII that is white space to Python, as in ``base64words``: a character that only one of the two skips leaves
+# a run of the wrong length, which is an error.
+_SPACES = bytes(code for code in range(128) if chr(code).isspace())
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _HEX_KINDS = bytes(
     ord("h") if chr(code) in "0123456789abcdefABCDEF" else ord(" ") if code in _SPACES + b",:;|-" else ord(".")

@@ -5,6 +5,7 @@ differ for a moment, two may lead at once: the fence makes that harmless.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -27,8 +28,12 @@ def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Map
     Rendezvous hashing with a cap of ceil(partitions / members): when a member comes or goes, few others move.
     Returns nothing when there are no members.
     """
-    if not members:
-        return {}
+    return _assign(actor, tuple(partitions), tuple(members)) if members else {}
+
+
+@lru_cache(maxsize=256)
+def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -> Mapping[str, Duty]:
+    # Asked anew twice a second, and members hardly ever change.
     cap = -(-len(partitions) // len(members))
     load = dict.fromkeys(members, 0)
     duties = {}

@@ -9,6 +9,7 @@ from actors.runtime.shard import Shard
 from events.codec import decode
 from events.log import Log, Stored
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
+from events.view import Offered
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
@@ -16,6 +17,9 @@ from schemas.vocabulary.precedents import ForgetOrdered
 
 _SLICE = 64
 """Messages handed out before other tasks get their turn."""
+
+_TURNS_TO_APPEND = 4
+"""Turns of the loop from a decision to the bytes of its append on their way."""
 
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
@@ -38,6 +42,7 @@ class Feed:
         self._by_name = {actor.name: actor for actor in actors}
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
+        self._late: list[tuple[Shard, Offered, bool]] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, _FORGET_ORDERS])
 
@@ -51,6 +56,7 @@ class Feed:
                 for start in range(0, len(batch), _SLICE):
                     for stored in batch[start : start + _SLICE]:
                         self._hand_out(stored)
+                    await self._hand_out_late()
                     await committer.room()
                     await asyncio.sleep(0)
         finally:
@@ -67,9 +73,23 @@ class Feed:
         if takers:
             offered = decode(stored)
             for shard, own in takers:
-                shard.take(offered, own)
+                if shard.actor.missing_model is None:
+                    shard.take(offered, own)
+                else:
+                    self._late.append((shard, offered, own))
         if stored.subject.endswith(_FORGET_ENDING):
             self._renew_snapshots(stored)
+
+    async def _hand_out_late(self) -> None:
+        """Hand the slice to actors that ask models, which takes milliseconds, once the decisions of others are sent."""
+        if not self._late:
+            return
+        late, self._late = self._late, []
+        for _ in range(_TURNS_TO_APPEND):
+            await asyncio.sleep(0)
+        for shard, offered, own in late:
+            shard.take(offered, own)
+            await asyncio.sleep(0)
 
     def _renew_snapshots(self, stored: Stored) -> None:
         """Have every partition that may have words of a forgotten session in its snapshot take another one.

@@ -7,6 +7,7 @@ from deploy.cli.options import examples
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
     "detection": "what judging a text costs the learned guards; shares of attacks: python -m bench.detection PROMPTS",
+    "guards": "an input on its way through the guards to the arbiter, against as many hops in FastStream",
     "hops": "four persisted hops, against FastStream",
     "intuition": "nearest precedent of a million, against plain scans",
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",

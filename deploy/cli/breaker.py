@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from deploy.sources import Source
     from events.codec import Recorded
     from events.log import Tail
+    from schemas.event import Event
     from schemas.vocabulary.breaker import Standing
+    from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
 
 _LATEST = 10
 _WAIT_S = 15.0
@@ -53,8 +55,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Moved, ...]
 
 
-class Reset(msgspec.Struct, frozen=True, kw_only=True):
-    """A reset that was carried out: from where, and the sequences of the order and of the breaker's answer."""
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """An order that was carried out: from where to where, and the sequences of order and answer."""
 
     agent: str
     session: str
@@ -62,13 +64,33 @@ class Reset(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     state_before: str
     trust_before: float
+    state: str
+    trust: float
     ordered_seq: int
-    reset_seq: int
+    answered_seq: int
 
 
 @click.group(epilog=examples("neuraxis breaker show travel", 'neuraxis breaker reset travel --by ann --why "reviewed"'))
 def breaker() -> None:
-    """Look at a session's circuit breaker, or reset it."""
+    """Look at a session's circuit breaker, reset it, or have it begin to recover."""
+
+
+def _order_options(command: Any) -> Any:
+    for option in (
+        click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded."),
+        click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded."),
+        click.option(
+            "--timeout",
+            type=click.FloatRange(0, min_open=True),
+            default=_WAIT_S,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long to wait until it is carried out.",
+        ),
+        json_option,
+    ):
+        command = option(command)
+    return command
 
 
 @breaker.command(
@@ -118,25 +140,54 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 @click.argument("session")
 @target_options
 @agent_option
-@click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded.")
-@click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=_WAIT_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait until it is carried out.",
-)
-@json_option
+@_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
-    done = asyncio.run(_reset(target, agent, session, by, why, timeout))
+    from schemas.vocabulary.breaker import BreakerReset
+    from schemas.vocabulary.precedents import BreakerResetOrdered
+
+    _check_order(by, why)
+    order = BreakerResetOrdered(by=by, why=why)
+    _tell(asyncio.run(_order(target, agent, session, order, BreakerReset, timeout)), "is reset", as_json)
+
+
+@breaker.command(
+    epilog=examples('neuraxis breaker recover travel --by ann --why "spoke with the customer"'),
+)
+@click.argument("session")
+@target_options
+@agent_option
+@_order_options
+def recover(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
+    """Have a violated session begin a recovery attempt now, instead of with its next input or the timer.
+
+    Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
+    """
+    from deploy.cli.failures import WrongUse
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted
+    from schemas.vocabulary.precedents import BreakerRecoveryOrdered
+
+    _check_order(by, why)
+    stands = asyncio.run(_show(target, None, agent, session, 0))
+    if stands.state != "VIOLATED":
+        raise WrongUse(f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only")
+    order = BreakerRecoveryOrdered(by=by, why=why)
+    _tell(asyncio.run(_order(target, agent, session, order, BreakerRecoveryStarted, timeout)), "recovers", as_json)
+
+
+def _check_order(by: str, why: str) -> None:
+    from deploy.cli.failures import WrongUse
+
+    if not by.strip() or not why.strip():
+        raise WrongUse("an order is recorded with who gave it and why: --by and --why may not be blank")
+
+
+def _tell(done: Done, what: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
     was = f"it was {done.state_before} with trust {done.trust_before:g}"
-    click.echo(f"session {done.session} of agent {done.agent} is reset: {was} (sequence {done.reset_seq})")
+    click.echo(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
@@ -216,26 +267,31 @@ def _moved(recorded: "Recorded") -> Moved:
     )
 
 
-async def _reset(target: Target, agent: str, session: str, by: str, why: str, timeout: float) -> Reset:
+async def _order(
+    target: Target,
+    agent: str,
+    session: str,
+    event: "BreakerRecoveryOrdered | BreakerResetOrdered",
+    answer_type: "type[Event]",
+    timeout: float,
+) -> Done:
+    """Append an order and wait for the breaker's answer to it."""
     import time
 
     from actors.gateway import Edge
     from actors.gateway.inputs import Addressed
     from deploy.cli.connect import connected
-    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.failures import CheckFailed
     from deploy.operator_edge import Order, records_of
     from events.errors import Unavailable
-    from schemas.vocabulary.breaker import BreakerReset
-    from schemas.vocabulary.precedents import BreakerResetOrdered
+    from schemas.event import topic_of
 
-    if not by.strip() or not why.strip():
-        raise WrongUse("a reset is recorded with who ordered it and why: --by and --why may not be blank")
-    order = Order(event=BreakerResetOrdered(by=by, why=why), agent=agent, session=session)
     async with connected(target) as log, Edge.open(log) as edge:
-        (record,) = records_of([order], log.partitions, time.time_ns())
+        (record,) = records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
         ordered = await edge.submit(Addressed("", record))  # an edge sends it again while its fate is unknown
         tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
-        tail = await log.tail([f"log.{tokens[0]}.{tokens[1]}.breaker.{name}" for name in ("failed", "reset")], ordered)
+        names = ("failed", topic_of(answer_type).rpartition(".")[2])
+        tail = await log.tail([f"log.{tokens[0]}.{tokens[1]}.breaker.{name}" for name in names], ordered)
         try:
             async with asyncio.timeout(timeout):
                 answer = await _answer_to(record.headers["ce-id"], tail)
@@ -246,18 +302,20 @@ async def _reset(target: Target, agent: str, session: str, by: str, why: str, ti
             ) from None
         finally:
             await tail.close()
-    event = answer.message.event
-    if not isinstance(event, BreakerReset):
+    if not isinstance(answer.message.event, answer_type):
         raise CheckFailed(f"the breaker could not carry out the order: see sequence {answer.stored.seq} of the log")
-    return Reset(
+    standing: Standing = answer.message.event.standing  # type: ignore[attr-defined]  # both answers have one
+    return Done(
         agent=agent,
         session=session,
-        by=by,
-        why=why,
-        state_before=event.standing.state_before,
-        trust_before=event.standing.trust_before,
+        by=event.by,
+        why=event.why,
+        state_before=standing.state_before,
+        trust_before=standing.trust_before,
+        state=standing.state,
+        trust=standing.trust,
         ordered_seq=ordered,
-        reset_seq=answer.stored.seq,
+        answered_seq=answer.stored.seq,
     )
 
 

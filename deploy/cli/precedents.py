@@ -103,6 +103,34 @@ def withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: s
     click.echo(f"{len(names)} withdrawn for agent {agent}")
 
 
+@precedents.command(epilog=examples("neuraxis precedents train prompts.jsonl --into models"))
+@click.argument("prompts", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the weights files."
+)
+def train(prompts: Path, into: Path) -> None:
+    """Train the scorer of intuition and the trust evaluator of appraisal on labelled PROMPTS (JSON Lines).
+
+    A line has `text`, `label` (attack, benign or hard_benign), `category` and `source`. Thresholds are fixed on rows
+    held out by source, for false-alarm rates. Workers started with NEURAXIS_MODELS=FOLDER judge by what is written
+    there; decisions name the weights that they rest on, and a replay without those says so. Equal inputs give equal
+    files. Needs scipy: pip install 'neuraxis[train]'.
+    """
+    from deploy.cli.failures import WrongUse
+
+    try:
+        from deploy.training.writing import train_into
+    except ModuleNotFoundError as missing:
+        if missing.name != "scipy":
+            raise
+        raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
+    try:
+        for line in train_into(prompts, lambda _: into):
+            click.echo(line)
+    except ValueError as wrong:
+        raise WrongUse(str(wrong)) from wrong
+
+
 def _content(file: str) -> bytes:
     from deploy.cli.failures import WrongUse
 

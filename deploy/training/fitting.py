@@ -32,7 +32,8 @@ from schemas.reading.model import LONG_TEXT, Model
 FOLDS = 10
 """Folds of sources that are held out in turn when the training is judged."""
 
-_SPLITS = 3
+SPLITS = 3
+"""Folds of sources that thresholds are fixed on, in turn."""
 
 
 class Recipe(msgspec.Struct, frozen=True):
@@ -123,13 +124,10 @@ def _table(prepared: Prepared, recipe: Recipe, places: Places) -> tuple[Matrices
 def _held_out_evidence(prepared: Prepared, recipe: Recipe, places: Places) -> Numbers:
     corpus = len(prepared.corpus)
     split = np.array(
-        [
-            (prepared.folds[place] if place < corpus else number) % _SPLITS
-            for number, place in enumerate(places.tolist())
-        ]
+        [(prepared.folds[place] if place < corpus else number) % SPLITS for number, place in enumerate(places.tolist())]
     )
     evidence: Numbers | None = None
-    for turn in range(_SPLITS):
+    for turn in range(SPLITS):
         built, table = _table(prepared, recipe, places[split != turn])
         judged = _evidence(prepared, built, table, places[split == turn])
         if evidence is None:

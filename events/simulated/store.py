@@ -8,6 +8,7 @@ that holds a known id, or one id twice, is refused whole.
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 
 from events.errors import Conflict, Refused
@@ -25,6 +26,7 @@ MAX_HEADER_BYTES = 2**16 - 1
 EVERYTHING = (STREAM_FILTER,)
 
 
+@lru_cache(maxsize=1 << 16)
 def matches(pattern: str, subject: str) -> bool:
     """Whether a subject matches a NATS filter (``*`` one token, ``>`` one or more at the end)."""
     wanted, tokens = pattern.split("."), subject.split(".")
@@ -37,6 +39,7 @@ def matches(pattern: str, subject: str) -> bool:
     return all(want in ("*", token) for want, token in zip(wanted, tokens, strict=False))
 
 
+@lru_cache(maxsize=1 << 16)
 def overlap(one: str, other: str) -> bool:
     """Whether some subject matches both filters."""
     left, right = one.split("."), other.split(".")

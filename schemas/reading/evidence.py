@@ -4,6 +4,8 @@ Sums are taken over whole numbers, so that they do not depend on their order; wh
 and comparisons, which are exact everywhere. Equal texts give equal bits on every machine.
 """
 
+from functools import lru_cache
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,9 @@ WEIGHT_UNIT = 1024.0
 """N-gram weights are whole multiples of one over this."""
 
 MAX_VIEWS = 6
+_SHORT = 16_384
+"""Characters up to which a text's reading is kept a while; longer ones would hold megabytes."""
+
 _NO_EVIDENCE = -6.0
 _HOT, _WARM = 0.0, -1.0
 
@@ -49,7 +54,19 @@ class Text(msgspec.Struct, frozen=True, eq=False):
 
 
 def read_text(text: str) -> Text:
-    """Read a text of any length, and what it says once decoded; the work is bounded."""
+    """Read a text of any length, and what it says once decoded; the work is bounded.
+
+    Appraisal and intuition read the same texts one after the other: the latest short ones are read once.
+    """
+    return _read_lately(text) if len(text) <= _SHORT else _read(text)
+
+
+@lru_cache(maxsize=32)
+def _read_lately(text: str) -> Text:
+    return _read(text)
+
+
+def _read(text: str) -> Text:
     shown = excerpt(text)
     views = views_of(shown)[:MAX_VIEWS]
     return Text((read(shown), *(read(view.text) for view in views)), views)

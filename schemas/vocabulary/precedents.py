@@ -58,6 +58,13 @@ class ForgetOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.fo
     why: Name
 
 
+class BreakerRecoveryOrdered(Event, frozen=True, kw_only=True, tag="forged_id.operator.breaker_recovery_ordered"):
+    """A person orders a violated session's circuit breaker to begin a recovery attempt now."""
+
+    by: Name
+    why: Name
+
+
 ENTRIES = (
     Entry(
         event=PrecedentRecorded,
@@ -94,5 +101,13 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="A person orders a session's words, or one fact of an agent, to be forgotten.",
         sample=ForgetOrdered(what="session", by="ann", why="the person asked for it"),
+    ),
+    Entry(
+        event=BreakerRecoveryOrdered,
+        owner="operator",
+        scope=Scope.SESSION,
+        meaning="A person orders a violated session's circuit breaker to begin a recovery attempt now.",
+        sample=BreakerRecoveryOrdered(by="ann", why="spoke with the customer"),
+        severity=Severity.INFO,
     ),
 )

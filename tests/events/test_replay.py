@@ -17,6 +17,7 @@ from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.persistent import state_hash
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.reflex import ReflexBlocked
 from tests.actors.scenario import MS
 from tests.events.plans import conversations, diaries, few, streams
 from tests.events.recording import PARTITIONS, Kept, Recording
@@ -250,6 +251,19 @@ def test_what_another_behaviour_decided_is_left_unverified() -> None:
     coverage = report.coverage["reflex"]
     assert coverage.unverified == {"behaviour_1": 3}
     assert (coverage.identical, coverage.facts) == (0, PARTITIONS.sessions)
+
+
+def test_what_rests_on_a_model_that_is_not_here_is_left_unverified() -> None:
+    recording = asked("1", "0", "1")
+
+    def missing(event: Event) -> str:
+        return "sage-1" if isinstance(event, ReflexBlocked) else ""
+
+    report = verified([replace(deciding(silent), missing_model=missing)], recording.log)
+    assert report.clean
+    coverage = report.coverage["reflex"]
+    assert coverage.unverified == {"model_sage-1": 2}
+    assert coverage.identical == 1
 
 
 def test_what_another_behaviour_decided_is_not_taken_for_silence_however_much_waits() -> None:

@@ -1,12 +1,11 @@
 """The scorer's weights, and its one question."""
 
-from importlib.resources import files
-
 from schemas.reading.evidence import read_text
-from schemas.reading.model import LONG_TEXT, load_model, log_odds, squashed
+from schemas.reading.model import LONG_TEXT, log_odds, squashed
+from schemas.reading.weights import weights_of
 
 _DECIMALS = 6
-_MODEL = load_model(files("actors.intuition.scorer").joinpath("scorer.npz").read_bytes(), "scorer")
+_MODEL = weights_of("scorer", "actors.intuition.scorer")
 
 MODEL_VERSION: str = _MODEL.name
 """``scorer-`` and the beginning of the weights file's hash."""

@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.arbiter.ruling import rule
+from actors.arbiter.settings import ArbiterSettings
 from actors.registry import ACTORS
 from schemas.catalogue import entry_of
 from schemas.event import Event, topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust, Risks
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.breaker import BreakerTerminated, BreakerTripped
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
 from schemas.vocabulary.reflex import ReflexBlocked
@@ -66,7 +69,7 @@ def told(end: ResponseEmitted) -> tuple[str, str, str]:
     return end.stage, end.action, end.reason
 
 
-def test_r5_the_stages_speak_in_the_order_of_the_pipeline():
+def test_r1_and_r5_the_stages_speak_in_the_order_of_the_pipeline():
     spoken = topics(flow())
     order = [
         "input.received", "reflex.passed", "intuition.passed", "coherence.passed", "arbiter.escalated",
@@ -110,7 +113,7 @@ def test_r5_1_stage_5_everything_else_is_deliberated_on():
     assert end.mode is not None
 
 
-def test_a_denial_does_not_fall_through_to_deliberation():
+def test_r5_1_a_denial_does_not_fall_through_to_deliberation():
     pipeline = flow(intuition=felt(similar(0.8, outcome="harmful")))
     assert told(end_of(pipeline)) == ("ARBITER", "REJECTED", "harmful_precedent")
     assert "router.mode_selected" not in topics(pipeline)
@@ -132,6 +135,7 @@ def test_an_input_that_trips_the_breaker_is_withheld_whatever_the_other_stages_s
         (QUESTION, felt(similar(0.89, answer="")), None, "DELIBERATIVE EXECUTED"),
         (QUESTION, None, None, "DELIBERATIVE EXECUTED"),
     ],
+    ids=["BLOCK", "REJECT by intuition", "REJECT by coherence", "IMMEDIATE", "ESCALATE, not near", "ESCALATE, unknown"],
 )
 def test_r5_2_every_branch_of_the_decision_tree_ends_the_exchange_once(
     text: str, intuition: Event | None, appraisal: AppraisalCompleted | None, outcome: str
@@ -150,6 +154,12 @@ def test_r6_and_r8_every_stage_has_the_latency_budget_that_the_source_guarantees
     assert ACTORS[actor].settings_type().latency_budget_ms == budget_ms  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("timeout_ms", [1, 5_000, 90_000])
+def test_r6_deliberation_varies_and_its_deadline_is_a_setting(timeout_ms: int):
+    ruled = rule((), "general", False, ArbiterSettings(deliberative_timeout_ms=timeout_ms))
+    assert ruled == ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=timeout_ms)
+
+
 def test_r8_the_fast_path_has_60_ms_before_the_arbiter():
     before: Any = [ACTORS[name].settings_type() for name in ("reflex", "intuition", "coherence")]
     assert sum(settings.latency_budget_ms for settings in before) == 60
@@ -158,12 +168,17 @@ def test_r8_the_fast_path_has_60_ms_before_the_arbiter():
 @pytest.mark.parametrize(
     ("actor", "field", "value"),
     [
+        ("reflex", "latency_budget_ms", 10),
+        ("intuition", "latency_budget_ms", 20),
         ("intuition", "threshold", 0.7),
+        ("coherence", "latency_budget_ms", 30),
         ("coherence", "entropy_threshold", 0.8),
+        ("arbiter", "latency_budget_ms", 100),
         ("arbiter", "deliberative_timeout_ms", 5_000),
     ],
 )
 def test_r7_the_sources_configuration_is_the_default(actor: str, field: str, value: float):
+    """But for the library's size (tests of reflex) and the rebuild interval, in place of which the index compacts."""
     assert getattr(ACTORS[actor].settings_type(), field) == value
 
 
@@ -191,7 +206,7 @@ def test_a_guard_that_is_silently_dead_ends_the_exchange_as_failed(stopped: str,
     assert told(end_of(pipeline)) == (stage, "FAILED", "deadline")
 
 
-def test_deliberation_beyond_its_own_deadline_ends_in_a_recorded_fallback():
+def test_r6_and_r7_deliberation_beyond_its_5000_ms_ends_in_a_recorded_fallback():
     pipeline = flow(stopped=("router",))
     pipeline.advance(4_999)
     assert pipeline.ends() == []

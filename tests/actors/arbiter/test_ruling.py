@@ -35,7 +35,7 @@ def test_a_confirmed_constitutional_risk_is_denied_whatever_is_approved():
     assert ruled == ArbiterDenied(reason="constitutional_risk", precedent="", similarity=0.0)
 
 
-def test_a_harmful_precedent_that_is_close_is_denied():
+def test_r5_2_a_harmful_precedent_that_is_close_is_denied():
     ruled = ruling(similar(0.75, outcome="harmful"))
     assert ruled == ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.75)
 
@@ -53,7 +53,7 @@ def test_a_harmful_precedent_that_is_not_close_denies_nothing():
 
 
 @pytest.mark.parametrize(("similarity", "kind"), [(0.9, ArbiterImmediate), (0.899999, ArbiterEscalated)])
-def test_a_precedent_answers_from_a_similarity_of_0_9_on(similarity: float, kind: type):
+def test_r5_2_a_precedent_answers_from_a_similarity_of_0_9_on(similarity: float, kind: type):
     assert isinstance(ruling(similar(similarity, answer=NINE)), kind)
 
 
@@ -85,7 +85,7 @@ def test_the_most_similar_answer_is_given_and_of_equals_the_first_by_name():
 
 
 @pytest.mark.parametrize(("precedents", "situation"), [(None, "general"), ((), None), (None, None)])
-def test_what_is_not_known_fails_closed(precedents: Any, situation: str | None):
+def test_r5_2_what_is_not_known_fails_closed(precedents: Any, situation: str | None):
     ruled = rule(precedents, situation, False, ArbiterSettings())
     assert ruled == ArbiterDenied(reason="unknown_outcome", precedent="", similarity=0.0)
 

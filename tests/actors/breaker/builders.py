@@ -13,7 +13,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
 from tests.actors.scenario import START_NS, Address, Partition
 
@@ -81,6 +81,10 @@ class Talk:
     def reset(self, by: str = "ann", why: str = "false alarm") -> list[str]:
         """Have an operator reset the session."""
         return self._take(self.partition.when(BreakerResetOrdered(by=by, why=why), self.address("")))
+
+    def order_recovery(self) -> list[str]:
+        """Have an operator order a recovery attempt."""
+        return self._take(self.partition.when(BreakerRecoveryOrdered(by="ann", why="reviewed"), self.address("")))
 
     @property
     def machine(self) -> Machine:

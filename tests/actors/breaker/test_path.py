@@ -49,6 +49,7 @@ def test_a_violating_input_is_withheld_and_so_is_what_follows_until_trust_is_reb
 
 
 def test_recovery_starts_by_itself_a_quarter_of_an_hour_after_the_trip_and_ends_no_exchange():
+    """VIOLATED to RECOVERY by the timer; EventualProgress."""
     path = Path()
     path.say(VIOLATING, "bad")
     tripped_ns = path.of(BreakerTripped)[0].time_ns

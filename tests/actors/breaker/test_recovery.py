@@ -1,6 +1,8 @@
 """Circuit-breaker.md, "State Machine" and "Recovery Mechanism": how trust falls, and the way back to NORMAL."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import GOOD, LONG, VIOLATING, Talk
@@ -10,6 +12,7 @@ PATIENT = BreakerSettings(breakers_in_session=100, recent_falsehood_count=100, v
 
 
 def test_a_new_session_is_in_normal_with_trust_05():
+    """State NORMAL."""
     machine = Talk().machine
     assert (machine.state, machine.trust) == ("NORMAL", 0.5)
 
@@ -24,6 +27,7 @@ def test_a_new_session_is_in_normal_with_trust_05():
     ],
 )
 def test_in_normal_trust_is_a_moving_average_of_one_minus_falsehood(falsehood: float, trusts: list[float]):
+    """NORMAL to NORMAL; session memory, trust EMA."""
     talk = Talk(settings=PATIENT)
     heard = []
     for _ in trusts:
@@ -97,7 +101,7 @@ def test_a_timer_that_comes_late_changes_nothing(before: tuple[float, ...]):
     ("falsehood", "turns"), [(0.0, 3), (0.1, 3), (0.2, 4), (0.25, 4), (0.3, 5), (0.35, 7), (0.37, 8), (0.38, 9)]
 )
 def test_recovery_to_normal_takes_sustained_good_turns(falsehood: float, turns: int):
-    """The real machine keeps six decimals, so that 0.37 takes it one turn fewer than the integer model (9)."""
+    """RecoveryPossible. With its six decimals the real machine takes one turn fewer at 0.37 than the integer model."""
     talk = Talk(VIOLATING, settings=PATIENT)
     heard = [talk.say(falsehood) for _ in range(turns)]
     assert heard[0] == ["recovery_started", "withheld"]
@@ -107,7 +111,7 @@ def test_recovery_to_normal_takes_sustained_good_turns(falsehood: float, turns: 
     assert talk.machine.trust >= 0.6
 
 
-def test_recovery_succeeds_at_a_trust_of_exactly_06():
+def test_recovery_to_normal_at_a_trust_of_exactly_06():
     settings = BreakerSettings(initial_trust=0.8, violation_factor=0.5, alpha=0.5)
     talk = Talk(VIOLATING, settings=settings)
     assert talk.say(0.2) == ["recovery_started", "recovered", "cleared"]
@@ -115,7 +119,8 @@ def test_recovery_succeeds_at_a_trust_of_exactly_06():
 
 
 @pytest.mark.parametrize("falsehood", [0.4, 0.5, 0.65])
-def test_falsehood_of_04_and_more_can_never_rebuild_trust_and_uses_up_every_attempt(falsehood: float):
+def test_recovery_to_terminated_where_falsehood_of_04_and_more_uses_up_every_attempt(falsehood: float):
+    """RECOVERY to VIOLATED after ten turns, to TERMINATED after three such attempts."""
     talk = Talk(VIOLATING, settings=PATIENT)
     heard = [talk.say(falsehood) for _ in range(30)]
     assert heard[9] == heard[19] == ["attempt_failed", "withheld"]
@@ -124,7 +129,7 @@ def test_falsehood_of_04_and_more_can_never_rebuild_trust_and_uses_up_every_atte
     assert talk.last.reason == "attempt_budget"
 
 
-def test_an_attempt_that_used_up_its_turns_leaves_trust_as_it_is_and_asks_to_be_woken():
+def test_recovery_to_violated_when_an_attempt_used_up_its_turns_leaves_trust_as_it_is():
     talk = Talk(VIOLATING, *[0.5] * 9, settings=PATIENT)
     before = talk.machine.trust
     talk.say(0.5)
@@ -150,7 +155,7 @@ def test_a_violation_that_begins_an_attempt_fails_it_at_once():
 
 
 def test_each_violation_makes_recovery_harder():
-    """Exponential decay: 0.5, 0.15, 0.075, 0.0375 ..."""
+    """TrustDegradationOnViolation, exponential decay: 0.5, 0.15, 0.075, 0.0375 ..."""
     talk = Talk(settings=PATIENT)
     trusts = []
     for _ in range(4):
@@ -159,14 +164,14 @@ def test_each_violation_makes_recovery_harder():
     assert trusts == [0.15, 0.075, 0.0375, 0.01875]
 
 
-def test_the_third_attempt_may_succeed():
+def test_recovery_to_normal_may_succeed_in_the_third_attempt():
     talk = Talk(VIOLATING, VIOLATING, VIOLATING, settings=PATIENT)
     assert talk.machine.attempts == 2
     assert [talk.say(0.0)[-1] for _ in range(3)] == ["withheld", "withheld", "cleared"]
     assert (talk.machine.state, talk.machine.attempts) == ("NORMAL", 0)
 
 
-def test_a_violation_in_the_third_attempt_terminates():
+def test_recovery_to_terminated_by_a_violation_in_the_third_attempt():
     talk = Talk(VIOLATING, VIOLATING, VIOLATING, 0.0, settings=PATIENT)
     assert talk.machine.attempts == 3
     assert talk.say(VIOLATING) == ["terminated"]
@@ -178,6 +183,7 @@ def test_a_violation_in_the_third_attempt_terminates():
 
 
 def test_success_gives_three_new_attempts():
+    """RecoveryAttemptsBounded: attempts count from the last success on."""
     talk = Talk(VIOLATING, VIOLATING, *[0.0] * 4, settings=PATIENT)
     assert talk.machine.state == "NORMAL"
     talk.say(VIOLATING)
@@ -190,3 +196,38 @@ def test_the_input_that_rebuilds_trust_is_answered():
     recovered, cleared = talk.said[-2:]
     assert (recovered.standing.state_before, recovered.standing.state) == ("RECOVERY", "NORMAL")  # type: ignore[attr-defined]
     assert (cleared.standing.state_before, cleared.standing.state) == ("NORMAL", "NORMAL")  # type: ignore[attr-defined]
+
+
+@given(st.lists(st.integers(0, 100).map(lambda hundredths: hundredths / 100), min_size=30, max_size=30))
+def test_eventual_recovery_or_termination_within_thirty_inputs_of_a_violation(falsehoods: list[float]):
+    """EventualRecovery, on the real machine: three attempts of ten turns at most, whatever is said."""
+    talk = Talk(VIOLATING, settings=PATIENT)
+    states = []
+    for falsehood in falsehoods:
+        talk.say(falsehood)
+        states.append(talk.machine.state)
+    assert {"NORMAL", "TERMINATED"} & set(states)
+
+
+@pytest.mark.parametrize("before", [(VIOLATING,), (VIOLATING, 0.0), (VIOLATING,) * 3], ids=str)
+@pytest.mark.parametrize("falsehood", [0.0, 0.5])
+def test_safety_nothing_is_processed_in_violated_recovery_or_terminated(before: tuple[float, ...], falsehood: float):
+    """SafetyInvariant; states VIOLATED, RECOVERY and TERMINATED."""
+    talk = Talk(*before)
+    assert talk.machine.state != "NORMAL"
+    assert talk.say(falsehood)[-1] == "withheld"
+
+
+def test_violated_to_recovery_by_an_operator():
+    """VIOLATED to RECOVERY."""
+    talk = Talk(VIOLATING)
+    assert talk.order_recovery() == ["recovery_started"]
+    assert (talk.last.by, talk.machine.state, talk.machine.attempts) == ("operator", "RECOVERY", 1)
+
+
+@pytest.mark.parametrize("said", [(), (VIOLATING, GOOD), (VIOLATING, VIOLATING, VIOLATING)], ids=str)
+def test_an_order_to_recover_changes_nothing_outside_of_violated(said: tuple[float, ...]):
+    talk = Talk(*said)
+    before = talk.machine
+    assert talk.order_recovery() == []
+    assert talk.machine == before

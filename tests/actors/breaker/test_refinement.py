@@ -1,4 +1,7 @@
-"""The real machine takes the integer model's steps: in every state the model can reach, for every action it knows."""
+"""The real machine takes the integer model's steps: in every state the model can reach, for every action it knows.
+
+So every invariant and liveness property that is searched for in the model holds of the machine within its bounds.
+"""
 
 from math import floor
 

@@ -22,7 +22,7 @@ def recovered(times: int, settings: BreakerSettings) -> Talk:
     return talk
 
 
-def test_the_third_breaker_of_a_session_terminates_it():
+def test_boundary_testing_the_third_breaker_of_a_session_terminates_it():
     talk = Talk(VIOLATING, VIOLATING)
     assert talk.say(VIOLATING) == ["recovery_started", "terminated"]
     assert talk.last.reason == "breakers_in_session"
@@ -36,6 +36,7 @@ def test_breakers_count_over_the_session_s_life_through_recoveries():
 
 
 def test_both_kinds_of_breaker_count_together_and_are_told_apart():
+    """Session memory, violation accumulation."""
     talk = Talk(VIOLATING)
     talk.say(0.55, characters=LONG)
     assert talk.machine.breakers == Breakers(role_confusion=1, context_saturation=1)
@@ -43,7 +44,8 @@ def test_both_kinds_of_breaker_count_together_and_are_told_apart():
     assert (talk.machine.state, talk.machine.breakers) == ("TERMINATED", Breakers(1, 2))
 
 
-def test_more_than_six_violations_terminate_by_a_rule_of_their_own():
+def test_persistent_violations_terminate_more_than_six_by_a_rule_of_their_own():
+    """PersistentViolationsTerminate."""
     settings = BreakerSettings(breakers_in_session=100)
     talk = recovered(6, settings)
     assert talk.machine.state == "NORMAL"
@@ -57,7 +59,7 @@ def test_a_violation_that_terminates_costs_trust_too():
 
 
 @pytest.mark.parametrize("highs", list(product([False, True], repeat=5)))
-def test_three_of_the_last_five_above_06_terminate(highs: tuple[bool, ...]):
+def test_boundary_testing_three_of_the_last_five_above_06_terminate(highs: tuple[bool, ...]):
     talk = Talk()
     heard = [talk.say(0.61 if high else 0.0)[-1] for high in highs]
     assert heard[:4] == ["cleared"] * 4, "fewer than five were seen"
@@ -77,7 +79,7 @@ def test_high_falsehood_long_ago_is_out_of_the_window():
 
 
 @pytest.mark.parametrize(("balance", "state"), [(-0.31, "TERMINATED"), (-0.3, "NORMAL"), (0.0, "NORMAL")])
-def test_a_mean_balance_of_the_last_five_below_minus_03_terminates(balance: float, state: str):
+def test_boundary_testing_a_mean_balance_of_the_last_five_below_minus_03_terminates(balance: float, state: str):
     talk = Talk()
     for _ in range(5):
         assert talk.machine.state == "NORMAL"
@@ -114,7 +116,7 @@ def test_a_refusal_rate_of_exactly_40_percent_is_borne():
     assert refused(4, of=10).machine.state == "NORMAL"
 
 
-def test_a_refusal_rate_above_40_percent_terminates_from_the_tenth_interaction_on():
+def test_boundary_testing_a_refusal_rate_above_40_percent_terminates_from_the_tenth_interaction_on():
     talk = refused(5, of=9)
     assert talk.machine.state == "NORMAL"
     assert talk.say(GOOD) == ["terminated"]
@@ -179,6 +181,7 @@ def test_a_refusal_of_an_unknown_exchange_is_not_counted():
 
 @pytest.mark.parametrize("falsehood", [0.0, 0.5, 1.0])
 def test_terminated_is_final_for_every_input(falsehood: float):
+    """State TERMINATED; TerminalStateStable."""
     talk = terminated()
     before = talk.machine
     assert [talk.say(falsehood) for _ in range(20)] == [["withheld"]] * 20
@@ -187,6 +190,7 @@ def test_terminated_is_final_for_every_input(falsehood: float):
 
 
 def test_terminated_is_final_for_timers_and_refusals():
+    """State TERMINATED; TerminalStateStable."""
     talk = terminated()
     before = talk.machine
     assert talk.wake() == talk.end() == []

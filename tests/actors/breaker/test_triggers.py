@@ -116,7 +116,7 @@ def test_tc_05_polite_override_trips_the_breaker():
     assert isinstance(talk.last, BreakerTripped)
 
 
-def test_a_directive_but_reciprocal_prompt_does_not_trip():
+def test_no_false_positives_a_directive_but_reciprocal_prompt_does_not_trip():
     assert Talk().say(0.45, truth=0.6) == ["cleared"]
 
 

@@ -63,6 +63,7 @@ def names(moves: tuple[Move, ...]) -> tuple[str, ...]:
 
 
 def test_every_state_and_input_leads_to_what_the_table_says_and_all_of_it_occurs():
+    """Every transition of the state machine, TerminationCorrect with them."""
     found: dict[tuple[str, str], set[tuple[str, ...]]] = {}
     for machine in MACHINES:
         for reading in READINGS:
@@ -79,6 +80,7 @@ def test_exactly_one_event_of_an_input_answers_it_and_that_is_the_last():
 
 
 def test_cleared_means_normal_and_every_other_answer_means_that_processing_is_off():
+    """SafetyInvariant."""
     for machine in MACHINES:
         for reading in READINGS:
             assert reading is not None
@@ -171,6 +173,7 @@ def test_stance_is_derived_from_trust_and_where_the_latest_inputs_lead_it(machin
 
 
 def test_the_stance_is_reported_along_a_session():
+    """Session memory, stance recommendation."""
     talk = Talk()
     stances = []
     for falsehood in (0.0, VIOLATING, 0.0, 0.0, 0.0, 0.0):

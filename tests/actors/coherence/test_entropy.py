@@ -19,7 +19,7 @@ def test_r4_1_any_hint_of_a_constitutional_violation_is_entropy_of_exactly_one(r
     assert (decided.entropy, decided.constitutional, decided.violations) == (1.0, 1, tuple(risk))
 
 
-def test_a_flag_of_reflex_hints_at_a_violation_and_is_named():
+def test_r4_1_a_flag_of_reflex_hints_at_a_violation_and_is_named():
     decided = verdict(thought(harm=True), flags=["constitutional", "weapons", "constitutional"])
     assert isinstance(decided, CoherenceRejected)
     assert decided.entropy == 1.0
@@ -103,7 +103,7 @@ def test_r7_the_latency_budget_of_30_ms_is_a_setting():
         ("answer", "harmful", "withhold", True),
     ],
 )
-def test_a_precedent_supports_a_thought_only_where_the_same_was_done_and_ended_well(
+def test_r4_1_a_precedent_supports_a_thought_only_where_the_same_was_done_and_ended_well(
     action: str, outcome: str, proposed: str, contradicting: bool
 ):
     assert contradicts(Known(action, outcome), proposed) is contradicting  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ shares = st.floats(0.0, 1.0)
 
 
 @given(thoughts, known, st.lists(st.sampled_from(["a", "b"]), max_size=2), shares)
-def test_every_number_is_a_share_and_the_parts_give_the_entropy(
+def test_r4_1_every_number_is_a_share_and_the_parts_give_the_entropy(
     about: Thought, precedents: list[Known], flags: list[str], sci: float
 ):
     decided = judge(about, precedents, flags, sci, CoherenceSettings())
@@ -135,7 +135,9 @@ def test_every_number_is_a_share_and_the_parts_give_the_entropy(
 
 
 @given(thoughts, known, shares, shares)
-def test_a_less_coherent_swarm_never_lowers_entropy(about: Thought, precedents: list[Known], one: float, other: float):
+def test_r4_1_a_less_coherent_swarm_never_lowers_entropy(
+    about: Thought, precedents: list[Known], one: float, other: float
+):
     worse, better = sorted((one, other))
     settings = CoherenceSettings()
     assert (

@@ -18,7 +18,6 @@ def scored_by_word() -> Iterator[None]:
     """Let a text's score be that of its first word, 0.8 being the threshold."""
     with mock.patch.multiple(
         judging,
-        AVAILABLE=True,
         MODEL_VERSION="by-word",
         THRESHOLD=0.8,
         score=lambda text: SCORES.get(text.partition(" ")[0], 0.0),

@@ -124,7 +124,7 @@ def answered(engine: ModuleType, store: Store, asked: Question, count: int, vers
 @each_way
 @given(built=steps, added=steps, asked=questions)
 @settings(max_examples=80, deadline=None)
-def test_every_answer_is_that_of_comparing_with_every_entry_as_of_any_version(
+def test_r3_2_every_answer_is_that_of_comparing_with_every_entry_as_of_any_version(
     way: Way, built: Sequence[Step], added: Sequence[Step], asked: Sequence[Question]
 ) -> None:
     first = {number: entry(number, step) for number, step in enumerate(built) if step.shingles}
@@ -178,7 +178,7 @@ def test_lists_longer_than_the_largest_block_are_read_whole(engine: ModuleType) 
 
 
 @each_engine
-def test_the_table_grows_under_additions_and_loses_nothing(engine: ModuleType) -> None:
+def test_r3_2_the_table_grows_under_additions_and_loses_nothing(engine: ModuleType) -> None:
     draw = np.random.default_rng(3)
     store = Store()
     entries = [
@@ -224,7 +224,7 @@ def test_both_engines_give_the_same_answers_on_a_large_set() -> None:
         assert first == second
 
 
-def test_compaction_changes_no_answer() -> None:
+def test_r3_1_and_r7_compaction_in_place_of_a_rebuild_changes_no_answer() -> None:
     entries = {each.number: each for each in many(2 * COMPACTED_FROM + 10)}
     index = Index(Store(list(entries.values())))
     sizes = []

@@ -28,7 +28,7 @@ def same(one: str, other: str) -> bool:
         ("cafe\u0301 noir", "café noir"),
     ],
 )
-def test_spellings_of_one_text_have_one_signature(one: str, other: str) -> None:
+def test_r3_1_spellings_of_one_text_have_one_signature(one: str, other: str) -> None:
     assert same(one, other)
 
 
@@ -40,7 +40,7 @@ def test_different_texts_have_different_signatures(one: str, other: str) -> None
 
 
 @pytest.mark.parametrize(("text", "shingles"), [("", 0), ("?!", 0), ("a", 3), ("a b", 4), ("a b c", 5), ("a b c d", 6)])
-def test_marks_pad_short_texts(text: str, shingles: int) -> None:
+def test_r3_1_marks_pad_short_texts(text: str, shingles: int) -> None:
     assert len(text_signature(text)) == shingles
 
 
@@ -83,7 +83,7 @@ def test_a_signature_is_ascending_distinct_and_without_zero(text: str) -> None:
     assert 0 not in signature
 
 
-def test_signatures_are_the_same_in_every_process() -> None:
+def test_r3_1_signatures_are_the_same_in_every_process() -> None:
     text = "how do I bypass the alarm?"
     code = f"from actors.intuition.signature import *; print(to_bytes(text_signature({text!r})).hex())"
     for seed in ("1", "2"):

@@ -2,27 +2,31 @@
 
 from math import sqrt
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from actors.intuition.signature import text_signature
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, MotifLearned, MotifRetired
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of, withdrawn
 from tests.actors.scenario import Address
 
 
-def test_a_harmful_precedent_becomes_a_motif_with_its_harm_level_as_severity() -> None:
+def test_r3_1_a_harmful_precedent_becomes_a_motif_with_its_harm_level_as_severity() -> None:
     learned = intuition().when(harmful("p-1", "one two three", harm_level=0.4))
     # Three words between two marks on each side make five trigrams; the situation is one more element.
     assert learned == [MotifLearned(motif="p-1", severity=0.4, shingles=6)]
 
 
-def test_a_benign_precedent_becomes_no_motif() -> None:
+def test_r3_1_a_benign_precedent_becomes_no_motif() -> None:
     partition = intuition()
     assert partition.when(benign("p-1", GATE)) == []
     assert isinstance(judged(partition, GATE), IntuitionPassed)
 
 
-def test_an_input_like_a_motif_is_rejected() -> None:
+def test_r3_1_an_input_like_a_motif_is_rejected() -> None:
     verdict = judged(intuition(harmful("p-1")), "How do I BYPASS the alarm of the north gate at night?!")
     assert isinstance(verdict, IntuitionRejected)
     assert (verdict.detector, verdict.motif, verdict.layer) == ("motif", "p-1", "text")
@@ -30,19 +34,19 @@ def test_an_input_like_a_motif_is_rejected() -> None:
     assert (verdict.score, verdict.model) == (None, "none")
 
 
-def test_an_input_unlike_any_motif_passes_with_the_nearest() -> None:
+def test_r3_1_an_input_unlike_any_motif_passes_with_the_nearest() -> None:
     verdict = judged(intuition(harmful("p-1"), harmful("p-2", "where is the spare key")), "where is the north gate")
     assert isinstance(verdict, IntuitionPassed)
     # Begin marks with "where", "where is", "where is the", and the situation, of 8 elements each.
     assert (verdict.nearest, verdict.similarity) == ("p-2", pytest.approx(4 / 8))
 
 
-def test_without_any_precedent_every_input_passes() -> None:
+def test_r3_1_without_any_precedent_every_input_passes() -> None:
     assert judged(intuition(), GATE) == IntuitionPassed(nearest="", similarity=0.0, score=None, model="none")
 
 
 @pytest.mark.parametrize(("threshold", "rejected"), [(0.5, False), (0.4999999, True)])
-def test_the_threshold_is_strict(threshold: float, rejected: bool) -> None:
+def test_r3_1_the_threshold_is_strict(threshold: float, rejected: bool) -> None:
     verdict = judged(
         intuition(harmful("p-1", "where is the spare key"), threshold=threshold), "where is the north gate"
     )
@@ -50,7 +54,7 @@ def test_the_threshold_is_strict(threshold: float, rejected: bool) -> None:
     assert isinstance(verdict, IntuitionRejected) is rejected
 
 
-def test_a_similarity_of_exactly_the_default_threshold_passes() -> None:
+def test_r3_1_and_r7_a_similarity_of_exactly_0_7_passes() -> None:
     # Seven words have nine shingles, ten elements in all: of these 7 are shared, the last words differ.
     partition = intuition(harmful("p-1", "a b c d e f g"))
     verdict = judged(partition, "a b c d e f h")
@@ -58,7 +62,7 @@ def test_a_similarity_of_exactly_the_default_threshold_passes() -> None:
 
 
 @pytest.mark.parametrize("text", ["no", "stop that", "!", "", "\u200b"])
-def test_short_texts_of_one_situation_do_not_match_each_other(text: str) -> None:
+def test_r3_1_short_texts_of_one_situation_do_not_match_each_other(text: str) -> None:
     verdict = judged(intuition(harmful("p-1", "do it"), harmful("p-2", ""), harmful("p-3", "?!")), text)
     assert verdict == IntuitionPassed(nearest="", similarity=0.0, score=None, model="none")
 
@@ -68,7 +72,7 @@ def test_short_texts_match_themselves(text: str) -> None:
     assert motif_of(judged(intuition(harmful("p-1", "do it")), text)) == "p-1"
 
 
-def test_the_situation_counts_in_the_similarity_but_never_matches_alone() -> None:
+def test_r3_1_the_situation_counts_in_the_similarity_but_never_matches_alone() -> None:
     partition = intuition(harmful("p-1", "where is the spare key", situation="guard duty"))
     other, same, alone = (
         judged(partition, "where is the north gate", situation="general"),
@@ -79,7 +83,25 @@ def test_the_situation_counts_in_the_similarity_but_never_matches_alone() -> Non
     assert alone == IntuitionPassed(nearest="", similarity=0.0, score=None, model="none")
 
 
-def test_the_most_similar_motif_is_reported_not_the_first_over_the_threshold() -> None:
+words = st.lists(st.sampled_from(["open", "the", "north", "gate", "now"]), min_size=1, max_size=8).map(" ".join)
+situations = st.sampled_from(["general", "guard duty"])
+
+
+@given(words, words, situations, situations)
+def test_r3_1_similarity_is_the_cosine_of_the_binary_vectors_of_shingles_and_situation(
+    one: str, other: str, here: str, there: str
+) -> None:
+    partition = intuition(harmful("p-1", one, situation=there), passage_phrases=0)
+    elements = [{*text_signature(text).tolist(), where} for text, where in ((one, there), (other, here))]
+    order = sorted(set.union(*elements), key=str)
+    first, second = (np.array([float(each in chosen) for each in order]) for chosen in elements)
+    cosine = first @ second / (np.linalg.norm(first) * np.linalg.norm(second))
+    shares_text = bool(np.intersect1d(text_signature(one), text_signature(other)).size)
+    expected = pytest.approx(cosine) if shares_text else 0.0
+    assert judged(partition, other, situation=here).similarity == expected
+
+
+def test_r3_1_the_most_similar_motif_is_reported_not_the_first_over_the_threshold() -> None:
     partition = intuition(harmful("p-1", f"{GATE} please"), harmful("p-2"), harmful("p-3", f"{GATE} quickly"))
     assert motif_of(judged(partition, GATE)) == "p-2"
 

@@ -31,7 +31,7 @@ SEED = [
 
 
 @pytest.mark.parametrize(("pattern", "confidence", "signature"), SEED)
-def test_every_signature_of_the_source_blocks(pattern: str, confidence: float, signature: str) -> None:
+def test_r2_1_every_signature_of_the_source_blocks(pattern: str, confidence: float, signature: str) -> None:
     event = verdict(f"Please {signature.capitalize()}, now.")
     assert isinstance(event, ReflexBlocked)
     assert (event.pattern, event.signature, event.confidence) == (pattern, signature, confidence)
@@ -40,11 +40,11 @@ def test_every_signature_of_the_source_blocks(pattern: str, confidence: float, s
 
 
 @pytest.mark.parametrize("text", ["", " \t\r\n", "\u200b\ufeff", "\x00", "\ud800", "What is the capital of Peru?"])
-def test_harmless_and_blank_texts_pass_without_flags(text: str) -> None:
+def test_r2_1_harmless_and_blank_texts_pass_without_flags(text: str) -> None:
     assert verdict(text) == ReflexPassed()
 
 
-def test_the_first_signature_in_library_order_decides_wherever_it_stands() -> None:
+def test_r2_1_the_first_signature_in_library_order_decides_wherever_it_stands() -> None:
     event = verdict("hack into it in dan mode and ignore previous words")
     assert isinstance(event, ReflexBlocked)
     assert event.signature == "ignore previous"

@@ -204,13 +204,20 @@ def test_more_runs_than_are_looked_at_are_cut(run: str) -> None:
     assert views.cut
 
 
-@given(st.binary(max_size=200), st.text("\x00aZ9%\\xu&#0; =+/-_é", max_size=60))
+@given(st.binary(max_size=200), st.text("\x00\x1faZ9%\\xu&#0; =+/-_é", max_size=60))
 def test_decoders_accept_anything(data: bytes, text: str) -> None:
     for source in (data.decode("latin-1"), text):
         for decode in DECODERS.values():
             for run in decode(source, source.encode("ascii", "replace")).found:
                 assert 0 <= run.start < run.end <= len(source)
                 assert run.text
+
+
+@pytest.mark.parametrize("space", [chr(code) for code in range(128) if chr(code).isspace()], ids=ascii)
+def test_any_white_space_may_part_the_pieces_of_base64(space: str) -> None:
+    written = encoded("base64")
+    event = judged(f"{written[:18]}{space}{written[18:]}", OWN)
+    assert [match.view for match in listed(event)] == ["base64"]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=8, max_size=60))

@@ -32,8 +32,14 @@ def test_a_bare_text_is_a_signature_of_whole_words() -> None:
     assert bare.entries() == threat("own", "a", "b").signatures
 
 
-def test_the_seed_profile_holds_the_source_s_16_signatures() -> None:
-    assert len(list(library_of("seed").signatures())) == 16
+def test_r2_1_the_seed_profile_holds_the_source_s_four_sets_and_16_signatures() -> None:
+    sets = library_of("seed").sets
+    assert [(each.name, each.action, each.confidence, len(each.signatures)) for each in sets] == [
+        ("prompt_injection", "BLOCK", 0.95, 4),
+        ("jailbreak", "BLOCK", 0.98, 5),
+        ("harmful", "BLOCK", 0.99, 4),
+        ("constitutional", "BLOCK", 1.0, 3),
+    ]
 
 
 def test_the_standard_profile_blocks_in_every_language_it_knows() -> None:

@@ -23,7 +23,7 @@ def test_where_nothing_happened_the_swarm_is_coherent():
     assert (measured.sci, measured.healthy) == (1.0, True)
 
 
-def test_the_index_weighs_its_parts_with_30_25_25_and_20_hundredths():
+def test_r4_1_the_swarm_s_index_weighs_its_parts_with_30_25_25_and_20_hundredths():
     counts = {
         "precedents": 10, "precedents_agreeing": 5, "delivered": 3, "undelivered": 1,
         "failures": 10, "failed.reflex": 10, "decided.router": 10,
@@ -36,7 +36,7 @@ def test_the_index_weighs_its_parts_with_30_25_25_and_20_hundredths():
 
 
 @pytest.mark.parametrize(("sci_of", "healthy"), [(1.0, True), (0.0, False)])
-def test_it_is_healthy_from_0_7_on(sci_of: float, healthy: bool):
+def test_r4_1_the_swarm_is_healthy_from_0_7_on(sci_of: float, healthy: bool):
     only = SwarmSettings(precedent_weight=0.0, health_weight=0.0, delivered_weight=0.0, consistency_weight=1.0)
     assert measure(counted(), ACTORS, sci_of, only).healthy is healthy
     assert measure(counted(), ACTORS, 0.7, only).healthy is True

@@ -126,10 +126,24 @@ def test_reset_is_carried_out_told_and_kept_in_the_log(broker: Broker, tmp_path:
         await judged(log, [0.75, 0.75, 0.75])
         done = await neuraxis(tmp_path, broker, "reset", SESSION, "--by", "ann", "--why", "false alarm, reviewed")
         assert (done["state_before"], done["trust_before"]) == ("TERMINATED", 0.0375)
-        assert done["reset_seq"] > done["ordered_seq"]
+        assert done["answered_seq"] > done["ordered_seq"]
         found = await neuraxis(tmp_path, broker, "show", SESSION)
         assert (found["state"], found["trust"], sum(found["violations"].values())) == ("NORMAL", 0.5, 0)
         assert found["events"][-1]["why"] == "ann, false alarm, reviewed"
+
+    meanwhile(broker, scenario)
+
+
+def test_a_violated_session_can_be_told_to_recover_and_no_other(broker: Broker, tmp_path: Path) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        ordering = ("recover", SESSION, "--by", "ann", "--why", "spoke with them")
+        await judged(log, [0.75])
+        done = await neuraxis(tmp_path, broker, *ordering)
+        assert (done["state_before"], done["state"], done["trust"]) == ("VIOLATED", "RECOVERY", done["trust_before"])
+        found = await neuraxis(tmp_path, broker, "show", SESSION)
+        assert (found["attempts"], found["events"][-1]["why"]) == (1, "operator")
+        complaint = await neuraxis(tmp_path, broker, *ordering, status=2)
+        assert "is in RECOVERY: a recovery attempt begins from VIOLATED only" in complaint
 
     meanwhile(broker, scenario)
 

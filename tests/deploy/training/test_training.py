@@ -1,19 +1,26 @@
 """Training on a corpus made here, small enough for a test: what it holds out, and that it repeats itself."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from deploy.training.__main__ import main
+from actors.intuition.scorer import MODEL_VERSION
+from deploy.cli import main as neuraxis
 from deploy.training.augment import augmented, authored
 from deploy.training.corpus import Row, folds_of, load_rows, quoting, training_places
 from deploy.training.fitting import Recipe, fit, log_odds_of, prepare
 from deploy.training.grams import Penalties
+from deploy.training.writing import train_into
 from schemas.reading.evidence import read_text
-from schemas.reading.model import dump_model, load_model, log_odds
+from schemas.reading.model import InvalidModel, dump_model, load_model, log_odds
+from schemas.reading.weights import weights_of
 
 RECIPE = Recipe(kind="test", without=frozenset(), penalties=Penalties(whole=0.1, part=0.1), benign=0.05, hard=0.1)
 
@@ -111,6 +118,29 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     file.write_text(json.dumps({"text": "a", "label": "benign", "category": "c", "source": "s"}) + "\n{}\n")
     with pytest.raises(ValueError, match=r"prompts\.jsonl:2"):
         load_rows(file)
-    result = CliRunner().invoke(main, [str(file)])
-    assert result.exit_code == 1
+    result = CliRunner().invoke(neuraxis, ["precedents", "train", str(file), "--into", str(tmp_path)])
+    assert result.exit_code != 0
     assert "prompts.jsonl:2" in result.output
+
+
+def test_a_corpus_of_too_few_sources_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.jsonl"
+    file.write_text(json.dumps({"text": "a", "label": "benign", "category": "c", "source": "s"}) + "\n")
+    with pytest.raises(ValueError, match="sources"):
+        list(train_into(file, lambda name: tmp_path))
+
+
+def test_what_was_trained_takes_the_place_of_what_ships_and_is_named(tmp_path: Path) -> None:
+    recipe = msgspec.structs.replace(RECIPE, kind="scorer")
+    data = dump_model(fit(prepare(corpus(), folds=3), recipe))
+    (tmp_path / "scorer.npz").write_bytes(data)
+    asks = "from actors.intuition.scorer import MODEL_VERSION; print(MODEL_VERSION)"
+    environment = os.environ | {"NEURAXIS_MODELS": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", asks], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == load_model(data, "scorer").name != MODEL_VERSION
+
+
+def test_a_folder_without_weights_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEURAXIS_MODELS", str(tmp_path))
+    with pytest.raises(InvalidModel, match="precedents train"):
+        weights_of("scorer", "actors.intuition.scorer")
