@@ -8,6 +8,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from deploy.operator_edge import Order, append
+from deploy.reminded import reminded_sessions
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
@@ -46,6 +47,7 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
 
     ``sealed`` events have words that its key opens, ``gone`` ones words that nothing opens any more, ``readable`` ones
     words that lie open. ``open`` exchanges have no end yet. ``sample_seq`` is the first sealed event, 0 for none.
+    ``reminded`` are sessions of the agent whose own events repeat words of this one; see ``deploy.reminded``.
     """
 
     agent: str
@@ -57,13 +59,15 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     gone: int
     readable: int
     sample_seq: int
+    reminded: tuple[str, ...]
 
 
 class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     """What was done: the order's and memory's sequences, the memories dropped, and the snapshots replaced or dropped.
 
     ``key_destroyed`` is False where there was no key. ``unreadable`` events have words that nothing opens any more,
-    ``readable`` ones words that still lie open, in a log that is not sealed.
+    ``readable`` ones words that still lie open, in a log that is not sealed. ``reminded`` sessions repeat its words in
+    events of their own, which stay.
     """
 
     agent: str
@@ -76,6 +80,7 @@ class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
     key_destroyed: bool = False
     unreadable: int = 0
     readable: int = 0
+    reminded: tuple[str, ...] = ()
 
 
 async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
@@ -100,7 +105,13 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
         elif topic == topic_of(ResponseEmitted):
             ends.add(exchange)
     return Survey(
-        agent=agent, session=session, exchanges=len(inputs), open=len(inputs - ends), sample_seq=sample, **counts
+        agent=agent,
+        session=session,
+        exchanges=len(inputs),
+        open=len(inputs - ends),
+        sample_seq=sample,
+        reminded=await reminded_sessions(log, agent, session),
+        **counts,
     )
 
 
@@ -112,7 +123,7 @@ async def forget_session(
     May be repeated, also after it stopped half-way.
 
     Raises:
-        NotForgotten: an exchange stays open, memory does not answer within ``timeout`` seconds, or the words still open.
+        NotForgotten: an exchange stays open or memory does not answer for ``timeout`` seconds, or the words still open.
         LogError: the broker cannot be reached.
     """
     found = await _at_rest(log, agent, session, timeout)
@@ -123,7 +134,7 @@ async def forget_session(
         done = msgspec.structs.replace(done, key_destroyed=destroyed)
         await _prove(log, found.sample_seq)
     after = await survey(log, agent, session)
-    return msgspec.structs.replace(done, unreadable=after.gone, readable=after.readable)
+    return msgspec.structs.replace(done, unreadable=after.gone, readable=after.readable, reminded=found.reminded)
 
 
 async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, timeout: float) -> Forgotten:
@@ -198,8 +209,6 @@ async def _renew_snapshots(log: JetStreamLog, order: Stored) -> tuple[int, int]:
     for key in stale:
         # Nobody leads that partition now; whoever does next folds it from the log.
         await snapshots.drop(key)
-    for key in keys:
-        await snapshots.trim(key)
     return there - len(stale), len(stale)
 
 
@@ -219,7 +228,9 @@ async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterato
     async for batch in log.history(filters, 0, upto):
         for stored in batch:
             recorded = decode(stored)
-            if isinstance(recorded, Recorded) and (recorded.message.agent, recorded.message.session) == (agent, session):
+            if not isinstance(recorded, Recorded):
+                continue
+            if (recorded.message.agent, recorded.message.session) == (agent, session):
                 yield stored
 
 

@@ -33,7 +33,9 @@ def decode(stored: Stored) -> Recorded | Unreadable:
     except ValueError as wrong:
         return Unreadable(stored, UndecodableEvent.code, str(wrong))
     if stored.seal is Seal.BROKEN:
-        return Unreadable(stored, UndecodableEvent.code, f"a sealed text of {topic} does not open with its session's key")
+        return Unreadable(
+            stored, UndecodableEvent.code, f"a sealed text of {topic} does not open with its session's key"
+        )
     try:
         envelope = decode_headers(stored.headers)
         if envelope.topic != topic:

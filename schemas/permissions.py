@@ -46,7 +46,7 @@ BEGINNING = frozenset({"gateway", "operator"})
 """Owners whose events come in from outside: they make the keys that a session's words are sealed with."""
 
 FORGETTING = frozenset({"operator"})
-"""Owners who may destroy such keys, and drop snapshots."""
+"""Owners who may destroy such keys."""
 
 _SERVICE_ROOT = "$SRV"
 _ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and account
@@ -237,9 +237,11 @@ def _foreign_durables(others: Sequence[str], stream: str) -> tuple[str, ...]:
 
 
 def _buckets(owner_names: Sequence[str]) -> tuple[str, ...]:
-    # A false heartbeat costs work, never correctness; a false snapshot would be believed, so each owner keeps its own.
+    # A false heartbeat or a lost snapshot costs work, never correctness; a false snapshot would be believed, so each
+    # owner keeps its own.
     snapshots = (f"$KV.{SNAPSHOTS_BUCKET}.{owner}.>" for owner in owner_names)
-    return (*_bucket_reading(), f"$KV.{MEMBERS_BUCKET}.>", *snapshots)
+    erasing = f"$JS.API.STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}"
+    return (*_bucket_reading(), f"$KV.{MEMBERS_BUCKET}.>", erasing, *snapshots)
 
 
 def _keys(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
@@ -248,7 +250,7 @@ def _keys(owner_names: Sequence[str], stream: str) -> tuple[str, ...]:
     if BEGINNING.intersection(owner_names):
         allowed.append(f"$KV.{bucket}.>")
     if FORGETTING.intersection(owner_names):
-        allowed += [f"$JS.API.STREAM.MSG.DELETE.KV_{bucket}", f"$JS.API.STREAM.PURGE.KV_{SNAPSHOTS_BUCKET}"]
+        allowed.append(f"$JS.API.STREAM.MSG.DELETE.KV_{bucket}")
     return tuple(allowed)
 
 

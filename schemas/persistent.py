@@ -54,6 +54,14 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         return Generations(Map(), survivors, now_ns - age % lifetime_ns)
 
+    def delete(self, key: str) -> "Generations[V]":
+        """Return the map without ``key``; itself where it is not there."""
+        young = self.young.delete(key) if key in self.young else self.young
+        old = self.old.delete(key) if key in self.old else self.old
+        if young is self.young and old is self.old:
+            return self
+        return Generations(young, old, self.since_ns)
+
     def __len__(self) -> int:
         return len(self.young) + sum(key not in self.young for key in self.old)
 

@@ -12,12 +12,13 @@ from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR = Actor(
     name="appraisal",
     scope=Scope.SESSION,
-    consumes=(InputReceived, ResponseEmitted),
+    consumes=(InputReceived, ResponseEmitted, ForgetOrdered),
     state_type=AppraisalState,
     settings_type=AppraisalSettings,
     initial=initial,

@@ -17,6 +17,7 @@ from schemas.event import Event
 from schemas.persistent import Generations
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
@@ -55,9 +56,15 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
             return _settled(_remembering(state, message, completed), message)
         case ResponseEmitted():
             return _settled(state, message)
+        case ForgetOrdered(what="session"):
+            return _forgotten(state, message)
         case AppraisalConfigured() as configured:
             return _configured(state, configured)
     return state
+
+
+def _forgotten(state: AppraisalState, message: Message) -> AppraisalState:
+    return msgspec.structs.replace(state, sessions=state.sessions.delete(message.session_key))
 
 
 def _remembering(state: AppraisalState, message: Message, completed: AppraisalCompleted) -> AppraisalState:

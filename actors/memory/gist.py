@@ -39,8 +39,8 @@ def tokens_of(text: str) -> int:
 
 
 def _main_sentence(text: str) -> str:
-    # The first of those with most terms.
-    return max(_sentences(text), key=lambda sentence: len(terms_of(sentence)), default="")
+    # The one with most terms; of equals a question rather than a statement, and the first.
+    return max(_sentences(text), key=lambda sentence: (len(terms_of(sentence)), sentence.endswith("?")), default="")
 
 
 def _sentences(text: str) -> list[str]:

@@ -81,6 +81,6 @@ def _term(token: str) -> str:
 
 
 def _singular(word: str) -> str:
-    if len(word) < 5 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+    if len(word) <= _SHORTEST or not word.endswith("s") or word.endswith(("ss", "us", "is", "ews")):
         return word
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

@@ -134,6 +134,7 @@ def _show_plan(found: "Survey | dict[str, Any]", fact: str | None, as_json: bool
             click.echo(f"{found.gone:,} have words that are unreadable already")
         if found.readable:
             click.echo(f"{found.readable:,} have words that lie open: this log is not sealed, they would stay")
+        _say_reminded(found.reminded)
         if found.open:
             click.echo(f"{found.open:,} exchanges are open: they must end first")
     click.echo("Nothing was done. --yes does it; there is no way back.")
@@ -148,10 +149,18 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
         return
     what = f"session {done.session}" if fact is None else f"fact {fact!r}"
     click.echo(f"{what} of agent {done.agent} is forgotten: ordered at sequence {done.ordered_seq}")
-    click.echo(
-        f"memory dropped {done.memories:,}; snapshots: {done.snapshots_replaced} replaced, {done.snapshots_dropped} dropped"
-    )
+    snapshots = f"{done.snapshots_replaced} replaced, {done.snapshots_dropped} dropped"
+    click.echo(f"memory dropped {done.memories:,}; snapshots: {snapshots}")
     if fact is None:
         key = "its key is destroyed" if done.key_destroyed else "it had no key"
         click.echo(f"{key}; the words of {done.unreadable:,} events are unreadable")
+        _say_reminded(done.reminded)
     click.echo(COVERS)
+
+
+def _say_reminded(sessions: tuple[str, ...]) -> None:
+    if sessions:
+        click.echo(
+            f"{len(sessions)} other session(s) were reminded of it, and keep that under their own keys until they are "
+            f"forgotten, too: {', '.join(sessions)}"
+        )

@@ -4,6 +4,7 @@ Both speak the bucket's own subjects (``$KV.<bucket>.<key>``) directly: one requ
 listing would make a consumer each time.
 """
 
+import json
 import zlib
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,14 +27,21 @@ _logger = structlog.get_logger("neuraxis.buckets")
 
 
 async def ensure_bucket(
-    connection: Connection, bucket: str, *, storage: str, max_age: float, replicas: int, erasable: bool = False
+    connection: Connection,
+    bucket: str,
+    *,
+    storage: str,
+    max_age: float,
+    replicas: int,
+    erasable: bool = False,
+    history: int = 1,
 ) -> None:
-    """Make a bucket if need be; from an ``erasable`` one, single messages can be removed for good."""
+    """Make a bucket if need be, for so many values of each key; an ``erasable`` one lets single ones be overwritten."""
     config = {
         "name": f"KV_{bucket}",
         "subjects": [f"$KV.{bucket}.>"],
         "storage": storage,
-        "max_msgs_per_subject": 1,
+        "max_msgs_per_subject": history,
         "max_age": int(max_age * _SECOND),
         "discard": "new",
         "allow_direct": True,
@@ -50,10 +58,12 @@ async def ensure_bucket(
         await connection.api(f"STREAM.CREATE.KV_{bucket}", config)
 
 
-async def _put(connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> None:
+async def _put(connection: Connection, bucket: str, key: str, data: bytes, headers: dict[str, str] | None) -> int:
+    """Store a value; return its sequence."""
     answer = await connection.request(f"$KV.{bucket}.{key}", data, headers=headers)
     if b'"error"' in answer.data:
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
+    return int(json.loads(answer.data)["seq"])
 
 
 def _time_ns(timestamp: str) -> int:
@@ -105,27 +115,34 @@ class KeyValueMembership:
 class KeyValueSnapshots:
     """The newest snapshot of each partition, compressed, in chunks that fit a message.
 
-    The chunks are written first and the head last, so that a reader sees a whole snapshot or the one before.
+    The chunks are written first and the head last, so that a reader sees a whole snapshot or the one before. What a
+    snapshot replaces is overwritten where it lies on disk: it may hold words that are to be forgotten.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._written: dict[str, int] = {}
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
         """Make the bucket if need be."""
-        await ensure_bucket(connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas)
+        # Two, because what is pushed out by the limit on messages would be removed without being overwritten.
+        await ensure_bucket(
+            connection, SNAPSHOTS_BUCKET, storage="file", max_age=0, replicas=replicas, erasable=True, history=2
+        )
         return cls(connection)
 
     async def save(self, key: str, data: bytes) -> None:
         """Replace the snapshot under ``key``."""
         packed = zlib.compress(data, 1)
         digest = sha256(packed).hexdigest()
+        before = 0 if key in self._written else await self._chunks(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
         for number, chunk in enumerate(chunks, 1):
-            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest})
+            await self._replace(f"{key}.{number}", chunk, {"nx-of": digest})
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest}
-        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
+        await self._replace(key, packed[:_CHUNK], head)
+        await self._erase_chunks(key, len(chunks), before)
 
     async def load(self, key: str) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable."""
@@ -134,7 +151,7 @@ class KeyValueSnapshots:
             if head is None:
                 return None
             parts = [head.data]
-            for number in range(1, int(head.headers.get("nx-chunks", "0")) + 1):
+            for number in range(1, _chunks_of(head) + 1):
                 chunk = await self._get(f"{key}.{number}")
                 if chunk is None:
                     return None
@@ -153,25 +170,50 @@ class KeyValueSnapshots:
         head = await self._get(key)
         return None if head is None else _time_ns(head.headers["Nats-Time-Stamp"])
 
-    async def trim(self, key: str) -> None:
-        """Remove what earlier, larger snapshots left behind the one under ``key``."""
-        head = await self._get(key)
-        chunks = 0 if head is None else int(head.headers.get("nx-chunks", "0"))
-        below = f"$KV.{SNAPSHOTS_BUCKET}.{key}."
-        found = await self._connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}", {"subjects_filter": f"{below}>"})
-        for subject in found["state"].get("subjects") or {}:
-            if int(subject.removeprefix(below)) > chunks:
-                await self._purge(subject)
-
     async def drop(self, key: str) -> None:
-        """Remove the snapshot under ``key``: its partition will be folded from the log's start."""
-        await self._purge(f"$KV.{SNAPSHOTS_BUCKET}.{key}")
-        await self.trim(key)
+        """Erase the snapshot under ``key``: its partition will be folded from the log's start."""
+        before = await self._chunks(key)
+        await self._erase(key)
+        await self._erase_chunks(key, 0, before)
 
-    async def _purge(self, subject: str) -> None:
-        await self._connection.api(f"STREAM.PURGE.KV_{SNAPSHOTS_BUCKET}", {"filter": subject})
+    async def _replace(self, name: str, data: bytes, headers: dict[str, str]) -> None:
+        before = self._written.get(name) or await self._sequence(name)
+        self._written[name] = await _put(self._connection, SNAPSHOTS_BUCKET, name, data, headers)
+        await self._erase_message(before)
 
-    async def _get(self, key: str) -> Answer | None:
-        subject = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}.{key}"
+    async def _erase(self, name: str) -> None:
+        self._written.pop(name, None)
+        await self._erase_message(await self._sequence(name))
+
+    async def _erase_chunks(self, key: str, kept: int, before: int) -> None:
+        """Erase the chunks of a larger snapshot that this process, or one before it, wrote under ``key``."""
+        number = kept + 1
+        while number <= before or f"{key}.{number}" in self._written:
+            await self._erase(f"{key}.{number}")
+            number += 1
+
+    async def _erase_message(self, seq: int) -> None:
+        if not seq:
+            return
+        try:
+            await self._connection.api(f"STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}", {"seq": seq})
+        except ApiError as error:
+            # Gone already; or a bucket of an earlier release, which removes what is replaced and overwrites nothing.
+            _logger.debug("snapshot_not_erased", seq=seq, error=str(error))
+
+    async def _chunks(self, key: str) -> int:
+        head = await self._get(key)
+        return 0 if head is None else _chunks_of(head)
+
+    async def _sequence(self, name: str) -> int:
+        found = await self._get(name)
+        return 0 if found is None else int(found.headers["Nats-Sequence"])
+
+    async def _get(self, name: str) -> Answer | None:
+        subject = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}.{name}"
         answer = await self._connection.request(subject)
         return None if answer.headers.get("Status") == "404" else answer
+
+
+def _chunks_of(head: Answer) -> int:
+    return int(head.headers.get("nx-chunks", "0"))

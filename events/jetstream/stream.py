@@ -61,7 +61,7 @@ async def ensure_stream(
 ) -> StreamFacts:
     """Make the stream, or check the one that is there; return what is in force.
 
-    ``partitions`` and ``sealed`` None take what an existing stream has; a new one gets the default counts, and is sealed.
+    ``partitions`` and ``sealed`` None take what an existing stream has; a new one gets the default counts and a seal.
 
     Raises:
         Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, sealed or not otherwise
@@ -96,7 +96,7 @@ def _without_jetstream(connection: Connection) -> Misconfigured:
 
 
 def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:
-    there = config.get("metadata", {}).get("neuraxis.sealed") == "yes"
+    there = bool(config.get("metadata", {}).get("neuraxis.sealed") == "yes")
     if wanted is not None and wanted != there:
         raise Misconfigured(
             f"stream {name} was made {'with' if there else 'without'} sealing: that is fixed for a stream's life, so "

@@ -19,7 +19,7 @@ _ANCHOR = topic_of(LedgerAnchored)
 async def compare(path: Path, log: Log) -> Comparison:
     """Compare every message of the stream with the ledger's row, and the stream's anchors with the ledger's chain.
 
-    ``log`` must give what is stored (``JetStreamLog.as_stored``): the ledger holds people's words as sealed as the stream.
+    ``log`` must give what is stored (``JetStreamLog.as_stored``): where words are sealed, the ledger holds them sealed.
 
     Where the two differ, this cannot say which of them is right: ``verify`` says whether the ledger is still what
     was written.

@@ -1,8 +1,8 @@
 """Read models: tables for queries, folded from events in the transaction that stores them.
 
 They hold nothing that ``events`` does not, and can be dropped and rebuilt. Their statements commute over an
-exchange's events, so that batches of any size lead to the same rows. ``cortex_iterations``, ``alerts`` and the feedback
-and reflection of ``routing_decisions`` come with the events that carry them.
+exchange's events, so that batches of any size lead to the same rows. What people said is in them as it is in
+``events``. ``alerts`` and the reflection of ``routing_decisions`` come with the events that carry them.
 """
 
 import sqlite3
@@ -14,15 +14,17 @@ from typing import Any, TypeAlias
 import msgspec
 
 from events.ledger.bulk import Insert, sql
-from events.ledger.rows import DATA, EXCHANGE, MESSAGE_COLUMNS, TOPIC, VERSION, Row, Text, batches, to_row
+from events.ledger.rows import DATA, EXCHANGE, MESSAGE_COLUMNS, TOPIC, VERSION, Row, Text, batches, from_text, to_row
+from events.ledger.tables import TABLES, VIEWS, make
 from schemas.catalogue import decode_event
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
+from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import ModeSelected
+from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -92,58 +94,67 @@ def _routing_decision(row: Row, headers: Mapping[str, str]) -> Parameters:
         event.conversation_topic,
         exchange,
         event.selected_mode,
+        event.terminal_mode,
+        event.rerouted,
         event.router_confidence,
         _json(event.scores),
         event.tiebreaker_used,
         _json(event.tiebreaker_candidates),
+        event.tiebreaker_outcome,
         event.margin,
         event.effective_margin,
         _json(event.signals),
         _json(event.weights),
         int(latency) / 1000 if latency.isascii() and latency.isdigit() and len(latency) <= 15 else None,
         event.previous_mode,
+        event.reason,
         _timestamp(time_ns),
     )
 
 
-TABLES: Mapping[str, str] = {
-    "exchanges": """(
-        exchange TEXT PRIMARY KEY,
-        agent TEXT NOT NULL,
-        session TEXT NOT NULL,
-        started_seq INTEGER,
-        started_ns INTEGER,
-        ended_seq INTEGER,
-        ended_ns INTEGER,
-        stage TEXT,
-        action TEXT,
-        reason TEXT,
-        mode TEXT,
-        first_mode TEXT,
-        latency_ms REAL GENERATED ALWAYS AS ((ended_ns - started_ns) / 1e6) VIRTUAL
-    ) WITHOUT ROWID""",
-    "routing_decisions": """(
-        seq INTEGER PRIMARY KEY,
-        id TEXT NOT NULL,
-        topic TEXT NOT NULL,
-        exchange_id TEXT,
-        selected_mode TEXT NOT NULL,
-        router_confidence REAL,
-        scores TEXT NOT NULL,
-        tiebreaker_used INTEGER NOT NULL,
-        tiebreaker_candidates TEXT,
-        margin REAL,
-        effective_margin REAL,
-        signal_snapshot TEXT NOT NULL,
-        weight_snapshot TEXT,
-        routing_time_ms REAL,
-        feedback TEXT,
-        reflection TEXT,
-        previous_mode TEXT,
-        created_at TEXT NOT NULL
-    )""",
-}
-"""Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
+def _routing_feedback(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    seq, _, _, _, _, _, exchange, _, _, _, _, _ = row
+    event = _event(row)
+    assert isinstance(event, FeedbackObserved)
+    said = {"feedback": event.feedback, "signal": event.signal, "mode": event.mode, "observed_in": from_text(exchange)}
+    return event.of_exchange, seq, _json(said)
+
+
+def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    seq, id, _, _, _, session, exchange, _, _, time_ns, _, _ = row
+    event = _event(row)
+    assert isinstance(event, ActIterated)
+    return (
+        seq,
+        id,
+        session,
+        exchange,
+        event.iteration,
+        event.planner,
+        event.productive,
+        event.reason,
+        _json(event.performed),
+        len(event.performed),
+        sum(each.ok for each in event.performed),
+        event.elapsed_ms,
+        _timestamp(time_ns),
+    )
+
+
+def _act_loop(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    seq, _, _, _, _, _, exchange, _, _, _, _, _ = row
+    event = _event(row)
+    assert isinstance(event, ActFinished)
+    return (
+        exchange,
+        seq,
+        event.termination,
+        event.iterations,
+        event.productive,
+        event.elapsed_ms,
+        len(event.findings),
+    )
+
 
 # The first start and the first end of an exchange count: a repeated one changes nothing.
 FOLDS: Mapping[Text, Fold] = {
@@ -185,32 +196,73 @@ FOLDS: Mapping[Text, Fold] = {
     ),
     topic_of(ModeSelected): Fold(
         Insert(
-            "routing_decisions",
+            "mode_selections",
             (
                 "seq",
                 "id",
                 "topic",
                 "exchange_id",
                 "selected_mode",
+                "terminal_mode",
+                "rerouted",
                 "router_confidence",
                 "scores",
                 "tiebreaker_used",
                 "tiebreaker_candidates",
+                "tiebreaker_outcome",
                 "margin",
                 "effective_margin",
                 "signal_snapshot",
                 "weight_snapshot",
                 "routing_time_ms",
                 "previous_mode",
+                "reason",
                 "created_at",
             ),
         ),
         _routing_decision,
     ),
+    topic_of(FeedbackObserved): Fold(
+        Insert(
+            "routing_feedback",
+            ("exchange_id", "seq", "feedback"),
+            "ON CONFLICT (exchange_id) DO NOTHING",
+        ),
+        _routing_feedback,
+    ),
+    topic_of(ActIterated): Fold(
+        Insert(
+            "act_iterations",
+            (
+                "seq",
+                "id",
+                "session_id",
+                "exchange_id",
+                "iteration_number",
+                "planner",
+                "productive",
+                "reason",
+                "actions_executed",
+                "action_count",
+                "action_success_count",
+                "elapsed_ms",
+                "completed_at",
+            ),
+        ),
+        _act_iteration,
+    ),
+    topic_of(ActFinished): Fold(
+        Insert(
+            "act_loops",
+            ("exchange_id", "seq", "termination", "iterations", "productive", "elapsed_ms", "finding_count"),
+            "ON CONFLICT (exchange_id) DO NOTHING",
+        ),
+        _act_loop,
+    ),
 }
 """Public subject -> how its events change the tables."""
 
-FINGERPRINT = content_hash([TABLES, {topic: fold.insert for topic, fold in FOLDS.items()}])
+FINGERPRINT = content_hash([TABLES, VIEWS, {topic: fold.insert for topic, fold in FOLDS.items()}])
 """Names this release's read models; a file with another one has them rebuilt when it is opened for writing."""
 
 
@@ -231,9 +283,7 @@ def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, s
 
 def rebuild_within(connection: sqlite3.Connection) -> None:
     """Drop the tables and fold them again from ``events``, within the caller's transaction."""
-    for table, columns in TABLES.items():
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-        connection.execute(f"CREATE TABLE {table} {columns}")
+    make(connection)
     marks = ", ".join("?" * len(FOLDS))
     cursor = connection.execute(
         f"SELECT {MESSAGE_COLUMNS} FROM events WHERE topic IN ({marks}) ORDER BY seq", tuple(FOLDS)

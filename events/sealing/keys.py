@@ -19,7 +19,6 @@ _EVERY = ""
 """Stands for every name among those that changed."""
 
 
-
 class KeyEntry(msgspec.Struct, frozen=True):
     """What the store holds for a session: the key's secret, or nothing where the key was destroyed.
 
@@ -87,7 +86,7 @@ def key_name_in_headers(agent: str, session: str) -> str:
 class Keyring:
     """The keys that this process has met.
 
-    Whatever changes in the store is to be told it (``changed``, ``all_changed``): a destroyed key must not live on here.
+    It must be told whatever changes in the store (``changed``, ``all_changed``): no destroyed key may live on here.
     """
 
     def __init__(self, store: KeyStore, most: int = MOST_KEPT) -> None:
@@ -114,7 +113,7 @@ class Keyring:
             touched.add(_EVERY)
 
     def known(self, name: str, id: str) -> tuple[bool, SessionKey | None]:
-        """Return whether it is known what opens texts sealed with the key ``id``, and the key; None when nothing does."""
+        """Return whether it is known what opens texts sealed with the key ``id``, and that key, None for nothing."""
         key = self._keys.get(name)
         if key is not None and key.id == id:
             return True, key

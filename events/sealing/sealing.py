@@ -9,10 +9,13 @@ from events.errors import LogError
 from events.log import Append, Record, Seal, Stored, Tail
 from events.sealing.bodies import GONE, HEADER, holds_words, opened, part_to_seal, sealed_record
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
+from schemas.event import topic_of
+from schemas.vocabulary.gateway import InputReceived
 
 _SLICE = 256
 """Messages opened before other tasks get their turn."""
 
+_INPUT = topic_of(InputReceived)
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _logger = structlog.get_logger("neuraxis.sealing")
 
@@ -42,7 +45,8 @@ class Sealing:
             return record
         name = key_name_in_headers(headers.get("ce-agent", ""), headers["ce-session"])
         key = self.keyring.current(name)
-        if key is None and holds_words(record, part):
+        # An input without words begins its session's key as well: what follows from it may hold some.
+        if key is None and (headers.get("ce-type") == _INPUT or holds_words(record, part)):
             key = await self.keyring.to_seal(name, begins="ce-cause" not in headers)
         return sealed_record(record, part, key)
 

@@ -81,6 +81,11 @@ class Acting:
         answer = MemoryActionsAnswered(request=request.id, iteration=iteration, results=results)
         self.pipeline.send(answer, address)
 
+    @property
+    def requested(self) -> bool:
+        """Whether memory was asked for anything."""
+        return bool(self.messages(ActActionsRequested))
+
     def plan(self, text: str, address: Address = E1) -> None:
         """Answer what a model was asked last."""
         request = self.messages(ActPlanRequested, address)[-1].id

@@ -73,11 +73,11 @@ def test_r1_and_r5_the_stages_speak_in_the_order_of_the_pipeline():
     spoken = topics(flow())
     order = [
         "input.received", "reflex.passed", "intuition.passed", "coherence.passed", "arbiter.escalated",
-        "router.mode_selected", "response.emitted",
+        "memory.recalled", "router.mode_selected", "response.emitted", "memory.remembered",
     ]  # fmt: skip
     assert [topic for topic in spoken if topic in order] == order
     assert spoken.index("appraisal.completed") < spoken.index("breaker.cleared") < spoken.index("arbiter.escalated")
-    assert len(spoken) == 9, "an exchange on the plain path takes nine events"
+    assert len(spoken) == 11, "an exchange on the plain path takes eleven events"
 
 
 def test_r5_1_stage_1_a_known_threat_is_blocked_and_nothing_later_speaks():

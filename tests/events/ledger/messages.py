@@ -26,6 +26,10 @@ INPUT, PASSED, MODE, RESPONSE = (
     CATALOGUE[f"forged_id.{name}"].sample
     for name in ("input.received", "reflex.passed", "router.mode_selected", "response.emitted")
 )
+FEEDBACK, ITERATED, FINISHED = (
+    CATALOGUE[f"forged_id.{name}"].sample for name in ("router.feedback_observed", "act.iterated", "act.finished")
+)
+READ_MODELS = ("exchanges", "routing_decisions", "cortex_iterations", "act_loops", "routing_feedback")
 
 
 def stored(
@@ -90,7 +94,7 @@ def query(path: Path, statement: str, *parameters: Any) -> list[tuple[Any, ...]]
 
 def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of every read model."""
-    return {name: query(path, f"SELECT * FROM {name} ORDER BY 1") for name in ("exchanges", "routing_decisions")}
+    return {name: query(path, f"SELECT * FROM {name} ORDER BY 1") for name in READ_MODELS}
 
 
 def flip(value: bytes, bit: int) -> bytes:

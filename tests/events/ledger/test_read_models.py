@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from events.ledger import exchange_result, rebuild, verify
 from events.log import Stored
 from schemas.event import Event
-from schemas.vocabulary.router import ModeSelected, Signals
+from schemas.vocabulary.act import ActFinished, Action, ActIterated, Performed
+from schemas.vocabulary.router import FeedbackObserved, ModeSelected, Signals
 from tests.events.ledger.messages import (
+    FEEDBACK,
+    FINISHED,
     INPUT,
+    ITERATED,
     MODE,
     PASSED,
+    READ_MODELS,
     RESPONSE,
     exchanges,
     query,
@@ -26,7 +31,7 @@ from tests.events.ledger.messages import (
     write,
 )
 
-EVENTS = (INPUT, PASSED, MODE, RESPONSE)
+EVENTS = (INPUT, PASSED, MODE, RESPONSE, FEEDBACK, ITERATED, FINISHED)
 
 
 def test_an_exchange_has_its_end_and_its_latency(tmp_path: Path) -> None:
@@ -71,6 +76,107 @@ def test_a_routing_decision_has_the_columns_of_its_source(tmp_path: Path) -> Non
     ]
 
 
+def test_it_has_every_column_that_its_source_names(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, MODE)])
+    columns = {name for _, name, *_ in query(path, "PRAGMA table_info(routing_decisions)")}
+    assert columns >= {
+        "id", "topic", "exchange_id", "selected_mode", "router_confidence", "scores", "tiebreaker_used",
+        "tiebreaker_candidates", "margin", "effective_margin", "signal_snapshot", "weight_snapshot", "routing_time_ms",
+        "feedback", "reflection", "previous_mode", "created_at",
+    }  # fmt: skip
+
+
+def test_a_tie_break_is_on_record_with_its_candidates_and_its_outcome(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    asked = msgspec.structs.replace(
+        MODE, tiebreaker_used=True, tiebreaker_candidates=("RESPOND", "CLARIFY"), tiebreaker_outcome="failed:no_model"
+    )
+    write(path, [stored(1, asked)])
+    assert query(path, "SELECT tiebreaker_used, tiebreaker_candidates, tiebreaker_outcome FROM routing_decisions") == [
+        (1, '["RESPOND","CLARIFY"]', "failed:no_model")
+    ]
+
+
+def feedback(of_exchange: str, **changes: str) -> Event:
+    assert isinstance(FEEDBACK, FeedbackObserved)
+    return msgspec.structs.replace(FEEDBACK, of_exchange=of_exchange, **changes)
+
+
+def test_feedback_of_the_next_exchange_fills_the_decision_it_judges(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, MODE), stored(2, MODE, exchange="x2"), stored(3, feedback("x1"), exchange="x2")], size=1)
+    (judged,), (open_,) = query(path, "SELECT feedback FROM routing_decisions ORDER BY seq")
+    assert msgspec.json.decode(judged) == {
+        "feedback": "missed_clarify",
+        "signal": "repeated",
+        "mode": "RESPOND",
+        "observed_in": "x2",
+    }
+    assert open_ is None
+
+
+def test_of_an_exchange_that_acted_the_mode_of_the_answer_is_judged(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    acting = msgspec.structs.replace(MODE, selected_mode="ACT", terminal_mode=None)
+    again = msgspec.structs.replace(MODE, rerouted=True)
+    write(path, [stored(1, acting), stored(2, again), stored(3, feedback("x1"), exchange="x2")])
+    columns = "selected_mode, terminal_mode, rerouted, feedback IS NOT NULL"
+    assert query(path, f"SELECT {columns} FROM routing_decisions ORDER BY seq") == [
+        ("ACT", None, 0, 0),
+        ("RESPOND", "RESPOND", 1, 1),
+    ]
+
+
+def test_the_first_feedback_on_an_exchange_stands(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    later = feedback("x1", feedback="correct_route", signal="positive")
+    write(path, [stored(1, MODE), stored(2, feedback("x1"), exchange="x2"), stored(3, later, exchange="x3")])
+    assert query(path, "SELECT json_extract(feedback, '$.feedback') FROM routing_decisions") == [("missed_clarify",)]
+
+
+def iterated(number: int, elapsed_ms: int, *oks: bool) -> Event:
+    assert isinstance(ITERATED, ActIterated)
+    action = Action(index=0, skill="recall", query="who am I?")
+    performed = tuple(Performed(action=action, ok=ok) for ok in oks)
+    return msgspec.structs.replace(ITERATED, iteration=number, elapsed_ms=elapsed_ms, performed=performed)
+
+
+def test_every_iteration_of_an_act_loop_has_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, iterated(0, 12, True, False)), stored(2, iterated(1, 30, True), at_ms=1)], size=1)
+    columns = "exchange_id, session_id, iteration_number, chosen_mode, action_count, action_success_count, planner"
+    assert query(path, f"SELECT {columns} FROM cortex_iterations ORDER BY seq") == [
+        ("x1", "s1", 0, "ACT", 2, 1, "offline"),
+        ("x1", "s1", 1, "ACT", 1, 1, "offline"),
+    ]
+    times = "execution_time_ms, elapsed_ms, completed_at"
+    assert query(path, f"SELECT {times} FROM cortex_iterations ORDER BY seq") == [
+        (12, 12, "2023-11-14T22:13:20.000000+00:00"),
+        (18, 30, "2023-11-14T22:13:20.001000+00:00"),
+    ]
+    assert query(
+        path, "SELECT json_extract(actions_executed, '$[1].ok') FROM cortex_iterations WHERE iteration_number = 0"
+    ) == [(0,)]
+
+
+def test_the_gate_that_the_source_dropped_weighs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(1, iterated(0, 12, True))])
+    assert query(path, "SELECT total_cost, net_value, decision_override FROM cortex_iterations") == [(0.0, 0.0, 0)]
+
+
+def test_the_last_iteration_says_why_the_loop_ended(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    assert isinstance(FINISHED, ActFinished)
+    finished = msgspec.structs.replace(FINISHED, iterations=2, termination="max_iterations")
+    write(path, [stored(1, iterated(0, 12, True)), stored(2, iterated(1, 30, True)), stored(3, finished)])
+    assert query(path, "SELECT iteration_number, termination_reason FROM cortex_iterations ORDER BY seq") == [
+        (0, None),
+        (1, "max_iterations"),
+    ]
+
+
 def test_other_tools_can_look_into_the_json_columns(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, [stored(1, MODE)])
@@ -112,14 +218,16 @@ def test_unreadable_messages_do_not_stop_the_folding(messages: list[Stored]) -> 
 def test_an_empty_ledger_has_empty_read_models(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, [stored(1, PASSED)])
-    assert tables(path) == {"exchanges": [], "routing_decisions": []}
+    assert tables(path) == {name: [] for name in READ_MODELS}
 
 
 def test_read_models_of_another_release_are_rebuilt_when_the_ledger_is_opened(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, exchanges(3))
     folded = tables(path)
-    query(path, "DROP TABLE routing_decisions")
+    query(path, "DROP VIEW routing_decisions")
+    query(path, "CREATE TABLE routing_decisions (seq INTEGER PRIMARY KEY)")
+    query(path, "DROP TABLE mode_selections")
     query(path, "DELETE FROM exchanges WHERE exchange = 'x1'")
     query(path, "UPDATE meta SET value = 'of old' WHERE key = 'models'")
     write(path, [])

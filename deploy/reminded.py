@@ -1,0 +1,52 @@
+"""Where a session's words went within its agent: sessions of one agent share what memory keeps."""
+
+from collections.abc import Iterator
+
+from events.codec import Recorded, decode
+from events.jetstream import JetStreamLog
+from schemas.event import Event, topic_of
+from schemas.subjects import stored_subject
+from schemas.vocabulary.memory import Fact, MemoryActionsAnswered, MemoryRecalled, MemoryRemembered
+
+_TOPICS = (topic_of(MemoryRemembered), topic_of(MemoryActionsAnswered), topic_of(MemoryRecalled))
+
+
+async def reminded_sessions(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
+    """Return the agent's other sessions that were reminded of what this one told, sorted.
+
+    Their events hold these words under their own keys, and answers or a model's prompts may repeat them. Found by the
+    very texts: words that were put otherwise on the way are not. Raises LogError.
+    """
+    told: set[str] = set()
+    reminded: set[str] = set()
+    # By agent alone: what is told in one session comes to mind in any.
+    filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
+    async for batch in log.history(filters, 0, (await log.info()).last_seq):
+        for recorded in map(decode, batch):
+            if not isinstance(recorded, Recorded) or recorded.message.agent != agent:
+                continue
+            message = recorded.message
+            if message.session == session:
+                told.update(_told(message.event))
+            elif not told.isdisjoint(_recalled(message.event)):
+                reminded.add(message.session)
+    return tuple(sorted(reminded))
+
+
+def _told(event: Event) -> Iterator[str]:
+    if isinstance(event, MemoryRemembered):
+        yield event.gist
+        yield from map(_text_of, event.facts)
+    elif isinstance(event, MemoryActionsAnswered):
+        yield from map(_text_of, event.stored)
+
+
+def _text_of(fact: Fact) -> str:
+    return f"{fact.key}: {fact.value}"
+
+
+def _recalled(event: Event) -> Iterator[str]:
+    if isinstance(event, MemoryRecalled):
+        yield from (each.text for each in event.recollections)
+    elif isinstance(event, MemoryActionsAnswered):
+        yield from (each.text for result in event.results for each in result.recollections)

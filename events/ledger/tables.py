@@ -1,0 +1,114 @@
+"""What the read models look like: tables that events are folded into, and views over them for queries.
+
+Facts on one thing that come by different events, at different times, have a table each and meet in a view: so every
+fold is an insertion, and the order of batches changes nothing.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+
+TABLES: Mapping[str, str] = {
+    "exchanges": """(
+        exchange TEXT PRIMARY KEY,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        started_seq INTEGER,
+        started_ns INTEGER,
+        ended_seq INTEGER,
+        ended_ns INTEGER,
+        stage TEXT,
+        action TEXT,
+        reason TEXT,
+        mode TEXT,
+        first_mode TEXT,
+        latency_ms REAL GENERATED ALWAYS AS ((ended_ns - started_ns) / 1e6) VIRTUAL
+    ) WITHOUT ROWID""",
+    "mode_selections": """(
+        seq INTEGER PRIMARY KEY,
+        id TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        exchange_id TEXT NOT NULL,
+        selected_mode TEXT NOT NULL,
+        terminal_mode TEXT,
+        rerouted INTEGER NOT NULL,
+        router_confidence REAL,
+        scores TEXT NOT NULL,
+        tiebreaker_used INTEGER NOT NULL,
+        tiebreaker_candidates TEXT,
+        tiebreaker_outcome TEXT NOT NULL,
+        margin REAL,
+        effective_margin REAL,
+        signal_snapshot TEXT NOT NULL,
+        weight_snapshot TEXT,
+        routing_time_ms REAL,
+        previous_mode TEXT,
+        reason TEXT NOT NULL,
+        created_at TEXT NOT NULL
+    )""",
+    "routing_feedback": """(
+        exchange_id TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        feedback TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    "act_iterations": """(
+        seq INTEGER PRIMARY KEY,
+        id TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        exchange_id TEXT NOT NULL,
+        iteration_number INTEGER NOT NULL,
+        planner TEXT NOT NULL,
+        productive INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        actions_executed TEXT NOT NULL,
+        action_count INTEGER NOT NULL,
+        action_success_count INTEGER NOT NULL,
+        elapsed_ms INTEGER NOT NULL,
+        completed_at TEXT NOT NULL
+    )""",
+    "act_loops": """(
+        exchange_id TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        termination TEXT NOT NULL,
+        iterations INTEGER NOT NULL,
+        productive INTEGER NOT NULL,
+        elapsed_ms INTEGER NOT NULL,
+        finding_count INTEGER NOT NULL
+    ) WITHOUT ROWID""",
+}
+"""Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
+
+VIEWS: Mapping[str, str] = {
+    # Feedback is on the mode that was answered in: where an ACT loop ran, that is the second selection of its exchange.
+    "routing_decisions": """
+        SELECT s.seq, s.id, s.topic, s.exchange_id, s.selected_mode, s.router_confidence, s.scores, s.tiebreaker_used,
+            s.tiebreaker_candidates, s.margin, s.effective_margin, s.signal_snapshot, s.weight_snapshot,
+            s.routing_time_ms, f.feedback, NULL AS reflection, s.previous_mode, s.created_at,
+            s.terminal_mode, s.rerouted, s.tiebreaker_outcome, s.reason
+        FROM mode_selections AS s
+        LEFT JOIN routing_feedback AS f ON f.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
+    """,
+    # The source's gate between iterations is gone, and what it weighed is 0 by its own word.
+    "cortex_iterations": """
+        SELECT i.seq, i.id, i.exchange_id, i.session_id, i.exchange_id AS loop_id, i.iteration_number,
+            i.elapsed_ms - lag(i.elapsed_ms, 1, 0) OVER (PARTITION BY i.exchange_id ORDER BY i.seq)
+                AS execution_time_ms,
+            'ACT' AS chosen_mode, 0.0 AS total_cost, 0.0 AS net_value, 0 AS decision_override,
+            l.termination AS termination_reason, i.actions_executed, i.action_count, i.action_success_count,
+            i.planner, i.productive, i.reason, i.elapsed_ms, i.completed_at
+        FROM act_iterations AS i
+        LEFT JOIN act_loops AS l ON l.exchange_id = i.exchange_id AND l.iterations = i.iteration_number + 1
+    """,
+}
+"""View -> its query. JSON columns are text that SQLite's functions can look into."""
+
+
+def make(connection: sqlite3.Connection) -> None:
+    """Make every table and view anew, empty, in place of what this or another release has made of that name."""
+    found = dict(connection.execute("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"))
+    for name in (*VIEWS, *TABLES):
+        if name in found:
+            connection.execute(f"DROP {found[name]} {name}")
+    for name, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {name} {columns}")
+    for name, query in VIEWS.items():
+        connection.execute(f"CREATE VIEW {name} AS {query}")
