@@ -92,7 +92,7 @@ def _world(size: int, width: int) -> _World:
     settings = MemorySettings(episodes=size)
     mind = Mind()
     for number in range(size):
-        mind = remembering(mind, _episode(number, vectors[number], salience[number]), _facts(number), number, settings)
+        mind = remembering(mind, _episode(number, vectors[number], salience[number]), _facts(number), settings)
     weights = np.array([weight_of(mind.episodes.kept[number + 1]) for number in range(size)])
     return _World(mind, vectors, weights, questions, settings)
 
@@ -148,7 +148,7 @@ def _remember(world: _World) -> Callable[[], object]:
     def remember() -> None:
         number = next(numbers)
         vector = world.vectors[number % len(world.vectors)]
-        minds[0] = remembering(minds[0], _episode(number, vector, 0.5), (), _HOUR_NS, world.settings)
+        minds[0] = remembering(minds[0], _episode(number, vector, 0.5), (), world.settings)
 
     return remember
 

@@ -42,7 +42,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
         sessions: Partitions of sessions; fixed when the stream is made.
         replicas: Copies of the stream in a cluster. One copy is never highly available.
         sealed: Whether people's words are stored encrypted, with a key for each session; fixed when the stream is made.
-            None: as an existing stream is, and sealed for a new one.
+            None: as an existing stream is, and not sealed for a new one.
     """
 
     stream: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$")] = "NEURAXIS"

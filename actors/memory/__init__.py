@@ -12,7 +12,7 @@ turn       working memory          the session          with the fifth exchange 
 gist       the short term          the session          after a day, or with the session
 fact       the medium term         the agent            with a later value, or as the oldest of 50 on its topic
 episode    single exchanges        the agent            as the oldest of 20,000
-concept    what they were about    the agent            with its last episode, or as the weakest of 1,000
+concept    what they were about    the agent            with its last episode, or as the least recent of 1,000
 =========  ======================  ===================  ======================================================
 
 The agent's sessions share what belongs to the agent. Another agent's memory is never looked at.
@@ -22,8 +22,8 @@ snapshots and hashes, goes an index of their embeddings, append-only, shared by 
 and asked as of a version (``index``). All numbers are whole or rounded at each step, so that a recall gives the same
 bits on every machine (``vectors``, ``decay``).
 
-**Forgetting** leaves none of the words in the state (``forgetting``): every memory knows its session, and every concept
-the episodes it is from.
+**Forgetting** leaves none of the words in the state, nor anything that follows from them (``forgetting``): every memory
+knows its session, and every concept the episodes it is from.
 """
 
 from actors.memory.decider import State, decide, evolve, initial

@@ -18,7 +18,7 @@ import msgspec
 from actors.memory.episodes import Episode
 from actors.memory.facts import Origin
 from actors.memory.familiarity import familiarity_of
-from actors.memory.forgetting import Forgotten, forget_fact, forget_session, quoting
+from actors.memory.forgetting import Dropped, Left, dropped_with, quoting, without_fact, without_session
 from actors.memory.gist import gist_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
 from actors.memory.pending import Pending, appraised, emptied, pending_of
@@ -174,15 +174,27 @@ def _remembered(state: State, pending: Pending, response: ResponseEmitted) -> Me
 
 
 def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> MemoryForgotten:
-    left = _left(state, message, ordered.what, ordered.key)
-    return MemoryForgotten(what=ordered.what, key=ordered.key, by=ordered.by, why=ordered.why, count=left.count)
+    dropped = Dropped(frozenset(), frozenset())
+    if ordered.what == "fact":
+        mind, sessions = mind_of(state, message.agent), sessions_of(state.sessions, message.agent)
+        dropped = dropped_with(mind, sessions, ordered.key)
+    return MemoryForgotten(
+        what=ordered.what,
+        key=ordered.key,
+        by=ordered.by,
+        why=ordered.why,
+        count=_left(state, message, ordered.what, dropped).count,
+        exchanges=tuple(sorted(dropped.exchanges)),
+        facts=tuple(sorted(dropped.facts)),
+    )
 
 
-def _left(state: State, message: Message, what: str, key: str) -> Forgotten:
-    mind = mind_of(state, message.agent)
+def _left(state: State, message: Message, what: str, dropped: Dropped) -> Left:
+    mind, settings = mind_of(state, message.agent), state.settings
     if what == "session":
-        return forget_session(mind, message.session, state.sessions.get(message.session_key) or Session())
-    return forget_fact(mind, sessions_of(state.sessions, message.agent), key)
+        own = state.sessions.get(message.session_key) or Session()
+        return without_session(mind, message.session, own, settings)
+    return without_fact(mind, sessions_of(state.sessions, message.agent), dropped, settings)
 
 
 # --- folding
@@ -228,7 +240,7 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
         embedding=words.embedding,
         concepts=tuple(dict.fromkeys(event.concepts)),
     )
-    mind = remembering(mind_of(state, message.agent), episode, event.facts, message.time_ns, settings)
+    mind = remembering(mind_of(state, message.agent), episode, event.facts, settings)
     number = mind.exchanges
     session = session_of(state, message).remembering(
         turn_of(number, words.text, ending.answer),
@@ -240,17 +252,14 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
 
 
 def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
-    mind = mind_of(state, message.agent)
-    fact = mind.facts.get(key_of(event.key))
-    quotes = quoting(fact.value) if fact is not None else None
-    left = _left(state, message, event.what, event.key)
-    pending = state.pending
+    dropped = Dropped(frozenset(event.exchanges), frozenset(event.facts))
+    left = _left(state, message, event.what, dropped)
+    quotes = quoting(each.value for each in mind_of(state, message.agent).facts.get(key_of(event.key), ()))
+    pending, sessions = state.pending, state.sessions
     for exchange, words in state.pending.items():
-        if words.agent != message.agent:
-            continue
-        if words.session == message.session if event.what == "session" else quotes is not None and quotes(words.text):
+        concerned = words.session == message.session if event.what == "session" else quotes(words.text)
+        if words.agent == message.agent and concerned:
             pending = pending.set(exchange, emptied(words))
-    sessions = state.sessions
     for name, session in left.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
     state = msgspec.structs.replace(state, pending=pending, sessions=sessions)

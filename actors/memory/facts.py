@@ -1,10 +1,11 @@
 """Facts: what an agent was told, by key. A later value of a key replaces the earlier one; the oldest go.
 
-A fact belongs to the session and topic in which it was told last. Topics are a session's own: another session's topic
-of the same name is another topic.
+Sessions tell the agent facts, and the value told last is what is known. What an earlier session told of the same key is
+kept behind it: when the later session is forgotten, it is what is known again. A fact belongs to the session and topic
+in which it was told. Topics are a session's own: another session's topic of the same name is another topic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -24,11 +25,11 @@ _ASKED_AS = {
 """The terms by which each of these keys is asked for: any of them is as good as the key itself."""
 
 
-class KnownFact(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact as it is known.
+class Telling(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session told under a key, last.
 
-    ``exchanges`` are the numbers of the remembered exchanges in which its key was told, earlier values included.
-    ``asked`` are the terms that ask for it, and ``terms`` all of its own.
+    ``exchanges`` are the numbers of its remembered exchanges in which the key was told, earlier values included.
+    ``asked`` are the terms that ask for the key, ``terms`` all of the fact's.
     """
 
     number: int
@@ -48,22 +49,19 @@ class Origin(msgspec.Struct, frozen=True):
     exchange: int = 0
 
 
-Facts = Map[str, KnownFact]
+Facts = Map[str, tuple[Telling, ...]]
+"""Key -> what sessions told under it, in the order of telling: the last is what is known."""
 
 
-def told(
-    known: Facts, facts: Sequence[Fact], origin: Origin, named: int, settings: MemorySettings
-) -> tuple[Facts, int]:
-    """Return the facts known after some were told, and how many things are named by then: each gets a new number."""
-    for fact in facts:
-        named += 1
-        before = known.get(fact.key)
-        exchanges = before.exchanges if before is not None else ()
-        if origin.exchange:
-            exchanges = (*(each for each in exchanges if each != origin.exchange), origin.exchange)
+def told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
+    """Return the facts after some were told, given how many were told before: each gets the next number."""
+    for number, fact in enumerate(facts, count + 1):
+        tellings = known.get(fact.key, ())
+        before = next((each.exchanges for each in tellings if each.session == origin.session), ())
+        exchanges = (*before, origin.exchange) if origin.exchange and origin.exchange not in before else before
         asked, terms = _terms(fact)
-        now = KnownFact(
-            number=named,
+        telling = Telling(
+            number=number,
             value=fact.value,
             session=origin.session,
             topic=origin.topic,
@@ -71,21 +69,39 @@ def told(
             asked=asked,
             terms=terms,
         )
-        known = known.set(fact.key, now)
+        known = known.set(fact.key, (*(each for each in tellings if each.session != origin.session), telling))
     if not facts:
-        return known, named
-    topical = [key for key, fact in known.items() if (fact.session, fact.topic) == (origin.session, origin.topic)]
-    known = _without_oldest(known, topical, settings.facts_per_topic)
-    return _without_oldest(known, list(known), settings.facts), named
+        return known
+    # By number and not by how many there are: which facts go does not depend on the words of others.
+    oldest = count + len(facts) - settings.facts
+    known = without(known, lambda each: each.number <= oldest)
+    here = [each.number for each in _all(known) if (each.session, each.topic) == (origin.session, origin.topic)]
+    excess = {*sorted(here)[: max(0, len(here) - settings.facts_per_topic)]}
+    return without(known, lambda each: each.number in excess) if excess else known
+
+
+def without(known: Facts, is_gone: Callable[[Telling], bool]) -> Facts:
+    """Return the facts without what was told so."""
+    for key, tellings in list(known.items()):
+        left = tuple(each for each in tellings if not is_gone(each))
+        if len(left) < len(tellings):
+            known = known.set(key, left) if left else known.delete(key)
+    return known
+
+
+def size_of(known: Facts) -> int:
+    """Return how many things were told, those kept behind later ones included."""
+    return sum(1 for _ in _all(known))
 
 
 def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
-    """Return the keys of the facts that belong to a topic of a session, the latest first."""
-    found = [(fact.number, key) for key, fact in known.items() if (fact.session, fact.topic) == (session, topic)]
+    """Return the keys of the known facts that belong to a topic of a session, the latest first."""
+    latest = ((tellings[-1], key) for key, tellings in known.items())
+    found = [(each.number, key) for each, key in latest if (each.session, each.topic) == (session, topic)]
     return tuple(key for _, key in sorted(found, reverse=True))
 
 
-def energy_of(fact: KnownFact, sought: frozenset[str]) -> float:
+def energy_of(fact: Telling, sought: frozenset[str]) -> float:
     """Return how strongly terms bring a fact to mind, in [0, 1].
 
     Half of it is the share of the terms that the fact has, half the share of its key that they ask for.
@@ -96,12 +112,16 @@ def energy_of(fact: KnownFact, sought: frozenset[str]) -> float:
     return round(0.5 * shared / len(sought) + 0.5 * _asked_for(fact, sought), DECIMALS)
 
 
-def text_of(key: str, fact: KnownFact) -> str:
+def text_of(key: str, fact: Telling) -> str:
     """Return a fact in a line."""
     return f"{key}: {fact.value}"
 
 
-def _asked_for(fact: KnownFact, sought: frozenset[str]) -> float:
+def _all(known: Facts) -> list[Telling]:
+    return [each for tellings in known.values() for each in tellings]
+
+
+def _asked_for(fact: Telling, sought: frozenset[str]) -> float:
     found = len(sought.intersection(fact.asked))
     if fact.asked in _ASKED_AS.values():
         return float(found > 0)
@@ -112,9 +132,3 @@ def _terms(fact: Fact) -> tuple[tuple[str, ...], tuple[str, ...]]:
     about = fact.key.removeprefix(f"{OPINION} ").removeprefix(f"{NOTE} ")
     asked = _ASKED_AS.get(fact.key) or terms_of(about)
     return asked, tuple(dict.fromkeys((*asked, *terms_of(fact.value))))
-
-
-def _without_oldest(known: Facts, keys: list[str], most: int) -> Facts:
-    for key in sorted(keys, key=lambda each: known[each].number)[: max(0, len(keys) - most)]:
-        known = known.delete(key)
-    return known

@@ -1,10 +1,13 @@
 """Forgetting: what is dropped by an operator's order, so that none of the words is left. Pure.
 
-*A session*: its turns and gists, its facts and episodes, and every concept and link that only these were behind.
+*A session*: its turns and gists, its facts and episodes. What an earlier session told of the same keys is known again.
 
-*A fact*: the fact, every remembered exchange in which its key was told, every exchange and fact that quotes its value
-in whole words (where the value says anything: a number, or a word that is not of grammar), and the concepts and links
-that only these were behind. That takes more than the fact, and has to: its words are in all of them.
+*A fact*: whatever was told under its key, every remembered exchange in which it was told, and every exchange and fact
+that quotes a value of it in whole words (where that says anything: a number, or a word that is not of grammar). That
+takes more than the fact, and has to: its words are in all of them. Which these are is recorded by their numbers.
+
+In both cases the concepts are made anew of the episodes that are left. So the state is, to the bit, what it would be
+had other words been said: once they cannot be read any more, a replay still comes to it.
 """
 
 import re
@@ -12,17 +15,26 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from actors.memory.concepts import pruned
+from actors.memory.concepts import rebuilt
+from actors.memory.facts import size_of, without
 from actors.memory.mind import Mind
 from actors.memory.session import Session
+from actors.memory.settings import MemorySettings
 from actors.memory.terms import terms_of
 from actors.memory.told import key_of
 
 Quotes = Callable[[str], bool]
-"""Whether a text holds the words to be forgotten."""
+"""Whether a text holds words that are to be forgotten."""
 
 
-class Forgotten(msgspec.Struct, frozen=True):
+class Dropped(msgspec.Struct, frozen=True):
+    """What an order about a fact drops: exchanges and facts, by their numbers."""
+
+    exchanges: frozenset[int]
+    facts: frozenset[int]
+
+
+class Left(msgspec.Struct, frozen=True):
     """What is left: the mind, and the sessions that changed; ``count`` is the number of memories dropped."""
 
     mind: Mind
@@ -30,77 +42,68 @@ class Forgotten(msgspec.Struct, frozen=True):
     count: int
 
 
-def forget_session(mind: Mind, session: str, own: Session) -> Forgotten:
-    """Return what is left without a session, given what it had of its own."""
-    numbers = frozenset(number for number, episode in mind.episodes.kept.items() if episode.session == session)
-    keys = [key for key, fact in mind.facts.items() if fact.session == session]
-    left = _left(mind, numbers, keys)
-    own_count = len(own.turns) + len(own.gists)
-    return Forgotten(left, {session: Session()}, own_count + _dropped(mind, left))
+def without_session(mind: Mind, session: str, own: Session, settings: MemorySettings) -> Left:
+    """Return what is left without a session, given what it has of its own."""
+    exchanges = [number for number, episode in mind.episodes.kept.items() if episode.session == session]
+    facts = without(mind.facts, lambda each: each.session == session)
+    left = _rebuilt(msgspec.structs.replace(mind, facts=facts), exchanges, settings)
+    return Left(left, {session: Session()}, _size(own) + _lost(mind, left))
 
 
-def forget_fact(mind: Mind, sessions: Mapping[str, Session], key: str) -> Forgotten:
-    """Return what is left without a fact, given what the agent's sessions have of their own, by session."""
-    name = key_of(key)
-    fact = mind.facts.get(name)
-    if fact is None:
-        return Forgotten(mind, {}, 0)
-    quotes = quoting(fact.value)
-    terms = {*terms_of(fact.value)}
-    numbers = frozenset(
-        (
-            *fact.exchanges,
-            *(
-                number
-                for number, episode in mind.episodes.kept.items()
-                if quotes(episode.text) or (terms and terms.issubset(episode.concepts))
-            ),
-            *(number for session in sessions.values() for number in _quoting_own(session, quotes)),
-        )
-    )
-    keys = [other for other, known in mind.facts.items() if other == name or quotes(f"{other}: {known.value}")]
-    left = _left(mind, numbers, keys)
-    changed = {name: session.without(numbers) for name, session in sessions.items()}
+def dropped_with(mind: Mind, sessions: Mapping[str, Session], key: str) -> Dropped:
+    """Return what goes with a fact, given what the agent's sessions have of their own, by session."""
+    tellings = mind.facts.get(key_of(key), ())
+    values = [each.value for each in tellings]
+    quotes = quoting(values)
+    terms = [{*terms} for value in values if (terms := terms_of(value))]
+    exchanges = {number for each in tellings for number in each.exchanges}
+    for number, episode in mind.episodes.kept.items():
+        if quotes(episode.text) or any(each.issubset(episode.concepts) for each in terms):
+            exchanges.add(number)
+    for session in sessions.values():
+        exchanges.update(turn.number for turn in session.turns if quotes(turn.text))
+        exchanges.update(gist.number for gist in session.gists if quotes(gist.text))
+    facts = {each.number for each in tellings}
+    for other, known in mind.facts.items():
+        facts.update(each.number for each in known if quotes(f"{other}: {each.value}"))
+    return Dropped(frozenset(exchanges), frozenset(facts))
+
+
+def without_fact(mind: Mind, sessions: Mapping[str, Session], dropped: Dropped, settings: MemorySettings) -> Left:
+    """Return what is left without what goes with a fact."""
+    if not dropped.exchanges and not dropped.facts:
+        return Left(mind, {}, 0)
+    facts = without(mind.facts, lambda each: each.number in dropped.facts)
+    left = _rebuilt(msgspec.structs.replace(mind, facts=facts), sorted(dropped.exchanges), settings)
+    changed = {name: session.without(dropped.exchanges) for name, session in sessions.items()}
     changed = {name: session for name, session in changed.items() if session != sessions[name]}
-    own_count = sum(_size(sessions[name]) - _size(session) for name, session in changed.items())
-    return Forgotten(left, changed, own_count + _dropped(mind, left))
+    own = sum(_size(sessions[name]) - _size(session) for name, session in changed.items())
+    return Left(left, changed, own + _lost(mind, left))
 
 
-def quoting(value: str) -> Quotes:
-    """Return what tells whether a text holds a value in whole words; nothing does where the value says nothing."""
-    if not terms_of(value):
+def quoting(values: Iterable[str]) -> Quotes:
+    """Return what tells whether a text holds one of these in whole words; those that say nothing are never held."""
+    patterns = [
+        r"\W+".join(re.escape(word) for word in re.findall(r"\w+", value.casefold()))
+        for value in values
+        if terms_of(value)
+    ]
+    if not patterns:
         return lambda _: False
-    words = r"\W+".join(re.escape(word) for word in re.findall(r"\w+", value.casefold()))
-    pattern = re.compile(rf"(?<!\w){words}(?!\w)")
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(patterns)})(?!\w)")
     return lambda text: pattern.search(text.casefold()) is not None
 
 
-def _quoting_own(session: Session, quotes: Quotes) -> Iterable[int]:
-    yield from (turn.number for turn in session.turns if quotes(turn.text))
-    yield from (gist.number for gist in session.gists if quotes(gist.text))
+def _rebuilt(mind: Mind, exchanges: Iterable[int], settings: MemorySettings) -> Mind:
+    episodes = mind.episodes.without(exchanges)
+    return msgspec.structs.replace(mind, episodes=episodes, concepts=rebuilt(episodes.kept, settings))
 
 
-def _left(mind: Mind, numbers: frozenset[int], keys: Iterable[str]) -> Mind:
-    facts = mind.facts
-    for key in keys:
-        facts = facts.delete(key)
-    return msgspec.structs.replace(
-        mind,
-        facts=facts,
-        episodes=mind.episodes.without(sorted(numbers)),
-        concepts=pruned(mind.concepts, list(mind.concepts), numbers),
-    )
-
-
-def _dropped(before: Mind, after: Mind) -> int:
-    return (
-        len(before.facts)
-        - len(after.facts)
-        + len(before.episodes.kept)
-        - len(after.episodes.kept)
-        + len(before.concepts)
-        - len(after.concepts)
-    )
+def _lost(before: Mind, after: Mind) -> int:
+    # Concepts that had been pushed out may be back: those are none the fewer lost.
+    concepts = sum(term not in after.concepts for term in before.concepts)
+    facts = size_of(before.facts) - size_of(after.facts)
+    return facts + len(before.episodes.kept) - len(after.episodes.kept) + concepts
 
 
 def _size(session: Session) -> int:

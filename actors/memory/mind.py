@@ -1,7 +1,8 @@
 """What an agent remembers, beyond its sessions' turns and gists: facts, episodes and concepts. Pure.
 
-A remembered exchange has one number, by which its turn, gist and episode are known; facts and concepts are numbered on
-their own. Numbers are never given twice, so that ``episode:7`` means one thing for good.
+A remembered exchange has one number, by which its turn, gist and episode are known; what is told as a fact has another.
+Numbers are never given twice, so that ``episode:7`` means one thing for good. Which number a thing gets does not depend
+on the words of others: a log in which some cannot be read any more gives the same.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +11,7 @@ import msgspec
 
 from actors.memory.concepts import Concept, met, pruned
 from actors.memory.episodes import Episode, Episodes
-from actors.memory.facts import KnownFact, Origin, told
+from actors.memory.facts import Origin, Telling, told
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
 from schemas.vocabulary.memory import ActionResult, Fact
@@ -19,40 +20,36 @@ from schemas.vocabulary.memory import ActionResult, Fact
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's long memory.
 
-    ``exchanges`` and ``named`` count the numbers given so far. ``recalls`` says of the latest recalls whether anything
-    came to mind, ``skills`` how often each skill was performed.
+    ``exchanges`` and ``told`` count the exchanges remembered and the facts told so far. ``recalls`` says of the latest
+    recalls whether anything came to mind, ``skills`` how often each skill was performed.
     """
 
     exchanges: int = 0
-    named: int = 0
-    facts: Map[str, KnownFact] = Map()
+    told: int = 0
+    facts: Map[str, tuple[Telling, ...]] = Map()
     episodes: Episodes = Episodes()
     concepts: Map[str, Concept] = Map()
     recalls: tuple[bool, ...] = ()
     skills: Map[str, int] = Map()
 
 
-def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], now_ns: int, settings: MemorySettings) -> Mind:
+def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:
     """Return the mind after an exchange; its number is ``exchanges`` of the mind that is returned."""
     number = mind.exchanges + 1
-    origin = Origin(episode.session, episode.topic, number)
-    known, named = told(mind.facts, facts, origin, mind.named, settings)
-    episodes = mind.episodes.adding(number, episode)
-    concepts = mind.concepts
+    mind = memorizing(mind, facts, Origin(episode.session, episode.topic, number), settings)
+    episodes, concepts = mind.episodes.adding(number, episode), mind.concepts
     while len(episodes.kept) > settings.episodes:
         oldest = episodes.oldest()
-        concepts = pruned(concepts, episodes.kept[oldest].concepts, {oldest})
+        concepts = pruned(concepts, episodes.kept[oldest].concepts, oldest)
         episodes = episodes.without([oldest]).beginning_at(oldest + 1)
-    concepts, named = met(concepts, episode.concepts, number, named, now_ns, settings)
-    return msgspec.structs.replace(
-        mind, exchanges=number, named=named, facts=known, episodes=episodes, concepts=concepts
-    )
+    concepts = met(concepts, episode.concepts, number, settings)
+    return msgspec.structs.replace(mind, exchanges=number, episodes=episodes, concepts=concepts)
 
 
 def memorizing(mind: Mind, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> Mind:
-    """Return the mind with facts that it was asked to keep."""
-    known, named = told(mind.facts, facts, origin, mind.named, settings)
-    return msgspec.structs.replace(mind, facts=known, named=named)
+    """Return the mind with facts that it was told."""
+    known = told(mind.facts, facts, origin, mind.told, settings)
+    return msgspec.structs.replace(mind, told=mind.told + len(facts), facts=known)
 
 
 def recalling(mind: Mind, found: Iterable[bool], settings: MemorySettings) -> Mind:

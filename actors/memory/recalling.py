@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.memory.concepts import MICRO, Concept, neighbours
+from actors.memory.concepts import neighbours, strength_of
 from actors.memory.episodes import Episode, weight_of
 from actors.memory.facts import energy_of, text_of
 from actors.memory.gist import tokens_of
@@ -101,9 +101,9 @@ def strongest(found: Iterable[Memory], settings: MemorySettings) -> tuple[Recoll
     )
 
 
-def concept_text(term: str, concept: Concept) -> str:
+def concept_text(term: str, mind: Mind) -> str:
     """Return a concept in a line: its term, and what it was met with most."""
-    others = neighbours(concept, _NEIGHBOURS_SHOWN)
+    others = neighbours(term, mind.concepts, mind.episodes.kept, _NEIGHBOURS_SHOWN)
     return f"{term} (with {', '.join(others)})" if others else term
 
 
@@ -136,7 +136,7 @@ def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySet
 
 def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:
     sought = frozenset(cue.terms)
-    for key, fact in mind.facts.items():
+    for key, (*_, fact) in mind.facts.items():
         energy = energy_of(fact, sought)
         if energy:
             yield Memory(energy, "fact", fact.number, text_of(key, fact))
@@ -146,6 +146,6 @@ def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
     for term in cue.terms:
         concept = mind.concepts.get(term)
         if concept is not None:
-            strength = concept.strength_at(now_ns, settings) / MICRO
+            strength = strength_of(concept, mind.episodes.kept, now_ns, settings)
             energy = round(concept.confidence * strength / (1.0 + strength), DECIMALS)
-            yield Memory(energy, "concept", concept.number, concept_text(term, concept))
+            yield Memory(energy, "concept", concept.number, concept_text(term, mind))

@@ -6,6 +6,9 @@ import msgspec
 
 from schemas.event import Milliseconds, Unit
 
+MOST_CONCEPTS = 32
+"""Concepts of an exchange at most."""
+
 _HOUR_MS = 3_600_000
 
 Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
@@ -22,10 +25,10 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         session_lifetime_ms: A session's turns and gists come to mind no longer than this after its last exchange; they
             are dropped at the partition's first message past two of these lifetimes.
         facts_per_topic: Facts kept of a topic of a session; the oldest go.
-        facts: Facts kept of an agent; the oldest go.
+        facts: The latest facts told to an agent that are kept.
         episodes: Episodes kept of an agent; the oldest go.
-        concepts: Concepts kept of an agent; the weakest go.
-        links: Links kept of a concept; the weakest go.
+        concepts: Concepts kept of an agent; those not met for longest go.
+        meetings: The latest meetings of a concept, from which its strength, confidence and links follow.
         concepts_per_exchange: Concepts that an exchange is read for; all of them are linked with one another.
         half_life_ms: Time in which a concept's strength halves.
         depth: Hops that activation spreads at most.
@@ -44,8 +47,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     facts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
     episodes: Annotated[int, msgspec.Meta(ge=1, le=200_000)] = 20_000
     concepts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
-    links: Few = 12
-    concepts_per_exchange: Annotated[int, msgspec.Meta(ge=1, le=32)] = 8
+    meetings: Annotated[int, msgspec.Meta(ge=1, le=64)] = 12
+    concepts_per_exchange: Annotated[int, msgspec.Meta(ge=1, le=MOST_CONCEPTS)] = 8
     half_life_ms: Milliseconds = 7 * 24 * _HOUR_MS
     depth: Annotated[int, msgspec.Meta(ge=1, le=4)] = 2
     spread: Unit = 0.7

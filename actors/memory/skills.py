@@ -72,10 +72,9 @@ def _no_fact(ground: Ground) -> str:
 
 
 def _associated(ground: Ground, query: str) -> Iterable[Memory]:
-    concepts = ground.mind.concepts
-    for term, activation in spread(concepts, terms_of(query), ground.settings).items():
-        concept = concepts[term]
-        yield Memory(activation, "concept", concept.number, concept_text(term, concept))
+    mind = ground.mind
+    for term, activation in spread(mind.concepts, mind.episodes.kept, terms_of(query), ground.settings).items():
+        yield Memory(activation, "concept", mind.concepts[term].number, concept_text(term, mind))
 
 
 def _introspection(ground: Ground) -> Introspection:

@@ -112,7 +112,9 @@ def _show(name: str, report: "Report", verify: bool) -> None:
     elif report.clean:
         out.print("\nverified: every decision that could be made again came out as recorded", soft_wrap=True)
         if report.sealed:
-            out.print(f"{_counted(report.sealed, 'decision')} could not: the words they need are sealed", soft_wrap=True)
+            out.print(
+                f"{_counted(report.sealed, 'decision')} could not: the words they need are sealed", soft_wrap=True
+            )
 
 
 def _complaint(report: "Report") -> str:

@@ -30,7 +30,7 @@ from deploy.cli.options import Target, examples, target_options
     "--seal/--no-seal",
     "seal",
     default=None,
-    help="Whether a new log stores people's words encrypted, a key a session.  [default: it does]",
+    help="Whether a new log stores people's words encrypted, a key a session.  [default: it does not]",
 )
 @click.option("--processes", type=click.IntRange(1, 64), help="Copies of the process that runs the actors.")
 @click.option("--ready-file", type=click.Path(path_type=Path, dir_okay=False), help="Written when every actor is live.")

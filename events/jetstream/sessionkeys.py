@@ -84,8 +84,8 @@ async def watch(connection: Connection, stream: str, keyring: Keyring) -> None:
     """Tell a keyring, for as long as the connection lives, whatever is written to a stream's keys or may have been."""
     prefix = f"$KV.{keys_bucket(stream)}."
 
-    async def changed(msg: Msg) -> None:
-        keyring.changed(msg.subject.removeprefix(prefix))
+    async def heard(msg: Msg) -> None:
+        keyring.heard(msg.subject.removeprefix(prefix), msg.data)
 
-    await connection.nc.subscribe(f"{prefix}>", cb=changed)
-    connection.on_reconnect(keyring.all_changed)
+    await connection.nc.subscribe(f"{prefix}>", cb=heard)
+    connection.on_reconnect(keyring.missed_some)

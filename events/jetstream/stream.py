@@ -25,7 +25,7 @@ class StreamFacts(msgspec.Struct, frozen=True):
     sealed: bool
 
 
-def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool = True) -> dict[str, Any]:
+def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool = False) -> dict[str, Any]:
     """Return the configuration that a log's stream is made with."""
     return {
         "name": name,
@@ -61,7 +61,7 @@ async def ensure_stream(
 ) -> StreamFacts:
     """Make the stream, or check the one that is there; return what is in force.
 
-    ``partitions`` and ``sealed`` None take what an existing stream has; a new one gets the default counts and a seal.
+    ``partitions`` and ``sealed`` None take what an existing stream has; a new one gets the default counts and no seal.
 
     Raises:
         Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, sealed or not otherwise
@@ -83,7 +83,7 @@ async def ensure_stream(
                 f"the broker holds no stream {name}: start the workers first, or name another"
             ) from error
         made = partitions or Partitions()
-        await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas, sealed is not False))
+        await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas, bool(sealed)))
         found = await connection.api(f"STREAM.INFO.{name}")
     return StreamFacts(_check(name, found["config"], partitions), _check_seal(name, found["config"], sealed))
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import msgspec
@@ -86,28 +86,39 @@ def key_name_in_headers(agent: str, session: str) -> str:
 class Keyring:
     """The keys that this process has met.
 
-    It must be told whatever changes in the store (``changed``, ``all_changed``): no destroyed key may live on here.
+    It must be told whatever is written to the store (``heard``), or may have been while nobody listened
+    (``missed_some``): no destroyed key may live on here.
     """
 
     def __init__(self, store: KeyStore, most: int = MOST_KEPT) -> None:
         self.store = store
         self._most = most
         self._keys: dict[str, SessionKey] = {}
+        self._rumours: dict[str, bytes] = {}
         self._closed: set[tuple[str, str]] = set()
         self._under_way: list[set[str]] = []
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def changed(self, name: str) -> None:
-        """Forget what is known of a name: its entry was written, or an attempt was made to."""
+    def heard(self, name: str, secret: bytes) -> None:
+        """Take note that a name's entry was written, or that it was attempted: nobody hears how that ended.
+
+        What was known of the name is forgotten. A secret is kept in mind: once a message in the log names the key that
+        it makes, it has been stored, and need not be fetched.
+        """
         self._keys.pop(name, None)
+        self._rumours.pop(name, None)
+        if secret:
+            _make_room(self._rumours, self._most)
+            self._rumours[name] = secret
         for touched in self._under_way:
             touched.add(name)
 
-    def all_changed(self) -> None:
-        """Forget everything: changes may have been missed."""
+    def missed_some(self) -> None:
+        """Forget everything: what was written meanwhile is not known."""
         self._keys.clear()
+        self._rumours.clear()
         self._closed.clear()
         for touched in self._under_way:
             touched.add(_EVERY)
@@ -115,6 +126,10 @@ class Keyring:
     def known(self, name: str, id: str) -> tuple[bool, SessionKey | None]:
         """Return whether it is known what opens texts sealed with the key ``id``, and that key, None for nothing."""
         key = self._keys.get(name)
+        if key is None and name in self._rumours:
+            key = SessionKey(self._rumours.pop(name))
+            if key.id == id:
+                self._put(name, key)
         if key is not None and key.id == id:
             return True, key
         return (name, id) in self._closed, None
@@ -196,6 +211,13 @@ class Keyring:
         if not entry.secret:
             self._keys.pop(name, None)
             return
-        while len(self._keys) >= self._most:
-            del self._keys[next(iter(self._keys))]
-        self._keys[name] = SessionKey(entry.secret)
+        self._put(name, SessionKey(entry.secret))
+
+    def _put(self, name: str, key: SessionKey) -> None:
+        _make_room(self._keys, self._most)
+        self._keys[name] = key
+
+
+def _make_room(kept: dict[str, Any], most: int) -> None:
+    while len(kept) >= most:
+        del kept[next(iter(kept))]

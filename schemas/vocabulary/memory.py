@@ -114,8 +114,9 @@ class MemoryActionsAnswered(Event, frozen=True, kw_only=True, tag="forged_id.mem
 class MemoryForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.forgotten"):
     """What an operator ordered to be forgotten is out of memory: a whole session, or a fact by its key.
 
-    ``count`` is the number of memories dropped. The words in the log itself become unreadable when the session's key is
-    destroyed, which the shell does for a session.
+    ``count`` is the number of memories dropped. With a fact go the ``exchanges`` and ``facts`` that hold its words, by
+    their numbers: those in the ids of recollections. The words in the log itself become unreadable when the session's
+    key is destroyed, which the shell does for a session.
     """
 
     what: Literal["session", "fact"]
@@ -123,6 +124,8 @@ class MemoryForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.fo
     by: str
     why: str
     count: Count
+    exchanges: tuple[Count, ...] = ()
+    facts: tuple[Count, ...] = ()
 
 
 class MemoryConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.memory.configured"):

@@ -117,8 +117,8 @@ def test_a_chat_is_one_session_and_ends_with_its_input(live: Live) -> None:
     rows = live.rows("chat", "--json", stdin="Hello there!\nWhat is a lease?\nAnd what is a fence?")
     assert len({row["session"] for row in rows}) == 1
     assert rows[0]["mode"] == "ACKNOWLEDGE"
-    remembered = live.rows("state", "router", rows[0]["session"], "--json")[0]["under_key"]
-    assert [memory["exchanges"] for memory in remembered.values()] == [3]
+    judged = live.rows("state", "breaker", rows[0]["session"], "--json")[0]["under_key"]
+    assert [machine["interactions"] for machine in judged.values()] == [3]
 
 
 def test_a_chat_at_a_terminal_prompts_and_ends_with_ctrl_d(live: Live) -> None:

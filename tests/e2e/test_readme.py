@@ -66,15 +66,17 @@ def test_the_subscriber_of_the_readme_hears_every_event_on_its_literal_subject(l
         # A core subscription hears what comes after it: ask until the first is heard, then judge a whole exchange.
         until(lambda: live.ask("Anybody there?")["exchange"] in heard.read_text(), "the subscriber listens")
         exchange = live.ask("What is the capital of Peru?")["exchange"]
-        until(lambda: f"forged_id.response.emitted {exchange}" in heard.read_text(), "the end is heard")
+        until(lambda: f"forged_id.memory.remembered {exchange}" in heard.read_text(), "what stays is heard")
     finally:
         listening.terminate()
         listening.wait(30)
     subjects = [line.split()[0] for line in heard.read_text().splitlines() if exchange in line.split()[:2]]
     assert subjects[0] == "forged_id.input.received"
-    assert subjects[-3:] == [
+    assert subjects[-5:] == [
         "forged_id.arbiter.escalated",
+        "forged_id.memory.recalled",
         "forged_id.router.mode_selected",
         "forged_id.response.emitted",
+        "forged_id.memory.remembered",
     ]
-    assert len(subjects) == 9
+    assert len(subjects) == 11

@@ -124,7 +124,7 @@ def test_a_later_value_of_a_key_replaces_the_earlier_one():
     memory = partition()
     talk(memory, "My name is Ada", "e1")
     talk(memory, "My name is Eve", "e2")
-    assert [(key, fact.value) for key, fact in mind(memory).facts.items()] == [("name", "Eve")]
+    assert [(key, [each.value for each in told]) for key, told in mind(memory).facts.items()] == [("name", ["Eve"])]
 
 
 def test_a_concept_that_is_named_comes_to_mind_the_more_the_more_often_it_was_met():

@@ -43,7 +43,7 @@ def test_recall_uses_the_exchanges_own_embedding_and_the_querys_words():
     talk(memory, "My cat is Tom", "e2")
     begin(memory, "Anything new?", HERE, EAST)
     (result,) = act(memory, Action(index=0, skill="recall", query="my cat"), here=HERE).results
-    assert ids(result) == ["turn:1", "fact:3", "turn:2"]
+    assert ids(result) == ["turn:1", "fact:1", "turn:2"]
 
 
 def test_recall_that_finds_nothing_is_ok_and_empty():
