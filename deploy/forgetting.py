@@ -9,15 +9,20 @@ import msgspec
 from actors.registry import ACTORS
 from deploy.operator_edge import Order, append
 from deploy.reminded import reminded_sessions
+from deploy.replaying import run
+from deploy.sources import StreamSource
+from deploy.states import partition_named
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Record, Seal, Stored
-from events.routes import partitions_of
+from events.replay import Replay
+from events.routes import partition_filters, partitions_of
 from events.sealing.bodies import HEADER, holds_words, part_to_seal
 from events.sealing.keys import Keyring, key_name
 from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
+from schemas.actor import Message
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
@@ -113,6 +118,22 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
         reminded=await reminded_sessions(log, agent, session),
         **counts,
     )
+
+
+async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session: str) -> int:
+    """Return how many memories an order would drop, by memory's own decision on the log as it is; raises LogError."""
+    if MEMORY not in ACTORS:
+        return 0
+    actor = ACTORS[MEMORY]
+    partition = partition_named(actor, agent, log.partitions)
+    replay = Replay([actor], log.partitions)
+    filters = partition_filters(actor, partition)
+    await run(StreamSource(log), replay, filters=filters, progress=lambda _: None)
+    view = replay.views.get((actor.name, partition))
+    state = view.state if view is not None else actor.initial()
+    message = Message(order, (await log.info()).last_seq + 1, "", time.time_ns(), agent, session)
+    emitted = actor.decide(state, message)
+    return sum(event.count for event in emitted if isinstance(event, MemoryForgotten))
 
 
 async def forget_session(

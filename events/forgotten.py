@@ -11,14 +11,12 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import DECIDER_RAISED, decide
 from events.log import Seal
 from events.sealing.bodies import CLOSED_TEXT
 from events.view import Offered, Settled
-from schemas.actor import Actor, Message, Scope
-from schemas.event import Failed
+from schemas.actor import Actor, Emission, Message, Scope
+from schemas.event import encode_event
 from schemas.personal import change_personal, personal_part
-from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import ForgetOrdered
 
@@ -48,10 +46,8 @@ class _OutOfSight:
 class Forgotten:
     """Follows one partition of an actor through a replay."""
 
-    def __init__(self, actor: Actor[Any], partition: str, partitions: Partitions) -> None:
+    def __init__(self, actor: Actor[Any]) -> None:
         self._actor = actor
-        self._partition = partition
-        self._partitions = partitions
         self._sessions: set[tuple[str, str]] = set()
 
     def needed_for(self, settled: Settled) -> bool:
@@ -61,7 +57,8 @@ class Forgotten:
         offered = settled.offered
         if not isinstance(offered, Recorded):
             return False
-        return _session_of(offered.message) in self._sessions or (_is_closed(offered) and self._looks(settled, offered))
+        message = offered.message
+        return _session_of(message) in self._sessions or (_is_closed(offered) and self._looks(settled.before, message))
 
     def may_have_changed(self, message: Message) -> bool:
         """Whether a decision may rest on sealed words of another session, which its actor shares with this one."""
@@ -80,11 +77,14 @@ class Forgotten:
                 self._sessions.add(session)
         self._sessions.update(_session_of(own.message) for own in settled.recorded if _is_closed(own))
 
-    def _looks(self, settled: Settled, offered: Recorded) -> bool:
-        blind = msgspec.structs.replace(offered, message=_reworded(offered.message, _OutOfSight()))
-        decided, _ = decide(self._actor, settled.before, blind, self._partitions, self._partition)
-        failure = decided[0].message.event if decided else None
-        return isinstance(failure, Failed) and failure.reason == DECIDER_RAISED
+    def _looks(self, before: Any, message: Message) -> bool:
+        try:
+            for emitted in self._actor.decide(before, _reworded(message, _OutOfSight())):
+                # Nor may it hand them on: then the words are in its own event.
+                encode_event(emitted.event if isinstance(emitted, Emission) else emitted)
+        except Exception:
+            return True
+        return False
 
     def _keeps(self, before: Any, message: Message) -> bool:
         try:

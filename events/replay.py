@@ -239,7 +239,7 @@ class Replay:
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
-            self._forgotten[actor.name, partition] = Forgotten(actor, partition, self._partitions)
+            self._forgotten[actor.name, partition] = Forgotten(actor)
             if self._verify:
                 view.on_settled = lambda settled: self._check(view, settled)
                 view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)

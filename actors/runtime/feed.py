@@ -43,6 +43,7 @@ class Feed:
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
         self._late: list[tuple[Shard, Offered, bool]] = []
+        self._orders: list[Stored] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, _FORGET_ORDERS])
 
@@ -57,6 +58,7 @@ class Feed:
                     for stored in batch[start : start + _SLICE]:
                         self._hand_out(stored)
                     await self._hand_out_late()
+                    self._renew_snapshots()
                     await committer.room()
                     await asyncio.sleep(0)
         finally:
@@ -78,7 +80,7 @@ class Feed:
                 else:
                     self._late.append((shard, offered, own))
         if stored.subject.endswith(_FORGET_ENDING):
-            self._renew_snapshots(stored)
+            self._orders.append(stored)
 
     async def _hand_out_late(self) -> None:
         """Hand the slice to actors that ask models, which takes milliseconds, once the decisions of others are sent."""
@@ -91,11 +93,13 @@ class Feed:
             shard.take(offered, own)
             await asyncio.sleep(0)
 
-    def _renew_snapshots(self, stored: Stored) -> None:
+    def _renew_snapshots(self) -> None:
         """Have every partition that may have words of a forgotten session in its snapshot take another one.
 
         Whether or not its actor consumes the order: what it keeps of an exchange that has ended since is words, too.
         """
-        for (name, partition), shard in self._shards.items():
-            if partition in partitions_of(self._by_name[name], stored.subject, self._log.partitions):
-                shard.renew_snapshot(stored.seq)
+        orders, self._orders = self._orders, []
+        for order in orders:
+            for (name, partition), shard in self._shards.items():
+                if partition in partitions_of(self._by_name[name], order.subject, self._log.partitions):
+                    shard.renew_snapshot(order.seq)

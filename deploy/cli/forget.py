@@ -1,7 +1,7 @@
 """``neuraxis forget``."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -65,7 +65,8 @@ def forget(
     if session == FACTS_SESSION:
         raise WrongUse(f"session {session} holds the orders that forget facts: they would be undone")
     if not do:
-        _show_plan(asyncio.run(_look(target, agent, session, fact)), fact, as_json)
+        memories, found = asyncio.run(_look(target, agent, session, fact, why))
+        _show_plan(memories, found, agent, fact, as_json)
         return
     done = asyncio.run(_forget(target, agent, session, fact, by, why, timeout))
     _show_done(done, fact, as_json)
@@ -76,31 +77,20 @@ def forget(
         )
 
 
-async def _look(target: Target, agent: str, session: str | None, fact: str | None) -> "Survey | dict[str, Any]":
+async def _look(
+    target: Target, agent: str, session: str | None, fact: str | None, why: str
+) -> tuple[int, "Survey | None"]:
+    """Return how many memories would be dropped, and what the log holds of the session."""
     from deploy.cli.connect import connected
-    from deploy.forgetting import survey
+    from deploy.forgetting import FACTS_SESSION, memories, survey
+    from schemas.vocabulary.precedents import ForgetOrdered
 
     async with connected(target) as log:
-        if session is not None:
-            return await survey(log, agent, session)
-    return await _facts(target, agent, fact or "")
-
-
-async def _facts(target: Target, agent: str, fact: str) -> dict[str, Any]:
-    """Return what memory holds under a fact's key."""
-    from actors.registry import ACTORS
-    from deploy.cli.source import opened
-    from deploy.forgetting import MEMORY
-    from deploy.replaying import END
-    from deploy.states import partition_named, state_at
-
-    if MEMORY not in ACTORS:
-        return {"agent": agent, "fact": fact, "memories": 0}
-    async with opened(target, None) as source:
-        partition = partition_named(ACTORS[MEMORY], agent, source.partitions)
-        found = await state_at(source, ACTORS[MEMORY], partition, fact, END, lambda _: None)
-    mine = [place for place in found.under_key if agent in place]
-    return {"agent": agent, "fact": fact, "memories": len(mine)}
+        if session is None:
+            order = ForgetOrdered(what="fact", key=fact or "", by="-", why=why)
+            return await memories(log, agent, order, FACTS_SESSION), None
+        order = ForgetOrdered(what="session", by="-", why=why)
+        return await memories(log, agent, order, session), await survey(log, agent, session)
 
 
 async def _forget(
@@ -117,18 +107,19 @@ async def _forget(
         return await forget_fact(log, agent, fact or "", by=author, why=why, timeout=timeout)
 
 
-def _show_plan(found: "Survey | dict[str, Any]", fact: str | None, as_json: bool) -> None:
+def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:
     import msgspec
 
     if as_json:
-        click.echo(msgspec.json.encode(found).decode())
+        plan = {"agent": agent, "fact": fact} if found is None else msgspec.structs.asdict(found)
+        click.echo(msgspec.json.encode({**plan, "memories": memories}).decode())
         return
-    if isinstance(found, dict):
-        click.echo(f"memory of agent {found['agent']} holds {found['memories']:,} under the key {fact!r}")
+    if found is None:
+        click.echo(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
     else:
         click.echo(
             f"session {found.session} of agent {found.agent}: {found.exchanges:,} exchanges, {found.events:,} events;"
-            f" the words of {found.sealed:,} would become unreadable"
+            f" memory would drop {memories:,}, and the words of {found.sealed:,} events would become unreadable"
         )
         if found.gone:
             click.echo(f"{found.gone:,} have words that are unreadable already")

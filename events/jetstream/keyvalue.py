@@ -121,7 +121,6 @@ class KeyValueSnapshots:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._written: dict[str, int] = {}
 
     @classmethod
     async def over(cls, connection: Connection, replicas: int = 1) -> "KeyValueSnapshots":
@@ -136,13 +135,15 @@ class KeyValueSnapshots:
         """Replace the snapshot under ``key``."""
         packed = zlib.compress(data, 1)
         digest = sha256(packed).hexdigest()
-        before = 0 if key in self._written else await self._chunks(key)
+        replaced = await self._get(key)
         chunks = [packed[start : start + _CHUNK] for start in range(_CHUNK, len(packed), _CHUNK)]
-        for number, chunk in enumerate(chunks, 1):
-            await self._replace(f"{key}.{number}", chunk, {"nx-of": digest})
-        head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest}
-        await self._replace(key, packed[:_CHUNK], head)
-        await self._erase_chunks(key, len(chunks), before)
+        written = [
+            await _put(self._connection, SNAPSHOTS_BUCKET, f"{key}.{number}", chunk, {"nx-of": digest})
+            for number, chunk in enumerate(chunks, 1)
+        ]
+        head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}
+        await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
+        await self._erase(replaced)
 
     async def load(self, key: str) -> bytes | None:
         """Return the snapshot under ``key``, or None when there is none or it is unreadable."""
@@ -151,7 +152,7 @@ class KeyValueSnapshots:
             if head is None:
                 return None
             parts = [head.data]
-            for number in range(1, _chunks_of(head) + 1):
+            for number in range(1, int(head.headers.get("nx-chunks", "0")) + 1):
                 chunk = await self._get(f"{key}.{number}")
                 if chunk is None:
                     return None
@@ -172,48 +173,21 @@ class KeyValueSnapshots:
 
     async def drop(self, key: str) -> None:
         """Erase the snapshot under ``key``: its partition will be folded from the log's start."""
-        before = await self._chunks(key)
-        await self._erase(key)
-        await self._erase_chunks(key, 0, before)
+        await self._erase(await self._get(key))
 
-    async def _replace(self, name: str, data: bytes, headers: dict[str, str]) -> None:
-        before = self._written.get(name) or await self._sequence(name)
-        self._written[name] = await _put(self._connection, SNAPSHOTS_BUCKET, name, data, headers)
-        await self._erase_message(before)
-
-    async def _erase(self, name: str) -> None:
-        self._written.pop(name, None)
-        await self._erase_message(await self._sequence(name))
-
-    async def _erase_chunks(self, key: str, kept: int, before: int) -> None:
-        """Erase the chunks of a larger snapshot that this process, or one before it, wrote under ``key``."""
-        number = kept + 1
-        while number <= before or f"{key}.{number}" in self._written:
-            await self._erase(f"{key}.{number}")
-            number += 1
-
-    async def _erase_message(self, seq: int) -> None:
-        if not seq:
+    async def _erase(self, head: Answer | None) -> None:
+        """Have the server overwrite a snapshot that was read: its head and its chunks."""
+        if head is None:
             return
-        try:
-            await self._connection.api(f"STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}", {"seq": seq})
-        except ApiError as error:
-            # Gone already; or a bucket of an earlier release, which removes what is replaced and overwrites nothing.
-            _logger.debug("snapshot_not_erased", seq=seq, error=str(error))
-
-    async def _chunks(self, key: str) -> int:
-        head = await self._get(key)
-        return 0 if head is None else _chunks_of(head)
-
-    async def _sequence(self, name: str) -> int:
-        found = await self._get(name)
-        return 0 if found is None else int(found.headers["Nats-Sequence"])
+        chunks = head.headers.get("nx-written", "")
+        for seq in (head.headers["Nats-Sequence"], *(chunks.split(",") if chunks else ())):
+            try:
+                await self._connection.api(f"STREAM.MSG.DELETE.KV_{SNAPSHOTS_BUCKET}", {"seq": int(seq)})
+            except ApiError as error:
+                # Gone already; or a bucket of an earlier release, which overwrites nothing of what it removes.
+                _logger.debug("snapshot_not_erased", seq=seq, error=str(error))
 
     async def _get(self, name: str) -> Answer | None:
         subject = f"$JS.API.DIRECT.GET.KV_{SNAPSHOTS_BUCKET}.$KV.{SNAPSHOTS_BUCKET}.{name}"
         answer = await self._connection.request(subject)
         return None if answer.headers.get("Status") == "404" else answer
-
-
-def _chunks_of(head: Answer) -> int:
-    return int(head.headers.get("nx-chunks", "0"))

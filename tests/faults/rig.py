@@ -175,7 +175,7 @@ async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
         await _ledger_caught_up(running, log)
         report = verify(running.data.ledger)
         assert report.ok, report
-        comparison = await compare(running.data.ledger, log)
+        comparison = await compare(running.data.ledger, log.as_stored())
         assert comparison.ok, comparison
     return messages
 

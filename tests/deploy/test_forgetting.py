@@ -1,0 +1,285 @@
+"""Forgetting on a real set: what is said in a session, and what becomes of it everywhere the set keeps it."""
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.gateway import Edge, new_input
+from actors.registry import ACTORS
+from deploy.forgetting import FACTS_SESSION
+from events.codec import Recorded, decode
+from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.ledger import LedgerReader
+from events.routes import partition_names
+from events.snapshot import snapshot_key
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import MemoryForgotten
+from tests.faults.rig import RunningSet, read_all, running_set, waited
+
+NAME, LOVE, OTHER = "Zanzibarius", "quokkas", "xylophones"
+SAID = (f"My name is {NAME} and I love {LOVE}", f"Tell me about {LOVE}", "What is my name?", "And what do I love?")
+WORDS = (NAME, LOVE)
+
+
+@pytest.fixture
+def sealed_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningSet]:
+    """Run a set whose log is sealed, and which takes snapshots all the time."""
+    monkeypatch.setenv("NEURAXIS_LOG__SEALED", "true")
+    monkeypatch.setenv("NEURAXIS_RUNTIME__SNAPSHOT_EVERY", "10")
+    with running_set(tmp_path, processes=1) as running:
+        waited(running.ready, "the set to be ready")
+        yield running
+
+
+def neuraxis(running: RunningSet, *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "deploy.cli", *words, "--data", str(running.data.path)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def said_as_json(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def converse(running: RunningSet, session: str, texts: tuple[str, ...], agent: str = "ann") -> list[str]:
+    """Have a conversation; returns the answers."""
+
+    async def talk() -> list[str]:
+        answers = []
+        async with running.log() as log, Edge.open(log) as edge:
+            for text in texts:
+                addressed = new_input(
+                    text, agent=agent, session=session, partitions=log.partitions, now_ns=time.time_ns()
+                )
+                await edge.submit(addressed)
+                answers.append((await edge.answer(addressed.exchange, 30)).event.response)
+        return answers
+
+    return asyncio.run(talk())
+
+
+def holding(data: bytes, words: tuple[str, ...] = WORDS) -> list[str]:
+    """Return the words that some bytes hold, as they are or in a compressed piece."""
+    pieces = [data.lower()]
+    place = data.find(b"\x78\x01")
+    while place >= 0:
+        with contextlib.suppress(zlib.error):  # two bytes that began nothing
+            pieces.append(zlib.decompressobj().decompress(data[place:]).lower())
+        place = data.find(b"\x78\x01", place + 1)
+    return [word for word in words if any(word.lower().encode() in piece for piece in pieces)]
+
+
+def files_holding(folder: Path, words: tuple[str, ...] = WORDS) -> list[str]:
+    """Return the files below a folder that hold any of the words."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_socket())
+    return [str(path.relative_to(folder)) for path in files if holding(path.read_bytes(), words)]
+
+
+async def snapshots_of(log: JetStreamLog) -> list[bytes]:
+    """Return every snapshot that is kept."""
+    shelf = KeyValueSnapshots(log.connection)
+    keys = [snapshot_key(actor, name) for actor in ACTORS.values() for name in partition_names(actor, log.partitions)]
+    return [found for key in keys if (found := await shelf.load(key)) is not None]
+
+
+def test_after_forgetting_a_session_its_words_are_nowhere_and_its_decisions_still_replay(
+    sealed_set: RunningSet, tmp_path: Path
+) -> None:
+    running = sealed_set
+    answers = converse(running, "travel", SAID)
+    assert any(NAME in answer for answer in answers), "memory is at work"
+    converse(running, "music", (f"I play {OTHER}",), agent="bob")
+
+    async def before() -> None:
+        async with running.log() as log:
+            assert any(holding(snapshot) for snapshot in await snapshots_of(log))
+            assert any(NAME.encode() in stored.data for stored in await read_all(log))
+
+    asyncio.run(before())
+    assert holding(neuraxis(running, "log", "tail", "--no-follow", "--since", "1", "--text").stdout.encode())
+    plan = said_as_json(neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--json"))
+    assert plan["exchanges"] == len(SAID)
+    assert plan["sealed"] > len(SAID)
+    assert (plan["gone"], plan["readable"], plan["open"], plan["reminded"]) == (0, 0, 0, [])
+
+    order = (
+        "forget",
+        "--session",
+        "travel",
+        "--agent",
+        "ann",
+        "--by",
+        "operator",
+        "--why",
+        "she asked",
+        "--yes",
+        "--json",
+    )
+    done = said_as_json(neuraxis(running, *order))
+    assert done["unreadable"] == plan["sealed"]
+    assert done["key_destroyed"]
+    assert done["memories"] == plan["memories"] > 0
+    assert done["readable"] == 0
+
+    async def after() -> None:
+        async with running.log() as log:
+            messages = await read_all(log)
+            assert not any(holding(stored.data) for stored in messages)
+            assert not any(holding(snapshot) for snapshot in await snapshots_of(log))
+            assert any(OTHER.encode() in stored.data for stored in messages)
+            told = [found.message for found in map(decode, messages) if isinstance(found, Recorded)]
+            orders = [each.event for each in told if isinstance(each.event, MemoryForgotten)]
+            assert [(each.what, each.by, each.why) for each in orders] == [("session", "operator", "she asked")]
+            shown = neuraxis(running, "log", "tail", "--no-follow", "--since", "1", "--text").stdout
+            assert "[sealed]" in shown
+            assert not holding(shown.encode())
+            assert OTHER in shown
+
+    asyncio.run(after())
+    report = said_as_json(neuraxis(running, "replay", "--verify", "--json"))
+    assert report["clean"]
+    coverage = report["coverage"]
+    assert sum(actor["unverified"].get("sealed", 0) for actor in coverage.values()) > len(SAID)
+    assert coverage["arbiter"]["unverified"] == coverage["breaker"]["unverified"] == {}
+    assert coverage["coherence"]["identical"] >= len(SAID)
+    assert neuraxis(running, "replay", "--verify", "--strict").returncode == 1
+
+    again = said_as_json(neuraxis(running, *order))
+    assert (again["key_destroyed"], again["unreadable"]) == (False, plan["sealed"])
+    assert converse(running, "travel", ("Hello again, I am new here",))
+    assert not any(NAME in answer for answer in converse(running, "travel", ("What is my name?",)))
+    assert neuraxis(running, "log", "verify").returncode == 0
+
+
+def test_after_the_set_has_stopped_no_file_of_its_folder_holds_a_forgotten_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEURAXIS_LOG__SEALED", "true")
+    monkeypatch.setenv("NEURAXIS_RUNTIME__SNAPSHOT_EVERY", "10")
+    with running_set(tmp_path, processes=1) as running:
+        waited(running.ready, "the set to be ready")
+        converse(running, "travel", SAID)
+        assert files_holding(tmp_path), "snapshots hold words while they are not forgotten"
+        done = neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--yes")
+        assert done.returncode == 0, done.stderr
+        assert files_holding(tmp_path) == []
+    assert files_holding(tmp_path) == []
+    ledger = tmp_path / "data" / "ledger.db"
+    with LedgerReader(ledger) as reader:
+        assert not any(holding(stored.data) for batch in reader.history() for stored in batch)
+    offline = subprocess.run(
+        [sys.executable, "-m", "deploy.cli", "replay", "--verify", "--json", "--log", str(ledger)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=tmp_path,
+    )
+    report = said_as_json(offline)
+    assert report["clean"]
+    assert report["coverage"]["reflex"]["unverified"] == {"sealed": len(SAID)}
+
+
+def test_a_ledger_copy_is_readable_only_to_whoever_reaches_the_keys(sealed_set: RunningSet, tmp_path: Path) -> None:
+    running = sealed_set
+    converse(running, "travel", SAID[:1])
+    copy = tmp_path / "copy.db"
+
+    def copied() -> bool:
+        with LedgerReader(running.data.ledger) as reader:
+            return any(topic.endswith("response.emitted") for topic in reader.counts())
+
+    waited(copied, "the ledger to hold the end")
+    with sqlite3.connect(running.data.ledger) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    assert files_holding(copy.parent / "data" / "ledger.db") == []
+    tail = ("log", "tail", "--text", "--log", str(copy), "--count", "500", "--since", "1")
+    assert NAME in neuraxis(running, *tail).stdout
+    nowhere = [sys.executable, "-m", "deploy.cli", *tail, "--data", str(tmp_path / "nowhere")]
+    shown = subprocess.run(nowhere, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "[sealed]" in shown
+    assert NAME not in shown
+
+
+def test_a_caller_that_missed_its_answer_gets_it_readable_until_it_is_forgotten(sealed_set: RunningSet) -> None:
+    running = sealed_set
+
+    async def asked() -> str:
+        async with running.log() as log:
+            inputs = [each for each in map(decode, await read_all(log)) if isinstance(each, Recorded)]
+            exchange = next(each.message.exchange for each in inputs if isinstance(each.message.event, InputReceived))
+            question = json.dumps({"exchange": exchange}).encode()
+            answer = await log.connection.nc.request("forged_id.query.ledger.exchange", question, timeout=10)
+            found = json.loads(answer.data) if answer.data else {}
+            return str((found.get("ended") or {}).get("response", ""))
+
+    (answer,) = converse(running, "travel", SAID[:1])
+    waited(lambda: asyncio.run(asked()) == answer, "the ledger to tell the answer")
+    assert NAME in answer
+    done = neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert asyncio.run(asked()) == "[sealed]"
+
+
+def test_a_fact_is_forgotten_by_memory_and_its_order_names_who_and_why(sealed_set: RunningSet) -> None:
+    running = sealed_set
+    converse(running, "travel", SAID[:1])
+    forget = ("forget", "--fact", "name", "--agent", "ann", "--by", "operator", "--why", "outdated")
+    plan = said_as_json(neuraxis(running, *forget, "--json"))
+    assert plan["memories"] > 0
+    done = said_as_json(neuraxis(running, *forget, "--yes", "--json"))
+    assert done["session"] == FACTS_SESSION
+    assert done["memories"] == plan["memories"]
+    assert said_as_json(neuraxis(running, *forget, "--json"))["memories"] == 0
+    assert not any(NAME in answer for answer in converse(running, "later", ("What is my name?",)))
+
+
+def test_a_session_that_others_were_reminded_of_says_which(sealed_set: RunningSet) -> None:
+    running = sealed_set
+    converse(running, "travel", SAID[:1])
+    assert any(NAME in answer for answer in converse(running, "office", ("What is my name?",)))
+    plan = said_as_json(neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--json"))
+    assert plan["reminded"] == ["office"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "--session or --fact"),
+        (("--session", "s", "--fact", "f"), "one of them"),
+        (("--session", FACTS_SESSION), "would be undone"),
+    ],
+    ids=["neither", "both", "the_session_of_orders"],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_reached(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    command = [sys.executable, "-m", "deploy.cli", "forget", *words, "--why", "w", "--data", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_log_that_is_not_sealed_says_that_its_words_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEURAXIS_LOG__SEALED", "false")
+    with running_set(tmp_path, processes=1) as running:
+        waited(running.ready, "the set to be ready")
+        converse(running, "travel", SAID[:1])
+        done = neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--yes", "--json")
+        assert done.returncode == 1
+        assert "not sealed" in done.stderr
+        found = json.loads(done.stdout)
+        assert found["memories"] > 0
+        assert found["readable"] > 0
+        assert not found["key_destroyed"]

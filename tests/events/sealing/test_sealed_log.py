@@ -1,0 +1,254 @@
+"""A sealed log on a real broker: readable to whoever has the keys, and to nobody once they are destroyed."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+
+from events.codec import Recorded, decode
+from events.errors import Misconfigured, Refused, Unavailable
+from events.jetstream import JetStreamLog
+from events.log import Append, Seal, Stored
+from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER
+from events.sealing.keys import KeyEntry, Keyring, KeyStore, key_name
+from events.sealing.sealing import closed_sealing
+from schemas.event import encode_event
+from schemas.vocabulary.arbiter import ArbiterImmediate
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.precedents import ForgetOrdered
+from tests.actors.runtime.waiting import until
+from tests.broker import Broker
+from tests.events.sealing.records import recorded, said
+from tests.events.setting import Setting, back, collect, plain, read
+
+WORDS = "My name is Zanzibarius"
+NAME = key_name("ann", "travel")
+
+
+def keyring_of(log: JetStreamLog) -> Keyring:
+    assert log.sealing is not None
+    return log.sealing.keyring
+
+
+def store_of(log: JetStreamLog) -> KeyStore:
+    return keyring_of(log).store
+
+
+def texts(messages: list[Stored]) -> list[str]:
+    """Return what the inputs among some messages say."""
+    found = [decode(message) for message in messages]
+    events = [each.message.event for each in found if isinstance(each, Recorded)]
+    return [event.text for event in events if isinstance(event, InputReceived)]
+
+
+class OutOfReach:
+    """A store that nobody reaches, until it is made reachable; ``asked`` counts attempts."""
+
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
+        self.reachable = False
+        self.asked = 0
+
+    async def load(self, names: Collection[str]) -> Mapping[str, KeyEntry]:
+        self.asked += 1
+        if not self.reachable:
+            raise Unavailable("out of reach")
+        return await self._store.load(names)
+
+    async def confirm(self, name: str) -> KeyEntry | None:
+        return await self._store.confirm(name)
+
+    async def create(self, name: str, secret: bytes, revision: int) -> bool:
+        return await self._store.create(name, secret, revision)
+
+    async def destroy(self, name: str) -> bool:
+        return await self._store.destroy(name)
+
+
+def files_with(folder: Path, content: bytes) -> list[str]:
+    """Return the names of the files below a folder that hold some bytes."""
+    return sorted(path.name for path in folder.rglob("*") if path.is_file() and content in path.read_bytes())
+
+
+def test_words_are_read_by_another_process_and_lie_nowhere_on_disk(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        other = await JetStreamLog.connect(broker.url, create=False)
+        tail = await other.tail(["log.>"], 0)
+        await log.append([plain(said(WORDS, id="e1")), plain(said(f"{WORDS} again", id="e2"))])
+        assert texts(await read(tail, 2)) == texts(await collect(other)) == [WORDS, f"{WORDS} again"]
+        await tail.close()
+        await log.close()
+        await other.close()
+
+    asyncio.run(body())
+    broker.stop()
+    assert files_with(broker.folder, b"travel"), "the store is searched where it is"
+    assert files_with(broker.folder, b"Zanzibarius") == []
+
+
+def test_two_processes_that_write_at_once_make_one_key(broker: Broker) -> None:
+    async def body() -> None:
+        logs = [await JetStreamLog.connect(broker.url, sealed=True) for _ in range(6)]
+        await asyncio.gather(*(log.append([plain(said(WORDS, id=f"e{at}"))]) for at, log in enumerate(logs)))
+        for log in logs:
+            messages = await collect(log)
+            assert texts(messages) == [WORDS] * len(logs)
+            assert len({message.headers[HEADER] for message in messages}) == 1
+            await log.close()
+
+    asyncio.run(body())
+
+
+def test_a_destroyed_key_is_gone_from_disk_and_opens_nothing_in_any_process(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        other = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([plain(said(WORDS))])
+        assert texts(await collect(other)) == [WORDS]
+        entry = await store_of(log).confirm(NAME)
+        assert entry is not None
+        assert files_with(broker.folder, entry.secret)
+        assert await store_of(log).destroy(NAME)
+        assert not await store_of(log).destroy(NAME)
+        assert files_with(broker.folder, entry.secret) == []
+        await until(lambda: len(keyring_of(log)) == len(keyring_of(other)) == 0, "both to hear of it")
+        for each in (log, other):
+            messages = await collect(each)
+            assert texts(messages) == [CLOSED_TEXT]
+            assert messages[0].seal is Seal.CLOSED
+            await each.close()
+
+    asyncio.run(body())
+
+
+def test_a_process_that_was_cut_off_while_a_key_was_destroyed_does_not_go_on_with_it(tmp_path: Path) -> None:
+    async def body(broker: Broker) -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([plain(said(WORDS))])
+        broker.kill()
+        broker.start()
+        await back(Setting(log, broker.kill, broker.start))
+        await until(lambda: len(keyring_of(log)) == 0, "it to forget what may have changed")
+        assert texts(await collect(log)) == [WORDS]
+        await log.close()
+
+    with Broker(tmp_path / "b") as broker:
+        asyncio.run(body(broker))
+
+
+def test_a_forgotten_session_begins_anew_by_an_input_and_by_nothing_that_follows_from_before(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([plain(said("old", id="e1"))])
+        await store_of(log).destroy(NAME)
+        await until(lambda: len(keyring_of(log)) == 0, "it to hear of it")
+        answer = ArbiterImmediate(precedent="p", answer="late words", similarity=1.0)
+        await log.append([plain(recorded(answer, id="e2", cause="e1"))])
+        await log.append([plain(recorded(ForgetOrdered(what="session", by="ann", why="asked"), id="e3"))])
+        entry = await store_of(log).confirm(NAME)
+        assert entry is not None
+        assert entry.secret == b""
+        await log.append([plain(said("new", id="e4"))])
+        raw = await collect(log.as_stored())
+        assert raw[1].headers[HEADER] == GONE
+        assert b"late" not in raw[1].data
+        assert texts(await collect(log)) == [CLOSED_TEXT, "new"]
+        await log.close()
+
+    asyncio.run(body())
+
+
+def test_an_input_without_words_begins_its_session_for_what_follows_from_it(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        answer = ArbiterImmediate(precedent="p", answer="words", similarity=1.0)
+        await log.append([plain(said("", id="e1"))])
+        await log.append([plain(recorded(answer, id="e2", cause="e1"))])
+        found = decode((await collect(log))[1])
+        assert isinstance(found, Recorded)
+        assert found.message.event == answer
+        await log.close()
+
+    asyncio.run(body())
+
+
+def test_what_a_batch_stores_is_sealed_and_a_repeated_append_is_the_same_bytes(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([Append([said("one", id="e1"), said("two", id="e2")])])
+        assert await log.append([plain(said("one", id="e1"))]) == 1  # its message id is known: nothing is stored
+        assert log.sealing is not None
+        again = await log.sealing.seal([plain(said("one", id="e1"))])
+        raw = await collect(log.as_stored())
+        assert raw[0].data == again[0].records[0].data
+        assert texts(raw) != ["one", "two"]
+        assert texts(await collect(log)) == ["one", "two"]
+        await log.close()
+
+    asyncio.run(body())
+
+
+def test_a_message_that_came_another_way_is_opened_on_demand(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([plain(said(WORDS))])
+        message = (await collect(log.as_stored()))[0]
+        once = await log.opened(message)
+        assert texts([once]) == [WORDS]
+        assert await log.opened(once) is once
+        assert (await closed_sealing().open([message]))[0].seal is Seal.CLOSED
+        await log.close()
+
+    asyncio.run(body())
+
+
+def test_a_tail_waits_for_the_keys_rather_than_hand_out_what_it_cannot_open(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([plain(said(WORDS))])
+        other = await JetStreamLog.connect(broker.url, sealed=True)
+        keyring_of(other).store = failing = OutOfReach(store_of(other))
+        tail = await other.tail(["log.>"], 0)
+        reading = asyncio.create_task(read(tail, 1))
+        await until(lambda: failing.asked > 1, "it to ask for the key, in vain")
+        assert not reading.done()
+        failing.reachable = True
+        assert texts(await reading) == [WORDS]
+        await tail.close()
+        await log.close()
+        await other.close()
+
+    asyncio.run(body())
+
+
+def test_whether_a_log_is_sealed_is_fixed_when_it_is_made(broker: Broker) -> None:
+    async def body() -> None:
+        sealed = await JetStreamLog.connect(broker.url, stream="SEALED", sealed=True)
+        assert sealed.sealing is not None
+        with pytest.raises(Misconfigured, match="made with sealing"):
+            await JetStreamLog.connect(broker.url, stream="SEALED", sealed=False)
+        await sealed.connection.api("STREAM.DELETE.SEALED")
+        open_log = await JetStreamLog.connect(broker.url, stream="OPEN", sealed=False)
+        assert open_log.sealing is None
+        with pytest.raises(Misconfigured, match="made without sealing"):
+            await JetStreamLog.connect(broker.url, stream="OPEN", sealed=True)
+        await open_log.append([plain(said(WORDS))])
+        assert (await collect(open_log))[0].data == encode_event(InputReceived(text=WORDS))
+        await sealed.close()
+        await open_log.close()
+
+    asyncio.run(body())
+
+
+def test_a_body_that_cannot_be_read_is_not_stored(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        broken = said("x")
+        with pytest.raises(Refused, match="cannot be sealed"):
+            await log.append([plain(type(broken)(broken.subject, broken.headers, b"{"))])
+        assert (await log.info()).messages == 0
+        await log.close()
+
+    asyncio.run(body())
