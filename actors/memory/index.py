@@ -55,7 +55,7 @@ class _Rows:
     @classmethod
     def of(cls, width: int, rows: Sequence[Row]) -> "_Rows":
         vectors = np.frombuffer(b"".join(row.embedding for row in rows), np.int8).reshape(-1, width)
-        squares = np.array([square(row.embedding) for row in rows], np.int64)
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
         weights = np.array([row.weight for row in rows], np.float64)
         return cls(vectors, squares, weights, np.array([row.number for row in rows], np.int64))
 
