@@ -19,12 +19,12 @@ class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A precedent in a file. ``outcome`` is harmful where ``harm_level`` is above 0, unless said."""
 
     precedent: Name
-    description: Annotated[str, msgspec.Meta(min_length=1)]
+    description: Annotated[str, msgspec.Meta(min_length=1, max_length=16_000)]
     situation: Situation = "general"
     action: ProposedAction = "answer"
     outcome: str = ""
     harm_level: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
-    answer: str = ""
+    answer: Annotated[str, msgspec.Meta(max_length=8_000)] = ""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,9 @@ from schemas.vocabulary.gateway import InputReceived, Layer
 MAX_INPUT_BYTES = MAX_RECORD_BYTES
 """Most bytes of UTF-8 that the texts of one input may have, 1 MiB."""
 
+MAX_LAYERS = 1_024
+"""Most layers of one input: each is judged by itself, and what is recorded of all of them has to fit into an event."""
+
 MAX_NAME = 200
 """Most characters of an agent's, session's or label's name."""
 
@@ -53,8 +56,8 @@ def new_input(
     """Check an input and wrap it; ``exchange`` is made up when not given.
 
     Raises:
-        InvalidInput: too large, text that is no Unicode (lone surrogates), a missing or overlong name, an inbox that
-            is none, or a deadline outside 1 ms to 30 days.
+        InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a missing or overlong
+            name, an inbox that is none, or a deadline outside 1 ms to 30 days.
     """
     for name, value in (("agent", agent), ("session", session)):
         if not value:
@@ -64,6 +67,8 @@ def new_input(
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
+    if len(layers) > MAX_LAYERS:
+        raise InvalidInput(f"the input has {len(layers)} layers: at most {MAX_LAYERS}; join some of them")
     size = _utf8("text", text) + sum(_utf8(f"layer {n}", layer.content) for n, layer in enumerate(layers))
     if size > MAX_INPUT_BYTES:
         raise InvalidInput(f"the input has {size} bytes of text: at most {MAX_INPUT_BYTES}; send less")

@@ -60,6 +60,7 @@ def test_what_a_file_says_becomes_events() -> None:
         (b'[{"precedent": "p"}]', "missing required field `description`"),
         (written(harm=1), "contains unknown field `harm`"),
         (written(harm_level=2), "line 1: harm_level: Expected `float` <= 1.0"),
+        (written(answer="x" * 8_001), "line 1: answer: Expected `str` of length <= 8000"),
         (written(action="flee"), "line 1: action: Invalid enum value 'flee'"),
         (written(outcome="bad"), "outcome 'bad': write benign or harmful"),
         (written(outcome="harmful"), "a harmful outcome needs a harm_level above 0"),

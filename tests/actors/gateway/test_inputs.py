@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.gateway import MAX_INPUT_BYTES, InvalidInput, new_input
-from actors.gateway.inputs import MAX_NAME, Addressed
+from actors.gateway.inputs import MAX_LAYERS, MAX_NAME, Addressed
 from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.identity import event_id
@@ -69,6 +69,12 @@ def test_any_unicode_text_and_names_survive_the_way_into_the_log(text: str, agen
     found = read_back(an_input(text, agent=agent, session=session)).message
     assert isinstance(found.event, InputReceived)
     assert (found.event.text, found.agent, found.session) == (text, agent, session)
+
+
+def test_more_layers_than_can_be_recorded_are_kept_out_and_the_limit_is_told() -> None:
+    assert len(received(an_input(layers=[EMPTY] * MAX_LAYERS)).layers) == MAX_LAYERS
+    with pytest.raises(InvalidInput, match="1025 layers: at most 1024"):
+        an_input(layers=[EMPTY] * (MAX_LAYERS + 1))
 
 
 def test_its_envelope_begins_an_exchange() -> None:
