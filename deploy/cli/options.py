@@ -1,6 +1,7 @@
 """Options that commands share: how to reach the set, the configuration, and the form of the output."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -104,3 +105,23 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
 def examples(*lines: str) -> str:
     """Return a command's epilog that shows examples, one a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def by_option(command: Any) -> Any:
+    """Add ``--by``: who gives an order, for the record."""
+    return click.option("--by", default="", metavar="NAME", help="Who does this, for the record.  [default: you]")(
+        command
+    )
+
+
+def content_of(file: str) -> bytes:
+    """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse."""
+    from deploy.cli.failures import WrongUse
+
+    if file == "-":
+        content: bytes = sys.stdin.buffer.read()
+        return content
+    try:
+        return Path(file).read_bytes()
+    except OSError as wrong:
+        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong

@@ -9,19 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from actors.reflex.imports import Imports
     from actors.reflex.library import Library
     from actors.reflex.settings import ReflexSettings
-
-
-def _by_option(command: Any) -> Any:
-    return click.option("--by", default="", metavar="NAME", help="Who does this, for the record.  [default: you]")(
-        command
-    )
 
 
 @click.group(epilog=examples("neuraxis patterns list", 'neuraxis patterns test "ignore previous instructions"'))
@@ -40,7 +34,7 @@ def patterns() -> None:
 @click.argument("file", metavar="FILE")
 @target_options
 @click.option("--name", default="", help="Name of the import; one of that name is replaced.  [default: the file's]")
-@_by_option
+@by_option
 @json_option
 def import_(target: Target, file: str, name: str, by: str, as_json: bool) -> None:
     """Add the pattern sets of FILE (`-`: stdin) to what every session is guarded by, from the next input on.
@@ -58,7 +52,7 @@ def import_(target: Target, file: str, name: str, by: str, as_json: bool) -> Non
 
     if file == "-" and not name:
         raise WrongUse("what stdin holds has no name: say --name")
-    event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, _content(file)), by=by or who())
+    event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or who())
     last = asyncio.run(_import(target, event))
     signatures = sum(len(pattern.signatures) for pattern in event.sets)
     if as_json:
@@ -114,7 +108,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 
     settings = _settings(target)
     if file:
-        library = make_library(sets_in(file, _content(file)))
+        library = make_library(sets_in(file, content_of(file)))
     else:
         imports = Imports() if shipped else asyncio.run(_imports(target, log_file))
         library = whole_library(settings.profile, imports)
@@ -135,7 +129,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 @patterns.command(epilog=examples('neuraxis patterns withdraw house-rules --why "too many false alarms"'))
 @click.argument("name")
 @target_options
-@_by_option
+@by_option
 @click.option("--why", required=True, help="The reason, for the record.")
 @json_option
 def withdraw(target: Target, name: str, by: str, why: str, as_json: bool) -> None:
@@ -147,18 +141,6 @@ def withdraw(target: Target, name: str, by: str, why: str, as_json: bool) -> Non
         click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
         return
     click.echo(f"{name} is withdrawn, from the next input on")
-
-
-def _content(file: str) -> bytes:
-    from deploy.cli.failures import WrongUse
-
-    if file == "-":
-        content: bytes = sys.stdin.buffer.read()
-        return content
-    try:
-        return Path(file).read_bytes()
-    except OSError as wrong:
-        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
 
 
 def _text(text: str) -> str:

@@ -1,14 +1,13 @@
 """``neuraxis precedents``."""
 
 import asyncio
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
@@ -20,12 +19,6 @@ def _agent_option(command: Any) -> Any:
     return click.option(
         "--agent", default="default", show_default=True, help="Agent (citizen) whose precedents they are."
     )(command)
-
-
-def _by_option(command: Any) -> Any:
-    return click.option("--by", default="", metavar="NAME", help="Who does this, for the record.  [default: you]")(
-        command
-    )
 
 
 @click.group(epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
@@ -44,7 +37,7 @@ def precedents() -> None:
 @click.argument("file", metavar="FILE")
 @target_options
 @_agent_option
-@_by_option
+@by_option
 @json_option
 def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> None:
     """Record the precedents of FILE (`-`: stdin): a YAML list, a JSON array, or JSON a line.
@@ -59,7 +52,7 @@ def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> No
     from deploy.operator_edge import Order, who
     from deploy.precedents import precedents_in
 
-    events = precedents_in(file, _content(file), by or who())
+    events = precedents_in(file, content_of(file), by or who())
     last = asyncio.run(_append(target, [Order(event=event, agent=agent) for event in events]))
     motifs = sum(event.outcome == "harmful" for event in events)
     if as_json:
@@ -89,7 +82,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @target_options
 @_agent_option
-@_by_option
+@by_option
 @click.option("--why", required=True, help="The reason, for the record.")
 @json_option
 def withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, as_json: bool) -> None:
@@ -129,18 +122,6 @@ def train(prompts: Path, into: Path) -> None:
             click.echo(line)
     except ValueError as wrong:
         raise WrongUse(str(wrong)) from wrong
-
-
-def _content(file: str) -> bytes:
-    from deploy.cli.failures import WrongUse
-
-    if file == "-":
-        content: bytes = sys.stdin.buffer.read()
-        return content
-    try:
-        return Path(file).read_bytes()
-    except OSError as wrong:
-        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
 
 
 async def _append(target: Target, orders: "list[Order]") -> int:
