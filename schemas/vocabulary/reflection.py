@@ -1,0 +1,158 @@
+"""A strong model's second look at past routing decisions. Owner: ``reflection``, a consultant: it sets nothing."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.calls import ModelCall, Said
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
+from schemas.vocabulary.router import Mode
+
+Dimension = Literal[
+    "memory_availability",
+    "intent_clarity",
+    "tone_ambiguity",
+    "context_sufficiency",
+    "social_cue",
+    "reference_ambiguity",
+]
+"""Where a decision was ambiguous."""
+
+Stratum = Literal["low_confidence", "high_confidence", "tie_break"]
+"""Why a decision was looked at again."""
+
+Ignored = Literal["", "low_confidence", "user_content", "dimension_without_signal", "invalid"]
+"""Why an insight does not count; empty: it counts."""
+
+
+class Sampled(msgspec.Struct, frozen=True, kw_only=True):
+    """A past decision that is looked at again."""
+
+    exchange: str
+    stratum: Stratum
+    selected_mode: Mode
+
+
+class ReflectionScheduled(Event, frozen=True, kw_only=True, tag="forged_id.reflection.scheduled"):
+    """When the next look back is due, if the agent is idle then."""
+
+    wake_after_ms: Wake
+
+
+class ReflectionRequested(Event, frozen=True, kw_only=True, tag="forged_id.reflection.requested"):
+    """A model is asked for a second opinion on a batch of past decisions."""
+
+    batch: tuple[Sampled, ...]
+    call: ModelCall
+
+
+class Insight(msgspec.Struct, frozen=True, kw_only=True):
+    """A second opinion on one decision.
+
+    ``dimension`` says where the ambiguity lay, ``confidence`` how sure the model is. ``counts`` only where every
+    safeguard holds; else ``ignored`` names the one that does not.
+    """
+
+    exchange: str
+    stratum: Stratum
+    selected_mode: Mode
+    suggested_mode: Mode
+    agrees: bool
+    dimension: Dimension
+    confidence: Unit
+    counts: bool
+    ignored: Ignored
+    rationale: Personal = ""
+
+
+class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.reflection.concluded"):
+    """What a look back came to.
+
+    ``disagreement`` is the share of the insights of the window (7 days) that count and disagree, ``counted`` how many
+    count; ``dominant`` the dimension of most disagreements and ``dominant_share`` its share of them. ``pressure``:
+    the disagreement is sustained, and the regulator may act on it.
+    """
+
+    insights: tuple[Insight, ...]
+    counted: Annotated[int, msgspec.Meta(ge=0)]
+    disagreement: Unit
+    dominant: Dimension | None
+    dominant_share: Unit
+    pressure: bool
+    wake_after_ms: Wake
+
+
+class ReflectionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflection.configured"):
+    """The settings of reflection, from here on."""
+
+
+class ReflectionFailed(Failed, frozen=True, kw_only=True, tag="forged_id.reflection.failed"):
+    """A message that reflection could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=ReflectionScheduled,
+        owner="reflection",
+        scope=Scope.AGENT,
+        meaning="When the next look back at routing decisions is due.",
+        sample=ReflectionScheduled(wake_after_ms=300_000),
+    ),
+    Entry(
+        event=ReflectionRequested,
+        owner="reflection",
+        scope=Scope.AGENT,
+        meaning="A model is asked for a second opinion on past routing decisions.",
+        sample=ReflectionRequested(
+            batch=(Sampled(exchange="0" * 32, stratum="tie_break", selected_mode="RESPOND"),),
+            call=ModelCall(purpose="reflect", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
+        ),
+    ),
+    Entry(
+        event=ReflectionConcluded,
+        owner="reflection",
+        scope=Scope.AGENT,
+        meaning="Second opinions on past routing decisions, and whether they come to a pressure.",
+        sample=ReflectionConcluded(
+            insights=(
+                Insight(
+                    exchange="0" * 32,
+                    stratum="tie_break",
+                    selected_mode="RESPOND",
+                    suggested_mode="CLARIFY",
+                    agrees=False,
+                    dimension="memory_availability",
+                    confidence=0.8,
+                    counts=True,
+                    ignored="",
+                ),
+            ),
+            counted=1,
+            disagreement=1.0,
+            dominant="memory_availability",
+            dominant_share=1.0,
+            pressure=False,
+            wake_after_ms=300_000,
+        ),
+    ),
+    Entry(
+        event=ReflectionConfigured,
+        owner="reflection",
+        scope=Scope.AGENT,
+        meaning="Reflection decides with these settings from here on.",
+        sample=ReflectionConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=ReflectionFailed,
+        owner="reflection",
+        scope=Scope.AGENT,
+        meaning="Reflection could not decide a message; nothing else waits for it.",
+        sample=ReflectionFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.llm.completed"
+        ),
+        severity=Severity.WARNING,
+    ),
+)
