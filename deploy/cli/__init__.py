@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",
     "breaker": "deploy.cli.breaker:breaker",
+    "review": "deploy.cli.review:review",
     "forget": "deploy.cli.forget:forget",
     "config": "deploy.cli.config:config",
     "doctor": "deploy.cli.doctor:doctor",

@@ -13,6 +13,7 @@ BENCHES = {
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "router": "the cost of a mode selection",
+    "self_review": "the cost of a tick, and of the counterfactual in it",
 }
 """Module below ``bench`` -> what it measures, against what in the same run."""
 

@@ -61,8 +61,9 @@ class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal
     """What the senses made of a model's answer, before anybody reads it.
 
     ``request`` is the id of the event that asked for it, ``loop_id`` the loop it is of. ``alignment`` is how well it
-    addresses what was asked, ``drift`` how far it strays from it and from what was remembered, ``bias_tags`` the
-    biases that its words show; ``models`` names what the numbers came from.
+    addresses what was asked, ``drift`` how far it strays from it and from what was remembered, both neutral where too
+    few words are there to judge by (``judged`` is false); ``bias_tags`` are the biases that its words show, ``models``
+    names what the numbers came from.
     """
 
     request: str
@@ -71,6 +72,7 @@ class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal
     drift: Unit
     bias_tags: tuple[str, ...]
     models: str
+    judged: bool = True
 
 
 class AppraisalConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.appraisal.configured"):

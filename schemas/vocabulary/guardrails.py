@@ -7,8 +7,8 @@ import msgspec
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
 from schemas.entry import Entry, Severity
-from schemas.event import Configured, Event, Failed, Personal, Unit
-from schemas.vocabulary.loops import LoopId, Who
+from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.vocabulary.loops import LoopName, Who
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -23,24 +23,27 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         loop_id: The loop; ``family`` is the loop that it and all its reruns go back to.
         rerun_of: The loop that it is a rerun of; empty for a family's first.
         rerun_depth: 0 for a family's first loop, n for its ``_rn``.
-        rerun_count: Reruns ordered in the family so far, this decision's among them.
+        rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; the one ordered by this
+            decision is among them.
         max_reruns: As many as there may be.
         alignment_score: How well the answer keeps to what was asked; None where nobody scored it.
         drift_score: How far it strays; None likewise.
         summary_valid: Whether its reflection holds: scores good enough, critics of one mind.
         bias_echo: Whether a bias came up in too many loops of the agent lately.
         repeated_tags: Those biases; ``repetition_counts`` are the distinct loops of the window with each of its tags.
-        reflection_fatigue: The family's fatigue after this loop, and by how much it changed (``fatigue_increment``).
-        rerun_trigger: Everything that spoke, in the order of decision; the first names ``rerun_reason``.
-        rerun_reason_detail: The numbers behind it, in words.
-        force_finalize: Whether a limit ended the family, where the scores asked for a rerun.
+        reflection_fatigue: The family's fatigue after this loop, and by how much this one moved it
+            (``fatigue_increment``); ``fatigue_threshold_exceeded``: it is high enough to end the family.
+        improvement_detected: Whether a rerun's scores are better than those of the loop judged before it.
+        rerun_trigger: Everything that spoke and that nobody overrode, in the order of decision; the first names
+            ``rerun_reason``, and ``rerun_reason_detail`` the numbers behind all of it.
+        force_finalize: Whether a limit ended the family, whatever its scores.
         overridden_by: Who lifted a limit that would have ended it; empty: nobody.
         orchestrator_persona: Who asked; ``reflection_persona`` who judged.
         source: Where the scores are from: ``caller``, ``features``, ``llm`` or ``none``.
     """
 
-    loop_id: LoopId
-    family: LoopId
+    loop_id: LoopName
+    family: LoopName
     rerun_of: str = ""
     rerun_depth: Count = 0
     rerun_count: Count = 0
@@ -54,6 +57,7 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
     reflection_fatigue: Unit = 0.0
     fatigue_increment: float = 0.0
     fatigue_increased: bool = False
+    fatigue_threshold_exceeded: bool = False
     improvement_detected: bool = False
     rerun_trigger: tuple[Trigger, ...] = ()
     rerun_reason: str = ""
@@ -72,53 +76,54 @@ class GuardrailsFinalized(Event, frozen=True, kw_only=True, tag="forged_id.guard
     """
 
     trace: LoopTrace
-    best: LoopId
+    best: LoopName
 
 
 class GuardrailsForceFinalized(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.force_finalized"):
     """A loop family ends by a limit, a bias echo or fatigue, though the scores may ask for another pass."""
 
     trace: LoopTrace
-    best: LoopId
+    best: LoopName
 
 
 class GuardrailsRerunOrdered(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.rerun_ordered"):
-    """A loop is to run again as ``new_loop_id``, for the trace's reason."""
+    """A loop is to run again as ``new_loop_id``, for the trace's reason; ``best`` is the family's best-scored so far."""
 
     trace: LoopTrace
-    new_loop_id: LoopId
+    new_loop_id: LoopName
+    best: LoopName
 
 
 class GuardrailsRepeated(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.repeated"):
     """A completion of a loop that was judged already: the judgement stands. ``decided`` is the id of its event."""
 
-    loop_id: LoopId
+    loop_id: LoopName
     decided: str
 
 
 class GuardrailsRefused(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.refused"):
     """A completion or an override that cannot be taken: ``unknown_loop``, or ``status_not_done``."""
 
-    loop_id: LoopId
+    loop_id: LoopName
     reason: Literal["unknown_loop", "status_not_done"]
 
 
 class GuardrailsOverridden(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.overridden"):
     """A person's override holds for a loop family from here on, for ``lasts_ms``."""
 
-    loop_id: LoopId
-    family: LoopId
+    loop_id: LoopName
+    family: LoopName
     override_fatigue: bool
     override_max_reruns: bool
     overridden_by: Who
     override_reason: Personal
-    lasts_ms: Count
+    lasts_ms: Milliseconds
 
 
 class CritiqueRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.critique_requested"):
     """A model is asked, as the pessimist, what an answer is worth."""
 
-    loop_id: LoopId
+    loop_id: LoopName
     call: ModelCall
 
 
@@ -199,7 +204,7 @@ ENTRIES = (
         owner="guardrails",
         scope=Scope.SESSION,
         meaning="A loop is to run again, for a reason.",
-        sample=GuardrailsRerunOrdered(trace=_TRACE, new_loop_id="loop_001_r1"),
+        sample=GuardrailsRerunOrdered(trace=_TRACE, new_loop_id="loop_001_r1", best="loop_001"),
     ),
     Entry(
         event=GuardrailsRepeated,

@@ -11,7 +11,11 @@ from schemas.event import Event, Personal, Unit
 LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 """Names one pass of a deliberation; a rerun of ``loop_001`` is ``loop_001_r1``."""
 
+LoopName = Annotated[str, msgspec.Meta(min_length=1)]
+"""The same as guardrails name loops: a rerun's name is longer than that of the loop it goes back to."""
+
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
 Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -20,7 +24,8 @@ class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.comple
 
     ``alignment_score`` and ``drift_score`` are its critics' numbers, None where nobody scored it; ``bias_tags`` what
     the pessimist flagged; ``critics_conflict``: the critics contradict each other. The overrides count for this
-    decision and are put on record with ``override_by``, without which they do not count.
+    decision and those after it in its family, as ``loop.overridden`` does, and name ``override_by``: without it they do
+    not count.
     """
 
     loop_id: LoopId
@@ -29,7 +34,7 @@ class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.comple
     alignment_score: Unit | None = None
     drift_score: Unit | None = None
     critics_conflict: bool = False
-    bias_tags: tuple[Tag, ...] = ()
+    bias_tags: Tags = ()
     override_fatigue: bool = False
     override_max_reruns: bool = False
     override_by: str = ""

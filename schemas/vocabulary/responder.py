@@ -28,8 +28,8 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
 class IdentityUse(msgspec.Struct, frozen=True, kw_only=True):
     """How a model's answer stands to the soul it was given.
 
-    ``stable`` names the soul's parts, ``current`` those whose words the answer took up; ``overlap`` is the Jaccard
-    similarity of the lines of both: how much was copied.
+    ``stable`` names the soul's parts, ``current`` those of whose telling words the answer took up one; ``overlap`` is
+    the Jaccard similarity of all telling words of both.
     """
 
     stable: tuple[str, ...]

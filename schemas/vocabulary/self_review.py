@@ -175,7 +175,7 @@ ENTRIES = (
         sample=SelfReviewResult(
             citizen="felix",
             tick=51234,
-            score=0.789092,
+            score=0.788783,
             dimensions=Dimensions(
                 relevance=0.83, energy_consistency=0.92, redundancy=0.12, diversity=0.71, outcome_prior=0.64
             ),
@@ -204,7 +204,7 @@ ENTRIES = (
                     fired=True,
                 )
             },
-            parts={"score": Reading(value=0.789092, median=0.8, mad=0.02, normalised=-0.545373)},
+            parts={"score": Reading(value=0.788783, median=0.8, mad=0.02, normalised=-0.560822)},
             modes={"guardian": 0.4},
             criticality=0.31,
         ),

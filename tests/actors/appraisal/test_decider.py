@@ -4,7 +4,7 @@ import pytest
 from actors.appraisal import ACTOR
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import DIMENSIONS
-from schemas.actor import Emission
+from schemas.actor import Emission, Message
 from schemas.event import encode_event
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured
@@ -123,8 +123,10 @@ def test_the_event_names_what_its_numbers_came_from() -> None:
 def test_folding_recorded_events_gives_the_state_without_deciding() -> None:
     live, replayed = partition(), partition()
     for number, text in enumerate([FERRY, TAXES, FERRY_AGAIN, ""]):
-        for message in live.hear(InputReceived(text=text), Address(exchange=f"e{number}"), after_ms=5):
-            replayed.fold(message)
+        received, address = InputReceived(text=text), Address(exchange=f"e{number}")
+        led_to = live.hear(received, address, after_ms=5)
+        heard = Message(received, live.seq, "", live.now_ns, address.agent, address.session, address.exchange)
+        replayed.fold(heard, *led_to)
     assert replayed.state_hash() == live.state_hash()
 
 
