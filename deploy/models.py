@@ -131,6 +131,7 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
         "router": ("tiebreak", "llm"),
         "act": ("planner", "llm"),
         "responder": ("backend", "llm"),
+        "reflection": ("backend", "llm"),
         "arbiter": ("deliberative_timeout_ms", config.section("llm", LlmSettings).deliberation_ms),
     }
     return _sets(

@@ -25,6 +25,10 @@ bits on every machine (``vectors``, ``decay``).
 **Reviewed.** What self-review says of a memory (``trace.seat_added``) lets it come to mind sooner or later: its
 ``weights``.
 
+**Wandering.** While nobody talks to the agent, drift asks what comes to mind by itself (``wandering``); what is thought
+about it (``drift.thought``) is a gist of the agent's own, named ``drift:7``, that any of its sessions is reminded of
+for a week, and that ends with the episode it rests on (``thoughts``).
+
 **Forgetting** leaves none of the words in the state, nor anything that follows from them (``forgetting``): every memory
 knows its session, and every concept the episodes it is from.
 
@@ -37,6 +41,7 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.drift import DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryConfigured, MemoryFailed
 from schemas.vocabulary.precedents import ForgetOrdered
@@ -54,6 +59,8 @@ ACTOR: Actor[State] = Actor(
         ResponseEmitted,
         ForgetOrdered,
         SeatAdded,
+        DriftStarted,
+        DriftThought,
     ),
     state_type=State,
     settings_type=MemorySettings,

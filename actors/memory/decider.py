@@ -9,6 +9,8 @@ operator.forget_ordered -> memory.forgotten
 memory.recalled         the recall counts among the agent's latest
 memory.actions_answered what was memorized is known from here on; its recalls and skills count
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
+drift.started           -> memory.wandered, in the session of the episode that it rests on
+drift.thought           kept as a gist of the agent, for as long as its episode
 trace.seat_added        a review's word on a memory, which comes to mind sooner or later for it
 memory.forgotten        a session or a fact is dropped, from open exchanges too
 memory.configured       the settings from here on
@@ -21,7 +23,7 @@ from actors.memory.facts import Origin
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import Dropped, Left, dropped_with, quoting, without_fact, without_session
 from actors.memory.gist import gist_of
-from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
+from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
 from actors.memory.pending import Pending, appraised, emptied, pending_of
 from actors.memory.recalling import Cue, recall
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
@@ -29,14 +31,16 @@ from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
 from actors.memory.terms import concepts_in
 from actors.memory.told import facts_in, key_of
+from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
-from schemas.actor import Message, settings_of
+from schemas.actor import Emission, Message, settings_of
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.drift import DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import (
     MemoryActionsAnswered,
@@ -77,11 +81,13 @@ def initial() -> State:
     return State()
 
 
-def decide(state: State, message: Message) -> tuple[Event, ...]:
+def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
     """Return what a message leads to; see the module."""
     event = message.event
     if isinstance(event, ForgetOrdered):
         return (_forgotten(state, message, event),)
+    if isinstance(event, DriftStarted):
+        return (_wandered(state, message, event),)
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
@@ -119,6 +125,9 @@ def evolve(state: State, message: Message) -> State:
             return _acted(state, message, pending, event)
         case ResponseEmitted():
             return _end(state, message, pending, event)
+        case DriftThought() if message.agent in state.minds:
+            mind = thinking(mind_of(state, message.agent), event, message.time_ns, state.settings)
+            return _with_mind(state, message.agent, mind)
         case SeatAdded(entity=entity, value=value):
             mind = weighted(mind_of(state, message.agent), entity, value, state.settings)
             return _with_mind(state, message.agent, mind) if message.agent in state.minds else state
@@ -151,6 +160,13 @@ def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalle
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings),
         recollections=recall(mind, session, cue, message.time_ns, settings).recollections,
     )
+
+
+def _wandered(state: State, message: Message, started: DriftStarted) -> Emission:
+    wish = Wish(started.strategies, started.pick, frozenset(started.resting))
+    upon = wander(mind_of(state, message.agent), message.id, wish, message.time_ns, state.settings)
+    # Sealed with the key of the session whose words these are, and forgotten with it.
+    return Emission(upon.wandered, session=upon.session, exchange="")
 
 
 def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> MemoryActionsAnswered:

@@ -6,8 +6,9 @@
 that quotes a value of it in whole words (where that says anything: a number, or a word that is not of grammar). That
 takes more than the fact, and has to: its words are in all of them. Which these are is recorded by their numbers.
 
-In both cases the concepts are made anew of the episodes that are left. So the state is, to the bit, what it would be
-had other words been said: once they cannot be read any more, a replay still comes to it.
+What an idle agent thought about an episode goes with that. In both cases the concepts are made anew of the episodes
+that are left. So the state is, to the bit, what it would be had other words been said: once they cannot be read any
+more, a replay still comes to it.
 """
 
 import re
@@ -20,6 +21,7 @@ from actors.memory.facts import size_of, without
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
+from actors.memory.thoughts import grounded
 from actors.memory.told import key_of
 from schemas.reading.terms import terms_of
 
@@ -96,14 +98,17 @@ def quoting(values: Iterable[str]) -> Quotes:
 
 def _rebuilt(mind: Mind, exchanges: Iterable[int], settings: MemorySettings) -> Mind:
     episodes = mind.episodes.without(exchanges)
-    return msgspec.structs.replace(mind, episodes=episodes, concepts=rebuilt(episodes.kept, settings))
+    thoughts = grounded(mind.thoughts, episodes.kept)
+    concepts = rebuilt(episodes.kept, settings)
+    return msgspec.structs.replace(mind, episodes=episodes, concepts=concepts, thoughts=thoughts)
 
 
 def _lost(before: Mind, after: Mind) -> int:
     # Concepts that had been pushed out may be back: those are none the fewer lost.
     concepts = sum(term not in after.concepts for term in before.concepts)
     facts = size_of(before.facts) - size_of(after.facts)
-    return facts + len(before.episodes.kept) - len(after.episodes.kept) + concepts
+    episodes = len(before.episodes.kept) - len(after.episodes.kept)
+    return facts + episodes + concepts + len(before.thoughts) - len(after.thoughts)
 
 
 def _size(session: Session) -> int:

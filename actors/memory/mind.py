@@ -13,7 +13,9 @@ from actors.memory.concepts import Concept, met, pruned
 from actors.memory.episodes import Episode, Episodes
 from actors.memory.facts import Origin, Telling, told
 from actors.memory.settings import MemorySettings
+from actors.memory.thoughts import Thought, grounded, thought_of
 from schemas.persistent import Map
+from schemas.vocabulary.drift import DriftThought
 from schemas.vocabulary.memory import ActionResult, Fact
 
 
@@ -31,7 +33,8 @@ class Weight(msgspec.Struct, frozen=True):
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's long memory.
 
-    ``exchanges``, ``told`` and ``seats`` count the exchanges remembered, the facts told and the seats heard so far.
+    ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts told, the seats heard
+    and the thoughts that came so far. ``thoughts`` are those that are kept, oldest first.
     ``recalls`` says of the latest recalls whether anything came to mind, ``skills`` how often each skill was performed.
     """
 
@@ -44,6 +47,8 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     skills: Map[str, int] = Map()
     weights: Map[str, Weight] = Map()
     seats: int = 0
+    thoughts: tuple[Thought, ...] = ()
+    thought: int = 0
 
 
 def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:
@@ -56,7 +61,17 @@ def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: M
         concepts = pruned(concepts, episodes.kept[oldest].concepts, oldest)
         episodes = episodes.without([oldest]).beginning_at(oldest + 1)
     concepts = met(concepts, episode.concepts, number, settings)
-    return msgspec.structs.replace(mind, exchanges=number, episodes=episodes, concepts=concepts)
+    thoughts = grounded(mind.thoughts, episodes.kept)
+    return msgspec.structs.replace(mind, exchanges=number, episodes=episodes, concepts=concepts, thoughts=thoughts)
+
+
+def thinking(mind: Mind, event: DriftThought, at_ns: int, settings: MemorySettings) -> Mind:
+    """Return the mind after a thought; one whose episode is forgotten meanwhile is not kept, and still is counted."""
+    number = mind.thought + 1
+    thought = thought_of(number, event, at_ns)
+    kept = mind.thoughts if thought is None else (*mind.thoughts, thought)
+    thoughts = grounded(kept, mind.episodes.kept)[-settings.thoughts :]
+    return msgspec.structs.replace(mind, thought=number, thoughts=thoughts)
 
 
 def memorizing(mind: Mind, facts: Sequence[Fact], origin: Origin, settings: MemorySettings) -> Mind:

@@ -8,6 +8,7 @@ gist      the same; an exchange that is still a turn is not listed again
 episode   the same, times 0.85 to 1 by its salience; nor is one that is still a turn or a gist
 fact      terms: half by the share of the cue's that the fact has, half by the share of its key asked for
 concept   named in the cue: its confidence, times s / (1 + s) of its decayed strength s
+drift     a gist of the agent's idle thoughts, whichever session asks: overlap of terms
 ========  =========================================================================================
 
 Where no embedding can be compared, and where the cue's words are not those of the embedding, overlap of terms stands in
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.memory.concepts import neighbours, strength_of
+from actors.memory.concepts import neighbours
 from actors.memory.episodes import Episode, weight_of
 from actors.memory.facts import energy_of, text_of
 from actors.memory.gist import tokens_of
@@ -30,7 +31,9 @@ from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, overlap
+from actors.memory.thoughts import DRIFT, fresh
 from actors.memory.vectors import cosines_of
+from actors.memory.wandering import strength_in
 from actors.memory.weights import sooner
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Layer, Recollection
@@ -65,12 +68,18 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Memory(NamedTuple):
-    """A memory with its energy; ``number`` names it within its layer."""
+    """A memory with its energy; ``number`` names it among those of its ``kind``, by default its layer."""
 
     energy: float
     layer: Layer
     number: int
     text: str
+    kind: str = ""
+
+    @property
+    def named(self) -> str:
+        """What its id begins with."""
+        return self.kind or self.layer
 
 
 def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: MemorySettings) -> Found:
@@ -84,6 +93,7 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
         *_episodes(mind, cue, frozenset((*turns, *recent)), settings),
         *_facts(mind, cue),
         *_concepts(mind, cue, now_ns, settings),
+        *_thoughts(mind, cue, now_ns, settings),
     ]
     best = max((memory.energy for memory in found), default=0.0)
     return Found(strongest(found, mind, settings), best)
@@ -92,14 +102,14 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
 def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> tuple[Recollection, ...]:
     """Return the memories that come to mind from the floor on: the strongest by their weights, of equals the latest."""
     awake = [
-        memory._replace(energy=sooner(memory.energy, mind, memory.layer, memory.number))
+        memory._replace(energy=sooner(memory.energy, mind, memory.named, memory.number))
         for memory in found
         if memory.energy >= settings.floor and memory.energy > 0.0
     ]
     awake.sort(key=lambda memory: (-memory.energy, _LAYERS.index(memory.layer), -memory.number))
     return tuple(
         Recollection(
-            id=f"{memory.layer}:{memory.number}",
+            id=f"{memory.named}:{memory.number}",
             layer=memory.layer,
             text=memory.text,
             energy=memory.energy,
@@ -154,6 +164,13 @@ def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
     for term in cue.terms:
         concept = mind.concepts.get(term)
         if concept is not None:
-            strength = strength_of(concept, mind.episodes.kept, now_ns, settings)
+            strength = strength_in(mind, term, now_ns, settings)
             energy = round(concept.confidence * strength / (1.0 + strength), DECIMALS)
             yield Memory(energy, "concept", concept.number, concept_text(term, mind))
+
+
+def _thoughts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
+    for thought in fresh(mind.thoughts, now_ns, settings):
+        energy = overlap(cue.terms, thought.terms)
+        if energy:
+            yield Memory(energy, "gist", thought.number, thought.text, DRIFT)

@@ -14,6 +14,9 @@ _HOUR_MS = 3_600_000
 Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
 """A number of things that a person could still look through."""
 
+Strength = Annotated[float, msgspec.Meta(ge=0.0, le=64.0)]
+"""A strength of concepts, 1 for each of its meetings at first."""
+
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     """What memory decides with. A lowered capacity holds from the next thing of its kind on.
@@ -38,6 +41,13 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         floor: Energy from which a memory comes to mind at all.
         recalls_judged: The latest recalls that the failure rate is taken over.
         weights: Memories of an agent that have a weight; those without a seat for longest lose it.
+        thoughts: Thoughts of an idle agent that are kept; the oldest go.
+        thought_lifetime_ms: A thought comes to mind no longer than this.
+        wander_back_ms: An idle mind wanders only where there is an episode no older than this.
+        fading_above: Strength above which a concept may be fading, rather than gone.
+        fading_below: Strength below which it may be.
+        sure_from: Confidence from which any concept may be begun with.
+        strengthened_by: What a thought adds to the strength of the fading concept that it began with.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 
@@ -58,4 +68,11 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     floor: Unit = 0.25
     recalls_judged: Few = 20
     weights: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+    thoughts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
+    thought_lifetime_ms: Milliseconds = 7 * 24 * _HOUR_MS
+    wander_back_ms: Milliseconds = 7 * 24 * _HOUR_MS
+    fading_above: Strength = 0.2
+    fading_below: Strength = 2.0
+    sure_from: Unit = 0.4
+    strengthened_by: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.1
     ended_lifetime_ms: Milliseconds = 600 * 1000

@@ -16,7 +16,7 @@ import msgspec
 from actors.memory.mind import Mind, Weight
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS
-from schemas.vocabulary.memory import Layer
+from actors.memory.thoughts import DRIFT
 
 _MOST = 1.0
 _NEWEST = 0.5
@@ -56,8 +56,8 @@ def weight_of(mind: Mind, entity: str) -> float | None:
     return None if weight is None else weight.log
 
 
-def sooner(energy: float, mind: Mind, layer: Layer, number: int) -> float:
-    """Return a memory's energy as its weight makes it, in [0, 1]."""
+def sooner(energy: float, mind: Mind, layer: str, number: int) -> float:
+    """Return a memory's energy as its weight makes it, in [0, 1]; ``layer`` is what its id begins with."""
     weight = mind.weights.get(_key(layer, number)) if mind.weights else None
     return energy if weight is None else min(1.0, round(energy * _exponential(weight.log), DECIMALS))
 
@@ -69,6 +69,7 @@ def _living(mind: Mind, keys: Iterable[str]) -> frozenset[str]:
     for tellings in mind.facts.values():
         found.update(f"fact:{each.number}" for each in tellings)
     found.update(f"concept:{each.number}" for each in mind.concepts.values())
+    found.update(f"{DRIFT}:{each.number}" for each in mind.thoughts)
     return asked.intersection(found)
 
 

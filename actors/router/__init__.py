@@ -7,15 +7,17 @@ failure, or an answer outside the two, leaves it to the higher score. No model t
 
 Consumes ``input.received`` (the text), ``memory.recalled`` (the go-ahead, and how familiar the ground is),
 ``llm.completed`` and ``llm.failed`` (a tie-break's answer), ``act.finished`` and ``response.emitted`` (what was
-answered, which the session's next input may speak well or ill of: ``router.feedback_observed``).
+answered, which the session's next input may speak well or ill of: ``router.feedback_observed``), ``regulator.adjusted``
+and ``.reverted`` (what is added to the agent's weights from there on).
 
 Source: the deterministic mode router of the cognitive architecture document, with its contradictions settled as the
 design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
 ``selection`` puts them together, ``tiebreak`` asks the model, ``feedback`` judges a choice by what was said next,
-``telling`` writes the log lines, ``decider`` keeps the state.
+``overlay`` holds what the regulator adds to the weights, ``telling`` writes the log lines, ``decider`` keeps the state.
 
 Behaviour 2: decides on ``arbiter.escalated`` instead of ``reflex.passed``, and takes the topic from the appraisal.
 Behaviour 3: decides on ``memory.recalled``, which also says how familiar the ground is; tie-breaks, ACT and feedback.
+Behaviour 4: decides with the agent's weights as the regulator has corrected them.
 """
 
 from actors.router.decider import State, decide, evolve, initial
@@ -26,13 +28,14 @@ from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.regulator import Adjusted, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import RouterConfigured, RouterFailed
 
 ACTOR: Actor[State] = Actor(
     name="router",
     scope=Scope.SESSION,
-    consumes=(InputReceived, MemoryRecalled, LlmCompleted, LlmFailed, ActFinished, ResponseEmitted),
+    consumes=(InputReceived, MemoryRecalled, LlmCompleted, LlmFailed, ActFinished, ResponseEmitted, Adjusted, Reverted),
     state_type=State,
     settings_type=RouterSettings,
     initial=initial,
@@ -40,7 +43,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    behaviour=3,
+    behaviour=4,
     tells=tell,
 )
 

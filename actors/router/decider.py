@@ -8,6 +8,8 @@ llm.completed, .failed  -> router.mode_selected, for the tie-break that was aske
 act.finished            -> router.mode_selected without ACT, where ACT had been selected
 response.emitted        the text is dropped; the session remembers what was answered, and in which mode
 router.mode_selected    the topic's streak of low confidence grows or ends
+regulator.adjusted,     what is added to the agent's weights from here on
+  .reverted
 router.configured       the settings from here on
 """
 
@@ -16,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from actors.router.feedback import Answered, observe_feedback, words_of
+from actors.router.overlay import NO_OFFSETS, Offsets, taken_up
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings
 from actors.router.tiebreak import ask, outcome_of
@@ -26,6 +29,7 @@ from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled
+from schemas.vocabulary.regulator import Adjusted, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
 
@@ -71,12 +75,16 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """A router partition: settings, memories by session, open exchanges, and the exchanges that ended lately."""
+    """A router partition: settings, memories by session, open exchanges, and the exchanges that ended lately.
+
+    ``overlays`` hold, by agent, what the regulator adds to the weights of the settings.
+    """
 
     settings: RouterSettings = RouterSettings()
     sessions: Generations[Memory] = Generations()
     pending: Map[str, Pending] = Map()
     ended: Generations[bool] = Generations()
+    overlays: Map[str, Offsets] = Map()
 
 
 def initial() -> State:
@@ -101,7 +109,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
         case LlmCompleted() | LlmFailed() if pending.selected is not None and _answers(pending, event):
             return (settled(pending.selected, _outcome(pending.selected, event), settings),)
         case ActFinished() if pending.stage == "acting" and pending.selected is not None:
-            return (reroute(pending.selected, settings),)
+            return (reroute(pending.selected, settings, _offsets(state, message)),)
     return ()
 
 
@@ -126,6 +134,8 @@ def evolve(state: State, message: Message) -> State:
             return _remember(state, message, memory, pending)
         case ResponseEmitted() as response:
             return _ended(state, message, response, pending)
+        case Adjusted() | Reverted() as moved:
+            return msgspec.structs.replace(state, overlays=taken_up(state.overlays, message.agent, moved))
         case RouterConfigured() as configured:
             return _configured(state, configured)
     return state
@@ -153,6 +163,10 @@ def _feedback(state: State, message: Message, text: str) -> tuple[Event, ...]:
     return () if observed is None else (observed,)
 
 
+def _offsets(state: State, message: Message) -> Offsets:
+    return state.overlays.get(message.agent, NO_OFFSETS)
+
+
 def _select(state: State, message: Message, text: str, familiarity: Familiarity) -> ModeSelected:
     memory = recall(state, message)
     context = Context(
@@ -161,7 +175,7 @@ def _select(state: State, message: Message, text: str, familiarity: Familiarity)
         act_unproductive=memory.act_unproductive,
         recent_confidences=_streak(memory, familiarity.conversation_topic),
     )
-    return select_mode(observe(text, familiarity), context, state.settings)
+    return select_mode(observe(text, familiarity), context, state.settings, _offsets(state, message))
 
 
 def _answers(pending: Pending, event: LlmCompleted | LlmFailed) -> bool:

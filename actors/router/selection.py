@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from actors.router.overlay import NO_OFFSETS, Offsets, regulated
 from actors.router.scoring import (
     MODES,
     choose,
@@ -56,13 +57,15 @@ def observe(text: str, familiarity: Familiarity) -> Signals:
     )
 
 
-def select_mode(signals: Signals, context: Context, settings: RouterSettings) -> ModeSelected:
-    """Return the decision on ``signals``, with every number it rests on.
+def select_mode(
+    signals: Signals, context: Context, settings: RouterSettings, offsets: Offsets = NO_OFFSETS
+) -> ModeSelected:
+    """Return the decision on ``signals``, with every number it rests on; ``offsets`` are the regulator's.
 
     A blank text is IGNORE, offered alone and not scored against the others. Ambiguity between the best two is
     recorded with its candidates, and settled by the higher score; ``settled`` replaces that by a tie-breaker's word.
     """
-    weights = effective_weights(settings)
+    weights = regulated(effective_weights(settings), offsets)
     terms = contributions(signals, weights, settings.thresholds, settings.saturation)
     if signals.prompt_token_count == 0:
         return ModeSelected(
@@ -127,9 +130,9 @@ def settled(selected: ModeSelected, outcome: str, settings: RouterSettings) -> M
     )
 
 
-def reroute(first: ModeSelected, settings: RouterSettings) -> ModeSelected:
+def reroute(first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO_OFFSETS) -> ModeSelected:
     """Return the decision after an ACT loop: the same signals scored anew, ACT not offered, nothing left to a model."""
-    weights = effective_weights(settings)
+    weights = regulated(effective_weights(settings), offsets)
     terms = contributions(first.signals, weights, settings.thresholds, settings.saturation)
     terms = guarded(terms, weights, first.previous_mode, act_unproductive=False)
     scores = scores_of({mode: terms[mode] for mode in MODES if mode != "ACT"})

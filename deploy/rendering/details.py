@@ -10,11 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from actors.router.settings import RouterSettings
+from deploy.rendering.drifting import DRIFT_DETAILS
 from deploy.rendering.guards import GUARD_DETAILS
 from deploy.rendering.loops import LOOP_DETAILS
 from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
 from deploy.rendering.quoting import quoted
+from deploy.rendering.reflections import REFLECTION_DETAILS
+from deploy.rendering.regulation import REGULATION_DETAILS
 from deploy.rendering.reviews import REVIEW_DETAILS
 from deploy.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
@@ -47,6 +50,8 @@ def _details(event: Event, case: Case) -> Sequence[RenderableType]:
         return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
     kind = type(event)
     plain = GUARD_DETAILS.get(kind) or MIND_DETAILS.get(kind) or LOOP_DETAILS.get(kind) or REVIEW_DETAILS.get(kind)
+    plain = plain or REFLECTION_DETAILS.get(kind) or DRIFT_DETAILS.get(kind)
+    plain = plain or REGULATION_DETAILS.get(kind)
     if plain is not None:
         return plain(event)
     tell = _DETAILS.get(type(event))

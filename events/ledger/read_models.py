@@ -2,7 +2,7 @@
 
 They hold nothing that ``events`` does not, and can be dropped and rebuilt. Their statements commute over an
 exchange's events, so that batches of any size lead to the same rows. What people said is in them as it is in
-``events``. ``alerts`` and the reflection of ``routing_decisions`` come with the events that carry them.
+``events``. ``alerts`` come with the events that carry them.
 """
 
 import sqlite3
@@ -14,7 +14,19 @@ from typing import Any, TypeAlias
 import msgspec
 
 from events.ledger.bulk import Insert, sql
-from events.ledger.rows import DATA, EXCHANGE, MESSAGE_COLUMNS, TOPIC, VERSION, Row, Text, batches, from_text, to_row
+from events.ledger.rows import (
+    DATA,
+    EXCHANGE,
+    MESSAGE_COLUMNS,
+    SEQ,
+    TOPIC,
+    VERSION,
+    Row,
+    Text,
+    batches,
+    from_text,
+    to_row,
+)
 from events.ledger.tables import TABLES, VIEWS, make
 from schemas.catalogue import decode_event
 from schemas.envelope import LATENCY
@@ -23,6 +35,7 @@ from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
@@ -33,10 +46,14 @@ Parameters: TypeAlias = tuple[Any, ...]
 
 
 class Fold(msgspec.Struct, frozen=True):
-    """How an event changes a table: an insertion, and its values from the event's row and headers."""
+    """How an event changes a table: an insertion, and its values from the event's row and headers.
+
+    Of several rows the values follow each other. ``of_exchange``: only events that belong to an exchange do so.
+    """
 
     insert: Insert
     values: Callable[[Row, Mapping[str, str]], Parameters]
+    of_exchange: bool = True
 
 
 @lru_cache(maxsize=1024)
@@ -118,6 +135,12 @@ def _routing_feedback(row: Row, _headers: Mapping[str, str]) -> Parameters:
     assert isinstance(event, FeedbackObserved)
     said = {"feedback": event.feedback, "signal": event.signal, "mode": event.mode, "observed_in": from_text(exchange)}
     return event.of_exchange, seq, _json(said)
+
+
+def _routing_reflections(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    event = _event(row)
+    assert isinstance(event, ReflectionConcluded)
+    return tuple(value for each in event.insights for value in (each.exchange, row[SEQ], _json(each)))
 
 
 def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
@@ -230,6 +253,15 @@ FOLDS: Mapping[Text, Fold] = {
         ),
         _routing_feedback,
     ),
+    topic_of(ReflectionConcluded): Fold(
+        Insert(
+            "routing_reflections",
+            ("exchange_id", "seq", "reflection"),
+            "ON CONFLICT (exchange_id) DO NOTHING",
+        ),
+        _routing_reflections,
+        of_exchange=False,
+    ),
     topic_of(ActIterated): Fold(
         Insert(
             "act_iterations",
@@ -269,10 +301,10 @@ FINGERPRINT = content_hash([TABLES, VIEWS, {topic: fold.insert for topic, fold i
 def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, str]) -> None:
     """Add what an event of a topic in ``FOLDS`` does to the tables: to each insertion its values, flat.
 
-    Events that cannot be read, and those of no exchange, change nothing.
+    Events that cannot be read change nothing, nor do those of no exchange where one is asked for.
     """
     fold = FOLDS[row[TOPIC]]
-    if row[VERSION] is None or not row[EXCHANGE]:
+    if row[VERSION] is None or (fold.of_exchange and not row[EXCHANGE]):
         return
     try:
         values = fold.values(row, headers)

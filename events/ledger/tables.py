@@ -50,6 +50,11 @@ TABLES: Mapping[str, str] = {
         seq INTEGER NOT NULL,
         feedback TEXT NOT NULL
     ) WITHOUT ROWID""",
+    "routing_reflections": """(
+        exchange_id TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        reflection TEXT NOT NULL
+    ) WITHOUT ROWID""",
     "act_iterations": """(
         seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL,
@@ -78,14 +83,15 @@ TABLES: Mapping[str, str] = {
 """Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
 
 VIEWS: Mapping[str, str] = {
-    # Feedback is on the mode that was answered in: where an ACT loop ran, that is the second selection of its exchange.
+    # Feedback and reflection are on the mode that was answered in: where an ACT loop ran, on its exchange's second one.
     "routing_decisions": """
         SELECT s.seq, s.id, s.topic, s.exchange_id, s.selected_mode, s.router_confidence, s.scores, s.tiebreaker_used,
             s.tiebreaker_candidates, s.margin, s.effective_margin, s.signal_snapshot, s.weight_snapshot,
-            s.routing_time_ms, f.feedback, NULL AS reflection, s.previous_mode, s.created_at,
+            s.routing_time_ms, f.feedback, r.reflection, s.previous_mode, s.created_at,
             s.terminal_mode, s.rerouted, s.tiebreaker_outcome, s.reason
         FROM mode_selections AS s
         LEFT JOIN routing_feedback AS f ON f.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
+        LEFT JOIN routing_reflections AS r ON r.exchange_id = s.exchange_id AND s.terminal_mode IS NOT NULL
     """,
     # The source's gate between iterations is gone, and what it weighed is 0 by its own word.
     "cortex_iterations": """

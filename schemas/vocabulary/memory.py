@@ -8,6 +8,7 @@ from schemas.actor import Scope
 from schemas.calls import Tokens
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.vocabulary.drift import Strategy
 
 Layer = Literal["turn", "gist", "fact", "episode", "concept"]
 """Where a memory lies: working memory, short term, medium term, episodic, semantic."""
@@ -128,6 +129,42 @@ class MemoryForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.fo
     facts: tuple[Count, ...] = ()
 
 
+class Activation(msgspec.Struct, frozen=True, kw_only=True):
+    """A concept that another one brought up, by its id, and with how much of its activation.
+
+    Its ``term`` is left out where the grounding episode does not have it: it may be another session's word.
+    """
+
+    concept: str
+    energy: Unit
+    term: Personal = ""
+
+
+class MemoryWandered(Event, frozen=True, kw_only=True, tag="forged_id.memory.wandered"):
+    """What a drifting mind came upon; it belongs to the session of the episode, and has words of no other.
+
+    ``strategy`` is the first asked that had a concept to begin with: ``decaying`` the weakest of those that fade
+    (0.2 < strength < 2.0), ``recent`` one of the latest episode, ``salient`` one of the most salient of 7 days,
+    ``random`` any with a confidence of 0.4. ``seed`` is its id, ``concept`` its term, ``strength`` what is left of it.
+    ``activations`` are the strongest concepts that it brought up, itself left out, ``activation`` the highest of all.
+    ``episode`` is where it was last met together with the strongest of them, ``text`` what is remembered of that.
+
+    ``reason`` is empty, or says why there is nothing: ``no_episode`` of 7 days, or ``no_seed`` by any strategy.
+    ``request`` is the id of ``drift.started``.
+    """
+
+    request: str
+    reason: Literal["", "no_episode", "no_seed"]
+    strategy: Strategy | None = None
+    seed: str = ""
+    concept: Personal = ""
+    strength: Annotated[float, msgspec.Meta(ge=0.0)] = 0.0
+    activations: tuple[Activation, ...] = ()
+    activation: Unit = 0.0
+    episode: str = ""
+    text: Personal = ""
+
+
 class MemoryConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.memory.configured"):
     """The settings of a memory partition."""
 
@@ -190,6 +227,24 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="A session or a fact is out of an agent's memory, by an operator's order.",
         sample=MemoryForgotten(what="session", key="", by="ann", why="the person asked for it", count=12),
+    ),
+    Entry(
+        event=MemoryWandered,
+        owner="memory",
+        scope=Scope.AGENT,
+        meaning="What an idle agent's drifting mind came upon: a concept, what it brings up, and an episode of both.",
+        sample=MemoryWandered(
+            request="0" * 32,
+            reason="",
+            strategy="recent",
+            seed="concept:97",
+            concept="peru",
+            strength=1.4,
+            activations=(Activation(concept="concept:96", energy=0.7, term="capital"),),
+            activation=0.7,
+            episode="episode:3",
+            text="Asked: What is the capital of Peru?",
+        ),
     ),
     Entry(
         event=MemoryConfigured,

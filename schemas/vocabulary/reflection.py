@@ -23,8 +23,8 @@ Dimension = Literal[
 Stratum = Literal["low_confidence", "high_confidence", "tie_break"]
 """Why a decision was looked at again."""
 
-Ignored = Literal["", "low_confidence", "user_content", "dimension_without_signal", "invalid"]
-"""Why an insight does not count; empty: it counts."""
+Ignored = Literal["", "low_confidence", "user_satisfied", "dimension_without_signal", "invalid"]
+"""Why an insight does not count; empty: it counts. ``invalid``: it suggests a mode that was not on offer."""
 
 
 class Sampled(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,8 @@ class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.refle
 
     ``disagreement`` is the share of the insights of the window (7 days) that count and disagree, ``counted`` how many
     count; ``dominant`` the dimension of most disagreements and ``dominant_share`` its share of them. ``pressure``:
-    the disagreement is sustained, and the regulator may act on it.
+    the disagreement is sustained, and the regulator may act on it. ``reason`` is empty where the model was understood,
+    else ``answer_invalid`` or the reason of ``llm.failed``: the batch then adds nothing.
     """
 
     insights: tuple[Insight, ...]
@@ -82,6 +83,7 @@ class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.refle
     dominant_share: Unit
     pressure: bool
     wake_after_ms: Wake
+    reason: str = ""
 
 
 class ReflectionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflection.configured"):

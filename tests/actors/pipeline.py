@@ -1,6 +1,6 @@
 """All actors, one partition each, joined by a stream in memory: the order of a log without its transport."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -29,15 +29,20 @@ class Pipeline:
         self.consumed: dict[str, list[Message]] = {name: [] for name in self.partitions}
         self.causes: dict[str, str] = {}
         self.now_ns = now_ns
+        self._sent: Counter[str] = Counter()
         self._queue: deque[Message] = deque()
 
     def send(self, event: Event, address: Address) -> None:
-        """Store an outside event and run until nothing more follows from it."""
+        """Store an outside event and run until nothing more follows from it.
+
+        Its id follows from its exchange alone: what others said before is no part of what is said now.
+        """
+        self._sent[address.exchange] += 1
         self._store(
             Message(
                 event=event,
                 seq=0,
-                id=event_id(address.exchange, "outside", len(self.stream)),
+                id=event_id(address.exchange, "outside", self._sent[address.exchange]),
                 time_ns=0,
                 agent=address.agent,
                 session=address.session,

@@ -234,7 +234,7 @@ def test_something_is_pending_while_an_exchange_is_open():
     pipeline = Pipeline(ACTORS, stopped=["reflex"])
     pipeline.ask("What is the capital of Peru?", Address())
     assert {name for name, waiting in pending(pipeline).items() if waiting} == {
-        "act", "appraisal", "arbiter", "clock", "coherence", "intuition", "memory", "responder", "router",
+        "act", "appraisal", "arbiter", "clock", "coherence", "drift", "intuition", "memory", "responder", "router",
         "self_review", "swarm",
     }  # fmt: skip
 

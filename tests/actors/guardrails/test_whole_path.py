@@ -71,7 +71,8 @@ class Talk:
     @property
     def topics(self) -> list[str]:
         """The exchange's events, in order, without their root."""
-        return [topic_of(each.event).removeprefix("forged_id.") for each in self.pipeline.stream]
+        told = [each for each in self.pipeline.stream if each.exchange]
+        return [topic_of(each.event).removeprefix("forged_id.") for each in told]
 
     def pending(self) -> Mapping[str, int]:
         """Return how many exchanges each actor still keeps."""

@@ -29,7 +29,14 @@ INPUT, PASSED, MODE, RESPONSE = (
 FEEDBACK, ITERATED, FINISHED = (
     CATALOGUE[f"forged_id.{name}"].sample for name in ("router.feedback_observed", "act.iterated", "act.finished")
 )
-READ_MODELS = ("exchanges", "routing_decisions", "cortex_iterations", "act_loops", "routing_feedback")
+READ_MODELS = (
+    "exchanges",
+    "routing_decisions",
+    "cortex_iterations",
+    "act_loops",
+    "routing_feedback",
+    "routing_reflections",
+)
 
 
 def stored(

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from events.ledger import exchange_result, rebuild, verify
 from events.log import Stored
+from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.act import ActFinished, Action, ActIterated, Performed
+from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected, Signals
 from tests.events.ledger.messages import (
     FEEDBACK,
@@ -31,7 +33,9 @@ from tests.events.ledger.messages import (
     write,
 )
 
-EVENTS = (INPUT, PASSED, MODE, RESPONSE, FEEDBACK, ITERATED, FINISHED)
+CONCLUDED = CATALOGUE["forged_id.reflection.concluded"].sample
+
+EVENTS = (INPUT, PASSED, MODE, RESPONSE, FEEDBACK, ITERATED, FINISHED, CONCLUDED)
 
 
 def test_an_exchange_has_its_end_and_its_latency(tmp_path: Path) -> None:
@@ -133,6 +137,29 @@ def test_the_first_feedback_on_an_exchange_stands(tmp_path: Path) -> None:
     later = feedback("x1", feedback="correct_route", signal="positive")
     write(path, [stored(1, MODE), stored(2, feedback("x1"), exchange="x2"), stored(3, later, exchange="x3")])
     assert query(path, "SELECT json_extract(feedback, '$.feedback') FROM routing_decisions") == [("missed_clarify",)]
+
+
+def concluded(*exchanges: str) -> Event:
+    assert isinstance(CONCLUDED, ReflectionConcluded)
+    insights = tuple(msgspec.structs.replace(CONCLUDED.insights[0], exchange=exchange) for exchange in exchanges)
+    return msgspec.structs.replace(CONCLUDED, insights=insights)
+
+
+def test_a_look_back_fills_every_decision_it_looked_at_whenever_it_comes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    back = stored(3, concluded("x1", "x2"), exchange="", session="")
+    write(path, [stored(1, MODE), back, stored(4, MODE, exchange="x2"), stored(5, MODE, exchange="x3")], size=1)
+    fields = ("dimension", "suggested_mode", "counts")
+    columns = ", ".join(f"json_extract(reflection, '$.{field}')" for field in fields)
+    told = ("memory_availability", "CLARIFY", 1)
+    assert query(path, f"SELECT {columns} FROM routing_decisions ORDER BY seq") == [told, told, (None, None, None)]
+
+
+def test_the_choice_before_an_act_loop_has_no_look_back(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    acting = msgspec.structs.replace(MODE, selected_mode="ACT", terminal_mode=None)
+    write(path, [stored(1, acting), stored(2, MODE), stored(3, concluded("x1"), exchange="", session="")])
+    assert query(path, "SELECT reflection IS NOT NULL FROM routing_decisions ORDER BY seq") == [(0,), (1,)]
 
 
 def iterated(number: int, elapsed_ms: int, *oks: bool) -> Event:

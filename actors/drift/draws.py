@@ -1,0 +1,82 @@
+"""What is left to chance, drawn from the message that it follows from: the same message, the same draws. Pure."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+import numpy as np
+
+from actors.drift.settings import DriftSettings
+from schemas.vocabulary.drift import Kind, Strategy
+
+STRATEGIES: tuple[Strategy, ...] = ("decaying", "recent", "salient", "random")
+KINDS: tuple[Kind, ...] = ("reflection", "question", "hypothesis")
+
+_MANTISSA = 53
+_LONGEST_MS = 30 * 24 * 3600 * 1000
+
+
+class Pause(NamedTuple):
+    """How long until the next drift, and the draws that say so."""
+
+    wake_after_ms: int
+    long_gap: bool
+    draws: tuple[float, ...]
+
+
+NO_PAUSE = Pause(0, False, ())
+"""Nothing is due by time."""
+
+
+class Course(NamedTuple):
+    """The course of a drift: strategies in the order in which they are asked, the pick, the kind, and the draws."""
+
+    strategies: tuple[Strategy, ...]
+    pick: float
+    kind: Kind
+    draws: tuple[float, ...]
+
+
+def draw(message_id: str, purpose: str, count: int) -> tuple[float, ...]:
+    """Return numbers in [0, 1) of a message's own generator; each purpose has its own stream."""
+    key = int.from_bytes(sha256(f"{message_id}\n{purpose}".encode()).digest()[:16], "little")
+    # Raw words: the generator's bit stream is fixed for good, numpy's ways of making floats of it are not.
+    words = np.random.Philox(key=key).random_raw(count).tolist()
+    return tuple((word >> (64 - _MANTISSA)) / (1 << _MANTISSA) for word in words)
+
+
+def pause(draws: tuple[float, ...], settings: DriftSettings) -> Pause:
+    """Return the time until the next drift for three draws: jitter, whether it is a long gap, and how long a one."""
+    jitter, chance, stretch = draws
+    interval = settings.interval_ms * (1.0 + settings.jitter * (2.0 * jitter - 1.0))
+    is_long = chance < settings.long_gap_chance
+    if is_long:
+        interval *= settings.long_gap_least + stretch * (settings.long_gap_most - settings.long_gap_least)
+    return Pause(min(max(1, round(interval)), _LONGEST_MS), is_long, draws)
+
+
+def next_pause(message_id: str, settings: DriftSettings) -> Pause:
+    """Return the time until the next drift, as a message draws it."""
+    return pause(draw(message_id, "pause", 3), settings)
+
+
+def course(message_id: str, settings: DriftSettings) -> Course:
+    """Return the course of the drift that a message starts."""
+    *lots, pick, kind = draws = draw(message_id, "course", len(STRATEGIES) + 2)
+    weights = {name: weight for name in STRATEGIES if (weight := getattr(settings, name)) > 0.0}
+    return Course(_ordered(weights, lots), pick, KINDS[int(kind * len(KINDS))], draws)
+
+
+def _ordered(weights: dict[Strategy, float], lots: Sequence[float]) -> tuple[Strategy, ...]:
+    """Return all strategies, each next one drawn by its weight among those that are left."""
+    left, order = dict(weights), list[Strategy]()
+    for lot in lots[: len(weights)]:
+        reached, chosen = lot * sum(left.values()), next(reversed(left))
+        for name, weight in left.items():
+            reached -= weight
+            if reached < 0.0:
+                chosen = name
+                break
+        order.append(chosen)
+        del left[chosen]
+    return tuple(order)

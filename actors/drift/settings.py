@@ -1,0 +1,71 @@
+"""Settings of drift: when an idle mind drifts, how much of it there may be, and who puts a thought into words."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Factor = Annotated[float, msgspec.Meta(ge=1.0, le=10.0)]
+"""What an interval is stretched by."""
+
+_MINUTE = 60 * 1000
+
+
+class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What drift decides with. Which concepts there are to begin with, and what they bring up, is memory's to say.
+
+    Attributes:
+        enabled: Off: nothing is kept and nothing is said.
+        interval_ms: Time from one drift to the next, before jitter.
+        jitter: Share of the interval by which it varies to either side.
+        long_gap_chance: Chance of a longer silence.
+        long_gap_least: What it stretches the interval by at least.
+        long_gap_most: The same at most.
+        decaying: Weight of beginning with a concept that fades.
+        recent: Weight of beginning with one of the latest episode.
+        salient: Weight of beginning with one of the most salient episode.
+        random: Weight of beginning with any that is sure enough.
+        threshold: Activation from which there is a thought.
+        cooldown_ms: Time for which a concept that was begun with is not begun with again.
+        fatigue_budget: Activation of thoughts in ``fatigue_window_ms`` from which the mind is too tired to drift.
+        fatigue_window_ms: Time after which a thought no longer tires.
+        synthesis: Who puts thoughts into words: the composer, or a language model, which must be attached.
+        most_tokens: Length of a model's answer at most.
+        timeout_ms: How long a model's answer may take.
+        patience_ms: Time after which a drift that nobody answered is given up.
+        ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
+
+    Raises:
+        ValueError: weights that are all 0, gaps that cross, or a patience shorter than a model's time.
+            ``msgspec.convert`` reports it as a ``ValidationError``.
+    """
+
+    enabled: bool = True
+    interval_ms: Annotated[int, msgspec.Meta(ge=100, le=24 * 60 * _MINUTE)] = 5 * _MINUTE
+    jitter: Annotated[float, msgspec.Meta(ge=0.0, le=0.9)] = 0.3
+    long_gap_chance: Unit = 0.1
+    long_gap_least: Factor = 1.8
+    long_gap_most: Factor = 2.5
+    decaying: Unit = 0.4
+    recent: Unit = 0.3
+    salient: Unit = 0.2
+    random: Unit = 0.1
+    threshold: Unit = 0.4
+    cooldown_ms: Milliseconds = 60 * _MINUTE
+    fatigue_budget: Annotated[float, msgspec.Meta(gt=0.0, le=1_000.0)] = 2.5
+    fatigue_window_ms: Milliseconds = 30 * _MINUTE
+    synthesis: Literal["composer", "llm"] = "composer"
+    most_tokens: Annotated[int, msgspec.Meta(ge=16, le=4096)] = 200
+    timeout_ms: Milliseconds = 60 * 1000
+    patience_ms: Milliseconds = 2 * _MINUTE
+    ended_lifetime_ms: Milliseconds = 10 * _MINUTE
+
+    def __post_init__(self) -> None:
+        """Refuse settings that contradict each other."""
+        if self.decaying + self.recent + self.salient + self.random <= 0.0:
+            raise ValueError("drift settings 'decaying', 'recent', 'salient' and 'random' are all 0: give one a weight")
+        if self.long_gap_least > self.long_gap_most:
+            raise ValueError("drift setting 'long_gap_least' is above 'long_gap_most'")
+        if self.timeout_ms > self.patience_ms:
+            raise ValueError("drift setting 'timeout_ms' is above 'patience_ms': no answer could be waited for so long")

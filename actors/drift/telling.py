@@ -1,0 +1,16 @@
+"""What drift tells the log of the worker that stored it: numbers and names, no word of any person. Pure."""
+
+from collections.abc import Iterable
+
+from schemas.event import Event
+from schemas.vocabulary.drift import DriftThought
+
+
+def tell(event: Event, took_ms: float) -> Iterable[str]:
+    """Yield the line of a thought; nothing for what led to none."""
+    if isinstance(event, DriftThought):
+        worded = f"{event.by} ({event.reason})" if event.reason else event.by
+        yield (
+            f"[DRIFT] {event.kind} from {event.seed} ({event.strategy}), activation {event.activation:.2f}, "
+            f"on {event.episode}, by {worded}"
+        )

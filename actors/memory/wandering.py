@@ -1,0 +1,139 @@
+"""Wandering: what a drifting mind comes upon. Pure.
+
+Of the strategies, in the order asked, the first counts that has a concept to begin with, resting ones left out:
+
+=========  =============================================================================================
+decaying   the weakest whose strength is between 0.2 and 2.0
+recent     one of the latest episode's
+salient    one of the most salient episode's of the last 7 days, of equals the latest
+random     one with a confidence of 0.4 or more
+=========  =============================================================================================
+
+Activation spreads from it as in ``concepts``; of equals the latest concept comes first. The strongest it brings up is
+always one that it was met with: a hop leaves less than it began with, so what is two hops away is weaker than what
+leads there. Hence there is an episode of both, the latest of which the thought will rest on; and since no other
+session's words are told, what comes of it can be forgotten with that session.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from actors.memory.concepts import Concept, links_of, spread, strength_of
+from actors.memory.episodes import Episode
+from actors.memory.mind import Mind
+from actors.memory.settings import MemorySettings
+from actors.memory.terms import DECIMALS
+from actors.memory.thoughts import strengthening
+from schemas.vocabulary.drift import Strategy
+from schemas.vocabulary.memory import Activation, MemoryWandered
+
+_NS_PER_MS = 1_000_000
+_TOLD = 12
+"""Concepts that are told of those brought up."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """How a drift is to go: strategies in their order, a number in [0, 1) to pick with, and concepts to leave alone."""
+
+    strategies: tuple[Strategy, ...]
+    pick: float
+    resting: frozenset[str]
+
+
+class Upon(msgspec.Struct, frozen=True):
+    """What a mind came upon, and the session that it belongs to, empty for none."""
+
+    wandered: MemoryWandered
+    session: str
+
+
+def wander(mind: Mind, request: str, wish: Wish, now_ns: int, settings: MemorySettings) -> Upon:
+    """Return what an agent's mind comes upon at a time."""
+    kept = mind.episodes.kept
+    lately = _lately(kept, now_ns, settings)
+    if not lately:
+        return Upon(MemoryWandered(request=request, reason="no_episode"), "")
+    awake = {term: each for term, each in mind.concepts.items() if name_of(each) not in wish.resting}
+    for strategy in wish.strategies:
+        seeds = _seeds(strategy, mind, awake, lately, now_ns, settings)
+        if seeds:
+            return _from(mind, request, strategy, _picked(seeds, wish.pick), now_ns, settings)
+    return Upon(MemoryWandered(request=request, reason="no_seed"), "")
+
+
+def name_of(concept: Concept) -> str:
+    """Return a concept's id."""
+    return f"concept:{concept.number}"
+
+
+def strength_in(mind: Mind, term: str, now_ns: int, settings: MemorySettings) -> float:
+    """Return a concept's strength: what is left of its meetings, and of thoughts that strengthened it."""
+    met = strength_of(mind.concepts[term], mind.episodes.kept, now_ns, settings)
+    return round(met + strengthening(mind.thoughts, term, now_ns, settings), DECIMALS)
+
+
+def _lately(kept: Mapping[int, Episode], now_ns: int, settings: MemorySettings) -> list[int]:
+    """Return the numbers of the episodes of the last days, the latest first."""
+    since_ns = now_ns - settings.wander_back_ms * _NS_PER_MS
+    return sorted((number for number, episode in kept.items() if episode.at_ns >= since_ns), reverse=True)
+
+
+def _seeds(
+    strategy: Strategy,
+    mind: Mind,
+    awake: dict[str, Concept],
+    lately: list[int],
+    now_ns: int,
+    settings: MemorySettings,
+) -> list[str]:
+    """Return the concepts that a strategy may begin with, in an order that does not depend on their words."""
+    kept = mind.episodes.kept
+    match strategy:
+        case "decaying":
+            strengths = ((strength_in(mind, term, now_ns, settings), awake[term].number, term) for term in awake)
+            fading = [each for each in strengths if settings.fading_above < each[0] < settings.fading_below]
+            return [min(fading)[2]] if fading else []
+        case "recent":
+            return [term for term in kept[lately[0]].concepts if term in awake]
+        case "salient":
+            most = max(lately, key=lambda number: (kept[number].salience, number))
+            return [term for term in kept[most].concepts if term in awake]
+        case "random":
+            sure = [term for term, each in awake.items() if each.confidence >= settings.sure_from]
+            return sorted(sure, key=lambda term: awake[term].number)
+
+
+def _picked(seeds: list[str], pick: float) -> str:
+    return seeds[min(int(pick * len(seeds)), len(seeds) - 1)]
+
+
+def _from(mind: Mind, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings) -> Upon:
+    graph, kept = mind.concepts, mind.episodes.kept
+    activated = spread(graph, kept, [term], settings)
+    seed = graph[term]
+    strongest_first = sorted(activated, key=lambda other: (-activated[other], -graph[other].number))
+    together = links_of(term, graph, kept)
+    strongest = next((other for other in strongest_first if other in together), None)
+    # Where a concept was met alone, or a hop leaves nothing, there is only itself.
+    number = max(each for each in seed.episodes if strongest is None or strongest in kept[each].concepts)
+    episode = kept[number]
+    activations = tuple(
+        Activation(
+            concept=name_of(graph[other]), energy=activated[other], term=other if other in episode.concepts else ""
+        )
+        for other in strongest_first[:_TOLD]
+    )
+    wandered = MemoryWandered(
+        request=request,
+        reason="",
+        strategy=strategy,
+        seed=name_of(seed),
+        concept=term,
+        strength=strength_in(mind, term, now_ns, settings),
+        activations=activations,
+        activation=activations[0].energy if activations else 0.0,
+        episode=f"episode:{number}",
+        text=episode.text,
+    )
+    return Upon(wandered, episode.session)

@@ -1,0 +1,108 @@
+"""The monitor's state machine: what an agent's latest decisions look like, and what was reported of them.
+
+router.mode_selected      one decision more  } -> monitor.mode_out_of_range, .mode_red_flag, .mode_in_range,
+router.feedback_observed  perhaps a misroute }    .rate_exceeded and .rate_recovered, each on a change
+monitor.*                 what is known to be unhealthy
+monitor.configured        the settings from here on
+"""
+
+import msgspec
+
+from actors.monitor.judging import Condition, judge_modes, judge_rates, with_event
+from actors.monitor.settings import MonitorSettings
+from actors.monitor.window import Misroute, Window, decision_of, with_decision, with_misroute
+from schemas.actor import Emission, Message, settings_of
+from schemas.event import Event
+from schemas.persistent import Map
+from schemas.vocabulary.monitor import (
+    ModeInRange,
+    ModeOutOfRange,
+    ModeRedFlag,
+    MonitorConfigured,
+    Rate,
+    RateExceeded,
+    RateRecovered,
+)
+from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
+
+_NS_PER_MS = 1_000_000
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """What is known of an agent: its latest decisions, the modes that are not healthy, the rates that are exceeded."""
+
+    window: Window = Window()
+    conditions: Map[Mode, Condition] = Map()
+    exceeded: Map[Rate, bool] = Map()
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: the settings, and what is known of each agent."""
+
+    settings: MonitorSettings = MonitorSettings()
+    watches: Map[str, Watch] = Map()
+
+
+def initial() -> State:
+    """Return the state of a partition in which nothing has happened."""
+    return State()
+
+
+def decide(state: State, message: Message) -> tuple[Emission, ...]:
+    """Return what a decision, or what is said of one, changes."""
+    watch, settings = watch_of(state, message.agent), state.settings
+    window = _windowed(watch.window, message, settings)
+    if window is watch.window or len(window.decisions) < settings.decisions_needed:
+        return ()
+    events: tuple[Event, ...] = (
+        *judge_modes(window, watch.conditions, settings),
+        *judge_rates(window, watch.exceeded, settings),
+    )
+    # About the agent as a whole: no session's, and no part of the exchange that happened to tip the balance.
+    return tuple(Emission(event, session="", exchange="") for event in events)
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    event = message.event
+    if isinstance(event, MonitorConfigured):
+        return _configured(state, event)
+    watch = watch_of(state, message.agent)
+    match event:
+        case ModeSelected() | FeedbackObserved():
+            window = _windowed(watch.window, message, state.settings)
+            after = watch if window is watch.window else Watch(window, watch.conditions, watch.exceeded)
+        case ModeOutOfRange() | ModeRedFlag() | ModeInRange():
+            after = Watch(watch.window, with_event(watch.conditions, event), watch.exceeded)
+        case RateExceeded(rate=rate):
+            after = Watch(watch.window, watch.conditions, watch.exceeded.set(rate, True))
+        case RateRecovered(rate=rate) if rate in watch.exceeded:
+            after = Watch(watch.window, watch.conditions, watch.exceeded.delete(rate))
+        case _:
+            return state
+    return state if after is watch else State(state.settings, state.watches.set(message.agent, after))
+
+
+def watch_of(state: State, agent: str) -> Watch:
+    """Return what is known of an agent; nothing of one that nothing was decided for."""
+    return state.watches.get(agent) or Watch()
+
+
+def _windowed(window: Window, message: Message, settings: MonitorSettings) -> Window:
+    match message.event:
+        case ModeSelected() as selected:
+            decision = decision_of(selected, message.time_ns)
+            if decision is not None:
+                return with_decision(window, decision, settings.decisions, settings.window_ms * _NS_PER_MS)
+        case FeedbackObserved(feedback=feedback) if feedback != "correct_route" and window.decisions:
+            return with_misroute(window, Misroute(message.time_ns, feedback), len(window.decisions))
+    return window
+
+
+def _configured(state: State, event: MonitorConfigured) -> State:
+    # Recorded by a release with other settings, perhaps; a fold may not fail, and the settings in force stand.
+    try:
+        settings = settings_of(event, MonitorSettings)
+    except msgspec.ValidationError:
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,123 @@
+"""When a share or a rate counts as unhealthy, and as healthy again. Pure.
+
+Hysteresis: a limit is passed at once, and counts as passed until the measure is back inside by a margin.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from actors.monitor.settings import MonitorSettings, Range
+from actors.monitor.window import Window, ambiguous_share, entropy, misroute_share, shares
+from schemas.event import Event
+from schemas.persistent import Map
+from schemas.vocabulary.monitor import (
+    ModeInRange,
+    ModeOutOfRange,
+    ModeRedFlag,
+    Rate,
+    RateExceeded,
+    RateRecovered,
+    Side,
+)
+from schemas.vocabulary.router import Mode
+
+Level = Literal["out", "red"]
+"""How far from healthy."""
+
+
+class Condition(msgspec.Struct, frozen=True):
+    """A mode that is out of its healthy range, on which side and how far."""
+
+    level: Level
+    side: Side
+
+
+def judge_modes(
+    window: Window, conditions: Map[Mode, Condition], settings: MonitorSettings
+) -> Iterator[ModeOutOfRange | ModeRedFlag | ModeInRange]:
+    """Yield what has changed of the modes' conditions; the window must hold decisions."""
+    count = len(window.decisions)
+    for mode, share in shares(window).items():
+        healthy = settings.ranges.get(mode)
+        if healthy is None:
+            continue
+        before = conditions.get(mode)
+        after = condition_of(share, healthy, before, settings.hysteresis)
+        if after == before:
+            continue
+        if after is None:
+            yield ModeInRange(mode=mode, share=share, low=healthy.low, high=healthy.high, decisions=count)
+        elif after.level == "red":
+            yield _red(mode, share, healthy, after.side, count)
+        else:
+            yield ModeOutOfRange(
+                mode=mode, share=share, side=after.side, low=healthy.low, high=healthy.high, decisions=count
+            )
+
+
+def judge_rates(
+    window: Window, exceeded: Map[Rate, bool], settings: MonitorSettings
+) -> Iterator[RateExceeded | RateRecovered]:
+    """Yield what has changed of the rates; the window must hold decisions."""
+    measures: tuple[tuple[Rate, float, float, Side], ...] = (
+        ("tie_breaker", ambiguous_share(window), settings.tie_breaker_above, "above"),
+        ("misroute", misroute_share(window), settings.misroute_above, "above"),
+        ("missed_act", misroute_share(window, "missed_act"), settings.missed_act_above, "above"),
+        ("mode_entropy", entropy(shares(window)), settings.entropy_below, "below"),
+    )
+    count = len(window.decisions)
+    for rate, value, threshold, side in measures:
+        before = rate in exceeded
+        span = threshold if side == "above" else 1.0 - threshold
+        margin = _margin(settings.hysteresis, span) if before else 0.0
+        after = _beyond(value, threshold, side, margin)
+        if after and not before:
+            yield RateExceeded(rate=rate, value=value, side=side, threshold=threshold, decisions=count)
+        elif before and not after:
+            yield RateRecovered(rate=rate, value=value, threshold=threshold, decisions=count)
+
+
+def condition_of(share: float, healthy: Range, before: Condition | None, hysteresis: float) -> Condition | None:
+    """Return the condition that a share puts a mode in, given the one it was in; None: healthy."""
+    for side in _SIDES:
+        limit, red = (healthy.high, healthy.red_above) if side == "above" else (healthy.low, healthy.red_below)
+        here = before is not None and before.side == side
+        was_red = here and before is not None and before.level == "red"
+        # What is red comes back by a quarter of the way to the healthy limit at least, so that one decision is no news.
+        if _beyond(share, red, side, _margin(hysteresis, abs(red - limit)) if was_red else 0.0):
+            return Condition("red", side)
+        if _beyond(share, limit, side, _margin(hysteresis, healthy.high - healthy.low) if here else 0.0):
+            return Condition("out", side)
+    return None
+
+
+def with_event(conditions: Map[Mode, Condition], event: Event) -> Map[Mode, Condition]:
+    """Return the modes' conditions as an event of the monitor leaves them."""
+    match event:
+        case ModeOutOfRange(mode=mode, side=side):
+            return conditions.set(mode, Condition("out", side))
+        case ModeRedFlag(mode=mode, side=side):
+            return conditions.set(mode, Condition("red", side))
+        case ModeInRange(mode=mode) if mode in conditions:
+            return conditions.delete(mode)
+    return conditions
+
+
+_SIDES: tuple[Side, Side] = ("above", "below")
+
+
+def _red(mode: Mode, share: float, healthy: Range, side: Side, count: int) -> ModeRedFlag:
+    limit, sign = (
+        (healthy.red_above, healthy.sign_above) if side == "above" else (healthy.red_below, healthy.sign_below)
+    )
+    return ModeRedFlag(mode=mode, share=share, side=side, limit=limit, sign=sign, decisions=count)
+
+
+def _beyond(value: float, limit: float, side: Side, margin: float) -> bool:
+    return value > limit - margin if side == "above" else value < limit + margin
+
+
+def _margin(hysteresis: float, span: float) -> float:
+    return min(hysteresis, span / 4)

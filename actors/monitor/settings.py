@@ -1,0 +1,91 @@
+"""The monitor's settings: its window, and what is healthy."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+from schemas.vocabulary.router import Mode
+
+Few = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+
+
+class Range(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What shares of a mode are healthy, [``low``, ``high``]; beyond which its flag is red, and what that is a sign of.
+
+    Raises:
+        ValueError: a flag that is red within the healthy range. ``msgspec.convert`` reports it as a
+            ``ValidationError``.
+    """
+
+    low: Unit
+    high: Unit
+    red_below: Unit = 0.0
+    red_above: Unit = 1.0
+    sign_below: str = ""
+    sign_above: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cross."""
+        if not self.red_below <= self.low <= self.high <= self.red_above:
+            raise ValueError("a monitored range must satisfy red_below <= low <= high <= red_above")
+
+
+HEALTHY: dict[Mode, Range] = {
+    "RESPOND": Range(
+        low=0.50,
+        high=0.75,
+        red_below=0.40,
+        red_above=0.85,
+        sign_below="under-committing",
+        sign_above="overconfident",
+    ),
+    "CLARIFY": Range(
+        low=0.08,
+        high=0.20,
+        red_below=0.03,
+        red_above=0.30,
+        sign_below="never clarifying",
+        sign_above="over-questioning",
+    ),
+    "ACT": Range(
+        low=0.05, high=0.15, red_below=0.02, red_above=0.25, sign_below="ACT death", sign_above="over-processing"
+    ),
+    "ACKNOWLEDGE": Range(
+        low=0.03,
+        high=0.12,
+        red_below=0.01,
+        red_above=0.20,
+        sign_below="ignoring social cues",
+        sign_above="trivializing",
+    ),
+    "IGNORE": Range(low=0.0, high=0.02, red_above=0.05, sign_above="dropping messages"),
+}
+"""Mode -> what is healthy. Source: the cognitive architecture document, "Mode Entropy Monitoring"."""
+
+
+class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the monitor judges by. "Above" and "below" are strict.
+
+    Attributes:
+        decisions: The latest decisions that are looked at, none older than ``window_ms``.
+        window_ms: See ``decisions``.
+        decisions_needed: Fewer decisions are not judged.
+        hysteresis: How far back inside a limit a measure must be to count as back, at most a quarter of the span that
+            it may lie in.
+        ranges: What shares of each mode are healthy.
+        tie_breaker_above: Share of ambiguous decisions that is reported.
+        misroute_above: Share of misroutes that is reported.
+        missed_act_above: Share of decisions that should have been ACT that is reported.
+        entropy_below: Normalised entropy of the modes that is reported.
+    """
+
+    decisions: Few = 200
+    window_ms: Milliseconds = 24 * 3_600_000
+    decisions_needed: Few = 30
+    hysteresis: Unit = 0.02
+    ranges: dict[Mode, Range] = msgspec.field(default_factory=HEALTHY.copy)
+    tie_breaker_above: Unit = 0.20
+    misroute_above: Unit = 0.10
+    missed_act_above: Unit = 0.05
+    entropy_below: Unit = 0.35

@@ -1,0 +1,226 @@
+"""Reflection's state machine, agent by agent; with the backend ``off`` nothing is kept and nothing is said.
+
+input.received          the exchange is open; the agent is not idle
+router.mode_selected    the decision is kept with its exchange, the last one where an ACT loop ran
+router.feedback_observed  a person was content: what speaks against that decision does not count, nor go on counting
+response.emitted        -> reflection.scheduled, where the agent is idle from here and has something to look at
+clock.fired             -> reflection.requested, where the agent has been idle for long enough; else, when the last
+                        exchange ended too lately, reflection.scheduled for what is left; else nothing
+llm.completed, .failed  -> reflection.concluded, for the request that was made
+"""
+
+import msgspec
+
+from actors.reflection.asking import ask, opinions_of
+from actors.reflection.judging import Counted, conclude, counted_with, insight_of
+from actors.reflection.sampling import Case, case_of, sample, stratum_of
+from actors.reflection.settings import ReflectionSettings
+from schemas.actor import Emission, Message, settings_of
+from schemas.event import Event, topic_of
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.reflection import (
+    Insight,
+    ReflectionConcluded,
+    ReflectionConfigured,
+    ReflectionRequested,
+    ReflectionScheduled,
+    Sampled,
+)
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import FeedbackObserved, ModeSelected
+
+_NS_PER_MS = 1_000_000
+_WAKERS = frozenset({topic_of(ReflectionScheduled), topic_of(ReflectionConcluded)})
+
+ANSWER_INVALID = "answer_invalid"
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The request that a model has not answered yet; ``at_ns`` is when it was made."""
+
+    request: str
+    batch: tuple[Sampled, ...]
+    at_ns: int
+
+
+class Mind(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of an agent.
+
+    ``pending`` are its open exchanges with their decision so far, ``queue`` the decisions to look at, oldest first,
+    ``counted`` the insights of the window. ``timer``: the clock will wake it. ``quiet_ns`` is when its last exchange
+    ended.
+    """
+
+    pending: Map[str, Case | None] = Map()
+    queue: tuple[Case, ...] = ()
+    asked: Asked | None = None
+    counted: tuple[Counted, ...] = ()
+    timer: bool = False
+    quiet_ns: int = 0
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: settings, agents' minds, and the exchanges that ended lately."""
+
+    settings: ReflectionSettings = ReflectionSettings()
+    minds: Map[str, Mind] = Map()
+    ended: Generations[bool] = Generations()
+
+
+def decide(state: State, message: Message) -> tuple[Emission, ...]:
+    """Return what a message leads to; see the module."""
+    if state.settings.backend == "off":
+        return ()
+    mind, event = state.minds.get(message.agent, Mind()), message.event
+    match event:
+        case ResponseEmitted() if message.exchange in mind.pending:
+            after = _ended(mind, message, event, state.settings)
+            waits = after.timer or after.pending or _awaits(after, message, state.settings)
+            if waits or not after.queue:
+                return ()
+            return _of_agent(ReflectionScheduled(wake_after_ms=state.settings.idle_after_ms))
+        case ClockFired() if mind.timer and _is_ours(message, event):
+            return _woken(mind, message, state.settings)
+        case LlmCompleted() | LlmFailed() if mind.asked is not None and _answers(mind.asked, event):
+            return _of_agent(_concluded(mind, mind.asked, event, message, state.settings))
+    return ()
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    event, settings = message.event, state.settings
+    if isinstance(event, ReflectionConfigured):
+        return _configured(state, event)
+    if settings.backend == "off":
+        return state
+    mind = state.minds.get(message.agent, Mind())
+    match event:
+        case InputReceived() if message.exchange not in mind.pending and not state.ended.get(message.exchange):
+            return _with(
+                state, message, msgspec.structs.replace(mind, pending=mind.pending.set(message.exchange, None))
+            )
+        case ModeSelected(terminal_mode=str()) if message.exchange in mind.pending:
+            case_ = case_of(message.exchange, event)
+            return _with(
+                state, message, msgspec.structs.replace(mind, pending=mind.pending.set(message.exchange, case_))
+            )
+        case FeedbackObserved() if event.feedback == "correct_route" or event.signal == "positive":
+            return _with(state, message, _satisfied(mind, event.of_exchange)) if message.agent in state.minds else state
+        case ResponseEmitted():
+            lifetime_ns = settings.ended_lifetime_ms * _NS_PER_MS
+            ended = state.ended.set(message.exchange, True, message.time_ns, lifetime_ns)
+            state = msgspec.structs.replace(state, ended=ended)
+            if message.exchange not in mind.pending:
+                return state
+            return _with(state, message, _ended(mind, message, event, settings))
+        case ClockFired() if mind.timer and _is_ours(message, event):
+            return _with(state, message, msgspec.structs.replace(mind, timer=False))
+        case ReflectionScheduled():
+            return _with(state, message, msgspec.structs.replace(mind, timer=event.wake_after_ms > 0))
+        case ReflectionRequested():
+            asked = Asked(message.id, event.batch, message.time_ns)
+            return _with(state, message, msgspec.structs.replace(mind, asked=asked))
+        case ReflectionConcluded():
+            return _with(state, message, _learned(mind, message, event, settings))
+    return state
+
+
+def _with(state: State, message: Message, mind: Mind) -> State:
+    return msgspec.structs.replace(state, minds=state.minds.set(message.agent, mind))
+
+
+def _opened(mind: Mind, exchange: str, case: Case | None) -> Mind:
+    return msgspec.structs.replace(mind, pending=mind.pending.set(exchange, case))
+
+
+def _of_agent(event: Event) -> tuple[Emission, ...]:
+    # Without a session: a timer is its agent's, whichever session's exchange ended last.
+    return (Emission(event, session="", exchange=""),)
+
+
+def _ended(mind: Mind, message: Message, end: ResponseEmitted, settings: ReflectionSettings) -> Mind:
+    case = mind.pending.get(message.exchange)
+    queue = mind.queue
+    if case is not None and end.action == "EXECUTED" and stratum_of(case.selected, settings) is not None:
+        queue = (*queue, case)[-settings.queue :]
+    pending = mind.pending.delete(message.exchange)
+    return msgspec.structs.replace(mind, pending=pending, queue=queue, quiet_ns=message.time_ns)
+
+
+def _is_ours(message: Message, fired: ClockFired) -> bool:
+    return fired.set_by in _WAKERS and not message.exchange and not message.session
+
+
+def _awaits(mind: Mind, message: Message, settings: ReflectionSettings) -> bool:
+    """Whether a model's answer may still come; one that is long overdue is not waited for."""
+    patience_ns = 2 * settings.timeout_ms * _NS_PER_MS
+    return mind.asked is not None and message.time_ns - mind.asked.at_ns <= patience_ns
+
+
+def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[Emission, ...]:
+    if mind.pending or _awaits(mind, message, settings):
+        return ()
+    left_ms = settings.idle_after_ms - (message.time_ns - mind.quiet_ns) // _NS_PER_MS
+    drawn = sample(mind.queue, message.id, settings)
+    if not drawn:
+        return ()
+    if left_ms > 0:
+        # Not longer than the whole: a clock that was set back must not put the look back off for good.
+        return _of_agent(ReflectionScheduled(wake_after_ms=min(left_ms, settings.idle_after_ms)))
+    return _of_agent(ask(drawn, settings))
+
+
+def _answers(asked: Asked, event: LlmCompleted | LlmFailed) -> bool:
+    if isinstance(event, LlmFailed) and not event.request:
+        return event.failed_topic == topic_of(ReflectionRequested)
+    return event.request == asked.request and event.purpose == "reflect"
+
+
+def _concluded(
+    mind: Mind, asked: Asked, event: LlmCompleted | LlmFailed, message: Message, settings: ReflectionSettings
+) -> ReflectionConcluded:
+    opinions = opinions_of(event.text, len(asked.batch)) if isinstance(event, LlmCompleted) else None
+    if opinions is None:
+        reason = event.reason if isinstance(event, LlmFailed) else ANSWER_INVALID
+        counted = counted_with(mind.counted, (), message.time_ns, settings)
+        return conclude(counted, (), settings, wake_after_ms=settings.retry_after_ms, reason=reason)
+    cases = {case.exchange: case for case in mind.queue}
+    insights: tuple[Insight, ...] = tuple(
+        insight_of(sampled.stratum, cases[sampled.exchange], opinions[number], settings)
+        for number, sampled in enumerate(asked.batch, start=1)
+        # The queue may have dropped a case meanwhile: of what is not known any more nothing can be checked.
+        if number in opinions and sampled.exchange in cases
+    )
+    counted = counted_with(mind.counted, insights, message.time_ns, settings)
+    looked_at = {sampled.exchange for sampled in asked.batch}
+    more = any(exchange not in looked_at for exchange in cases)
+    return conclude(counted, insights, settings, wake_after_ms=settings.idle_after_ms if more else 0)
+
+
+def _learned(mind: Mind, message: Message, event: ReflectionConcluded, settings: ReflectionSettings) -> Mind:
+    # A batch that no model spoke of is looked at again; one that a model answered in nonsense is not: it might always.
+    failed = event.reason not in ("", ANSWER_INVALID)
+    looked_at = {sampled.exchange for sampled in mind.asked.batch} if mind.asked and not failed else set()
+    queue = tuple(case for case in mind.queue if case.exchange not in looked_at)
+    counted = counted_with(mind.counted, event.insights, message.time_ns, settings)
+    return msgspec.structs.replace(mind, queue=queue, asked=None, counted=counted, timer=event.wake_after_ms > 0)
+
+
+def _satisfied(mind: Mind, exchange: str) -> Mind:
+    queue = tuple(
+        msgspec.structs.replace(case, satisfied=True) if case.exchange == exchange else case for case in mind.queue
+    )
+    counted = tuple(each for each in mind.counted if each.agrees or each.exchange != exchange)
+    return msgspec.structs.replace(mind, queue=queue, counted=counted)
+
+
+def _configured(state: State, configured: ReflectionConfigured) -> State:
+    # A log written by another release may hold settings that do not convert: the last understood ones stay in force.
+    try:
+        settings = settings_of(configured, ReflectionSettings)
+    except msgspec.ValidationError:
+        return state
+    return State(settings=settings) if settings.backend == "off" else msgspec.structs.replace(state, settings=settings)

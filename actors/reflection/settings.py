@@ -1,0 +1,64 @@
+"""Settings of reflection: whether a model is asked, when, about how much, and what its opinion must be to count."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Count = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+
+_MINUTE, _DAY = 60 * 1000, 24 * 3600 * 1000
+
+
+class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What reflection decides with. "Below" and "above" are strict.
+
+    Attributes:
+        backend: ``off`` keeps nothing and asks nobody; ``llm`` needs a model that is attached.
+        idle_after_ms: How long an agent must be without an open exchange before it looks back.
+        batch: Decisions of one look back.
+        low_below: Router confidence below which a decision is of low confidence.
+        high_above: Router confidence above which it is of high confidence; between the two it is not looked at.
+        low_share: Share of a batch for decisions of low confidence.
+        high_share: Share for those of high confidence; the rest is for tie-breaks.
+        confidence_above: The model's confidence above which an opinion counts.
+        disagreement_above: Share of opinions that disagree above which there is a pressure.
+        window_ms: Time over which that share is taken.
+        insights_needed: Opinions of the window that must count before there is a pressure at all.
+        queue: Decisions of an agent kept for a look back; the oldest go first.
+        insights_kept: Opinions of an agent kept for the window; the oldest go first.
+        most_tokens: Length of a model's answer at most.
+        timeout_ms: How long it may take.
+        retry_after_ms: Wait after a model that failed, or answered something else.
+        ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
+
+    Raises:
+        ValueError: shares above 1 in sum, or ``low_below`` above ``high_above``. ``msgspec.convert`` reports it as a
+            ``ValidationError``.
+    """
+
+    backend: Literal["off", "llm"] = "off"
+    idle_after_ms: Milliseconds = 5 * _MINUTE
+    batch: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5
+    low_below: Unit = 0.20
+    high_above: Unit = 0.60
+    low_share: Unit = 0.5
+    high_share: Unit = 0.2
+    confidence_above: Unit = 0.70
+    disagreement_above: Unit = 0.25
+    window_ms: Milliseconds = 7 * _DAY
+    insights_needed: Count = 10
+    queue: Count = 128
+    insights_kept: Count = 512
+    most_tokens: Count = 1024
+    timeout_ms: Milliseconds = 2 * _MINUTE
+    retry_after_ms: Milliseconds = 60 * _MINUTE
+    ended_lifetime_ms: Milliseconds = 10 * _MINUTE
+
+    def __post_init__(self) -> None:
+        """Refuse shares and bounds that contradict each other."""
+        if self.low_share + self.high_share > 1.0:
+            raise ValueError("reflection settings 'low_share' and 'high_share' are above 1 in sum")
+        if self.low_below > self.high_above:
+            raise ValueError("reflection setting 'low_below' is above 'high_above'")

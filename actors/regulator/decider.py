@@ -1,0 +1,140 @@
+"""The regulator's state machine: when cycles are due, and what is counted between them.
+
+router.mode_selected      counted, and its weights are those in force; -> regulator.scheduled where no cycle is due
+router.feedback_observed  a misroute is counted
+reflection.concluded      the latest second opinion
+clock.fired               -> the agent's cycle: regulator.confirmed, .reverted or .adjusted, and .cycle_completed
+regulator.*               what was moved, judged and scheduled
+regulator.configured      the settings from here on
+
+A cycle schedules the next one, so that however long nothing ran, one is due and not many; an agent that is idle has
+none.
+"""
+
+import msgspec
+
+from actors.regulator.loop import Loop, adjusted, confirmed, cycle, reverted, width_ns
+from actors.regulator.pressures import Opinion
+from actors.regulator.settings import RegulatorSettings
+from actors.regulator.window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
+from schemas.actor import Emission, Message, settings_of
+from schemas.event import Event, topic_of
+from schemas.persistent import Map
+from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.reflection import ReflectionConcluded
+from schemas.vocabulary.regulator import (
+    BOUNDS,
+    FLOORS,
+    Adjusted,
+    Confirmed,
+    CycleCompleted,
+    RegulatorConfigured,
+    RegulatorScheduled,
+    Reverted,
+)
+from schemas.vocabulary.router import FeedbackObserved, ModeSelected
+
+_SETTERS = frozenset((topic_of(RegulatorScheduled), topic_of(CycleCompleted)))
+_TOLD = (*BOUNDS, *FLOORS.values())
+_NS_PER_MS = 1_000_000
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: the settings, and the loop of each agent."""
+
+    settings: RegulatorSettings = RegulatorSettings()
+    loops: Map[str, Loop] = Map()
+
+
+def initial() -> State:
+    """Return the state of a partition in which nothing has happened."""
+    return State()
+
+
+def decide(state: State, message: Message) -> tuple[Emission, ...]:
+    """Return the first schedule of an agent, or its cycle when the clock has fired."""
+    loop, settings = loop_of(state, message.agent), state.settings
+    match message.event:
+        case ModeSelected() as selected if not loop.scheduled and mode_of(selected) is not None:
+            return _of_agent((RegulatorScheduled(wake_after_ms=settings.period_ms),))
+        case ClockFired(set_by=set_by) if set_by in _SETTERS and loop.scheduled:
+            return _of_agent(cycle(loop, message.time_ns, settings))
+    return ()
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    if isinstance(message.event, RegulatorConfigured):
+        return _configured(state, message.event)
+    loop = loop_of(state, message.agent)
+    after = _evolved(loop, message, state.settings)
+    if after is loop:
+        return state
+    return msgspec.structs.replace(state, loops=state.loops.set(message.agent, after))
+
+
+def loop_of(state: State, agent: str) -> Loop:
+    """Return what is known of an agent; a blank loop for one that nothing was decided for."""
+    return state.loops.get(agent) or Loop()
+
+
+def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
+    now_ns = message.time_ns
+    match message.event:
+        case ModeSelected() as selected:
+            return _decided(loop, selected, now_ns, settings)
+        case FeedbackObserved(feedback=feedback):
+            kind = next((each for each in MISROUTES if each == feedback), None)
+            if kind is None:
+                return loop
+            slices = with_misroute(loop.slices, kind, now_ns, width_ns(settings))
+            return msgspec.structs.replace(loop, slices=_kept(slices, now_ns, settings))
+        case ReflectionConcluded() as concluded:
+            return msgspec.structs.replace(loop, opinion=_opinion(concluded, now_ns))
+        case RegulatorScheduled():
+            return msgspec.structs.replace(loop, scheduled=True)
+        case CycleCompleted(wake_after_ms=wake_after_ms):
+            slices = _kept(loop.slices, now_ns, settings)
+            return msgspec.structs.replace(loop, scheduled=wake_after_ms > 0, slices=slices)
+        case Adjusted() as event:
+            return adjusted(loop, event, now_ns, settings)
+        case Reverted() as event:
+            return reverted(loop, event, now_ns, settings)
+        case Confirmed() as event:
+            return confirmed(loop, event)
+    return loop
+
+
+def _decided(loop: Loop, selected: ModeSelected, now_ns: int, settings: RegulatorSettings) -> Loop:
+    mode = mode_of(selected)
+    if mode is None:
+        return loop
+    slices = with_decision(loop.slices, mode, bool(selected.tiebreaker_candidates), now_ns, width_ns(settings))
+    weights = Map({name: selected.weights[name] for name in _TOLD if name in selected.weights})
+    return msgspec.structs.replace(
+        loop,
+        slices=_kept(slices, now_ns, settings),
+        weights=loop.weights if weights == loop.weights else weights,
+    )
+
+
+def _kept(slices: Slices, now_ns: int, settings: RegulatorSettings) -> Slices:
+    return within(slices, now_ns, settings.window_ms * _NS_PER_MS, width_ns(settings))
+
+
+def _opinion(concluded: ReflectionConcluded, now_ns: int) -> Opinion:
+    return Opinion(now_ns, concluded.disagreement, concluded.dominant, concluded.dominant_share, concluded.pressure)
+
+
+def _of_agent(events: tuple[Event, ...]) -> tuple[Emission, ...]:
+    # About the agent as a whole: no session's, and no part of the exchange that happened to bring it about.
+    return tuple(Emission(event, session="", exchange="") for event in events)
+
+
+def _configured(state: State, event: RegulatorConfigured) -> State:
+    # Recorded by a release with other settings, perhaps; a fold may not fail, and the settings in force stand.
+    try:
+        settings = settings_of(event, RegulatorSettings)
+    except msgspec.ValidationError:
+        return state
+    return msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,156 @@
+"""What is wrong with an agent's routing, how badly, and which weight answers it. Pure.
+
+====================  ==============================================  ==================================
+pressure              holds where                                     weight, and its direction
+====================  ==============================================  ==================================
+``tie_breaker``       ambiguous decisions > .20                       ``tiebreaker_base_margin`` down
+``act_under_use``     share of ACT < .02                              ``ACT.base`` up
+``respond_over_use``  share of RESPOND > .75                          ``RESPOND.base`` down
+``missed_clarify``    misroutes > .10, most of this kind              ``clarify.cold_boost`` up
+``missed_act``        misroutes > .10, most of this kind              ``act.question_moderate_context`` up
+``under_engagement``  misroutes > .10, most of this kind              ``acknowledge.question_penalty`` up
+``reflection``        disagreement > .20, sustained, and over .30     by its dimension: ``DIMENSIONS``
+                      of it of one dimension
+``mode_entropy``      normalised entropy of the modes < .35           the base of the commonest mode down
+====================  ==============================================  ==================================
+
+Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+import msgspec
+
+from actors.regulator.settings import RegulatorSettings
+from actors.regulator.window import MISROUTES, Counts
+from schemas.vocabulary.reflection import Dimension
+from schemas.vocabulary.regulator import BOUNDS, Pressure, PressureName
+
+Sign = Literal[-1, 1]
+
+PARAMETERS: Mapping[PressureName, tuple[str, Sign]] = MappingProxyType(
+    {
+        "tie_breaker": ("tiebreaker_base_margin", -1),
+        "act_under_use": ("ACT.base", 1),
+        "respond_over_use": ("RESPOND.base", -1),
+        "missed_clarify": ("clarify.cold_boost", 1),
+        "missed_act": ("act.question_moderate_context", 1),
+        "under_engagement": ("acknowledge.question_penalty", 1),
+    }
+)
+"""Pressure -> the weight that answers it, and in which direction."""
+
+DIMENSIONS: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
+    {
+        "memory_availability": ("act.question_moderate_context", 1),
+        "intent_clarity": ("clarify.cold_boost", 1),
+        "tone_ambiguity": ("acknowledge.greeting", -1),
+        "context_sufficiency": ("respond.cold_penalty", 1),
+        "social_cue": ("ACKNOWLEDGE.base", 1),
+        "reference_ambiguity": ("act.implicit_reference", 1),
+    }
+)
+"""The dimension in which a second opinion mostly differs -> the weight that answers it, and in which direction."""
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """Reflection's latest word: its disagreement, the dimension of most of it, whether it calls that a pressure."""
+
+    at_ns: int
+    disagreement: float
+    dominant: Dimension | None
+    dominant_share: float
+    pressure: bool
+
+
+def pressures_of(counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> tuple[Pressure, ...]:
+    """Return the pressures there are, the worst first; ``opinion`` is one that is still fresh."""
+    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings)]
+    return tuple(sorted(found, key=lambda pressure: -pressure.severity))
+
+
+def metric_of(name: PressureName, counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> float | None:
+    """Return what an adjustment because of a pressure is judged by, the lower the better; None: not to be measured.
+
+    The share of a mode that is wanted in some measure is judged by how far it lies beyond its threshold: of the whole
+    share, what a small correction does would be a trifle.
+    """
+    match name:
+        case "tie_breaker":
+            return _rounded(counts.ambiguous_share())
+        case "act_under_use":
+            return _rounded(_beneath(counts.share("ACT"), settings.act_below))
+        case "respond_over_use":
+            return _rounded(max(counts.share("RESPOND") - settings.respond_above, 0.0))
+        case "mode_entropy":
+            return _rounded(_beneath(counts.entropy(), settings.entropy_below))
+        case "reflection":
+            return None if opinion is None else _rounded(opinion.disagreement)
+    return _rounded(counts.misroute_share(name))
+
+
+def _of_counts(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+    ambiguous, respond = counts.ambiguous_share(), counts.share("RESPOND")
+    act, entropy, misroutes = counts.share("ACT"), counts.entropy(), counts.misroute_share()
+    if ambiguous > settings.tie_breaker_above:
+        severity = _beyond(ambiguous, settings.tie_breaker_above)
+        yield _pressure("tie_breaker", ambiguous, settings.tie_breaker_above, severity, ambiguous)
+    if act < settings.act_below:
+        severity = _beneath(act, settings.act_below)
+        yield _pressure("act_under_use", act, settings.act_below, severity, severity)
+    if respond > settings.respond_above:
+        severity = _beyond(respond, settings.respond_above)
+        yield _pressure("respond_over_use", respond, settings.respond_above, severity, respond - settings.respond_above)
+    if misroutes > settings.misroute_above:
+        kind = max(MISROUTES, key=counts.misroute_share)
+        severity = _beyond(misroutes, settings.misroute_above)
+        yield _pressure(kind, misroutes, settings.misroute_above, severity, counts.misroute_share(kind))
+    if entropy < settings.entropy_below:
+        base = f"{counts.dominant()}.base"
+        answer: tuple[str, Sign] = (base if base in BOUNDS else "", -1)
+        severity = _beneath(entropy, settings.entropy_below)
+        yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, answer)
+
+
+def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
+    if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
+        return
+    answer: tuple[str, Sign] = ("", 1)
+    if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
+        answer = DIMENSIONS[opinion.dominant]
+    value, severity = opinion.disagreement, _beyond(opinion.disagreement, settings.disagreement_above)
+    yield _pressure("reflection", value, settings.disagreement_above, severity, value, answer)
+
+
+def _pressure(
+    name: PressureName,
+    value: float,
+    threshold: float,
+    severity: float,
+    metric: float,
+    answer: tuple[str, Sign] | None = None,
+) -> Pressure:
+    parameter, sign = answer or PARAMETERS[name]
+    return Pressure(
+        name=name,
+        value=_rounded(value),
+        threshold=threshold,
+        severity=_rounded(severity),
+        metric=_rounded(metric),
+        parameter=parameter,
+        sign=sign,
+    )
+
+
+def _beyond(value: float, threshold: float) -> float:
+    return min(max((value - threshold) / (1.0 - threshold), 0.0), 1.0) if threshold < 1.0 else 0.0
+
+
+def _beneath(value: float, threshold: float) -> float:
+    return min(max((threshold - value) / threshold, 0.0), 1.0) if threshold > 0.0 else 0.0
+
+
+def _rounded(value: float) -> float:
+    return round(value, 6) + 0.0

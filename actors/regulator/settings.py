@@ -1,0 +1,65 @@
+"""The regulator's settings: its rhythm, what counts as a pressure, and how small a correction stays."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Few = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Step = Annotated[float, msgspec.Meta(ge=0.0, le=0.02)]
+
+_HOUR_MS = 3_600_000
+
+
+class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the regulator decides with. "Above" and "below" are strict.
+
+    Attributes:
+        period_ms: Time between two cycles of an agent.
+        window_ms: What a cycle looks back on, to a slice of it.
+        slices: In how many parts the window is counted: what leaves it leaves by the slice.
+        decisions_needed: Decisions in the window that a cycle needs to judge anything.
+        cooldown_ms: Time between two changes of the same weight, a revert included.
+        judge_after_ms: Age from which an adjustment is judged.
+        evidence_within_ms: Age from which an adjustment that nothing could be measured of is undone.
+        day_ms: In any span of this length all changes of an agent's weights together come to ``per_day`` at most.
+        per_day: See ``day_ms``; also the greatest single change.
+        gain: A change is ``gain`` times the pressure's severity.
+        improved_below: A metric below this share of what it was confirms an adjustment.
+        tie_breaker_above: Share of decisions left ambiguous by the scores that is a pressure.
+        act_below: Share of ACT that is a pressure.
+        respond_above: Share of RESPOND that is a pressure.
+        misroute_above: Share of decisions that turned out to be misroutes that is a pressure.
+        disagreement_above: Reflection's disagreement that is a pressure, where reflection itself calls it one.
+        dominance_above: Share of the disagreements that one dimension must have to say what to change.
+        entropy_below: Normalised entropy of the modes that is a pressure.
+
+    Raises:
+        ValueError: a judgement that would look back on time before the adjustment. ``msgspec.convert`` reports it as a
+            ``ValidationError``.
+    """
+
+    period_ms: Milliseconds = 24 * _HOUR_MS
+    window_ms: Milliseconds = 24 * _HOUR_MS
+    slices: Annotated[int, msgspec.Meta(ge=1, le=240)] = 24
+    decisions_needed: Few = 10
+    cooldown_ms: Milliseconds = 48 * _HOUR_MS
+    judge_after_ms: Milliseconds = 48 * _HOUR_MS
+    evidence_within_ms: Milliseconds = 7 * 24 * _HOUR_MS
+    day_ms: Milliseconds = 24 * _HOUR_MS
+    per_day: Step = 0.02
+    gain: Unit = 0.05
+    improved_below: Unit = 0.9
+    tie_breaker_above: Unit = 0.20
+    act_below: Unit = 0.02
+    respond_above: Unit = 0.75
+    misroute_above: Unit = 0.10
+    disagreement_above: Unit = 0.20
+    dominance_above: Unit = 0.30
+    entropy_below: Unit = 0.35
+
+    def __post_init__(self) -> None:
+        """Refuse a judgement over a time in which the adjustment was not yet made."""
+        if self.judge_after_ms < self.window_ms + self.window_ms / self.slices:
+            raise ValueError("regulator setting 'judge_after_ms' is below 'window_ms' and a slice of it")

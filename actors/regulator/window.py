@@ -1,0 +1,111 @@
+"""Counts of an agent's routing decisions over the latest time, by slices of it. Pure.
+
+A decision is the first choice of an exchange, since what is chosen after an ACT loop was not offered ACT. It counts
+under the mode it led to: ACT where a loop ran, else the mode that was answered in.
+"""
+
+from math import fsum, log
+from typing import Literal
+
+import msgspec
+
+from schemas.vocabulary.router import Mode, ModeSelected
+
+MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
+"""Every mode, in the order of counts."""
+
+Misroute = Literal["missed_clarify", "missed_act", "under_engagement"]
+"""A kind of misroute."""
+
+MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engagement")
+"""Every kind of misroute, in the order of counts, which decides between equal ones."""
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """What was counted from ``start_ns`` on: decisions by mode, those the scores left ambiguous, misroutes by kind."""
+
+    start_ns: int = 0
+    modes: tuple[int, ...] = (0,) * len(MODES)
+    ambiguous: int = 0
+    misroutes: tuple[int, ...] = (0,) * len(MISROUTES)
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were counted."""
+        return sum(self.modes)
+
+    def share(self, mode: Mode) -> float:
+        """Return a mode's share of the decisions, 0 of none."""
+        return self.modes[MODES.index(mode)] / max(self.decisions, 1)
+
+    def ambiguous_share(self) -> float:
+        """Return the share of decisions whose best two modes were closer than the margin."""
+        return self.ambiguous / max(self.decisions, 1)
+
+    def misroute_share(self, kind: Misroute | None = None) -> float:
+        """Return the misroutes, of one kind or of all, as a share of the decisions, at most 1."""
+        count = sum(self.misroutes) if kind is None else self.misroutes[MISROUTES.index(kind)]
+        return min(count / max(self.decisions, 1), 1.0)
+
+    def entropy(self) -> float:
+        """Return how evenly the modes are spread: 0 for one mode alone, 1 for all alike."""
+        shares = [count / max(self.decisions, 1) for count in self.modes if count]
+        return round(-fsum(share * log(share) for share in shares) / log(len(MODES)), 6) + 0.0
+
+    def dominant(self) -> Mode:
+        """Return the most frequent mode."""
+        return MODES[self.modes.index(max(self.modes))]
+
+
+Slices = tuple[Counts, ...]
+"""Slices of time that something was counted in, oldest first."""
+
+
+def mode_of(selected: ModeSelected) -> Mode | None:
+    """Return the mode that a decision counts under; None for the choice after an ACT loop."""
+    if selected.rerouted:
+        return None
+    return selected.terminal_mode or "ACT"
+
+
+def with_decision(slices: Slices, mode: Mode, ambiguous: bool, now_ns: int, width_ns: int) -> Slices:
+    """Return the slices with one decision more."""
+    earlier, latest = _open(slices, now_ns, width_ns)
+    modes = _one_more(latest.modes, MODES.index(mode))
+    return (*earlier, Counts(latest.start_ns, modes, latest.ambiguous + ambiguous, latest.misroutes))
+
+
+def with_misroute(slices: Slices, kind: Misroute, now_ns: int, width_ns: int) -> Slices:
+    """Return the slices with one misroute more."""
+    earlier, latest = _open(slices, now_ns, width_ns)
+    misroutes = _one_more(latest.misroutes, MISROUTES.index(kind))
+    return (*earlier, Counts(latest.start_ns, latest.modes, latest.ambiguous, misroutes))
+
+
+def within(slices: Slices, now_ns: int, window_ns: int, width_ns: int) -> Slices:
+    """Return the slices of which some part lies in the window that ends now."""
+    return tuple(each for each in slices if each.start_ns + width_ns > now_ns - window_ns)
+
+
+def total(slices: Slices) -> Counts:
+    """Return the sum of slices."""
+    if not slices:
+        return Counts()
+    return Counts(
+        slices[0].start_ns,
+        tuple(map(sum, zip(*(each.modes for each in slices), strict=True))),
+        sum(each.ambiguous for each in slices),
+        tuple(map(sum, zip(*(each.misroutes for each in slices), strict=True))),
+    )
+
+
+def _open(slices: Slices, now_ns: int, width_ns: int) -> tuple[Slices, Counts]:
+    """Return the earlier slices and the one that ``now_ns`` falls in, the latest of all."""
+    start_ns = now_ns // width_ns * width_ns
+    if slices and slices[-1].start_ns >= start_ns:
+        return slices[:-1], slices[-1]
+    return slices, Counts(start_ns)
+
+
+def _one_more(counts: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return (*counts[:place], counts[place] + 1, *counts[place + 1 :])

@@ -1,0 +1,135 @@
+"""``neuraxis simulate``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli.options import examples, json_option
+
+if TYPE_CHECKING:
+    from deploy.simulating.report import Report
+
+_PLANTS = ("none", "misrouting", "bad-adjustment")
+
+
+class DayShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A day of the table: shares in percent of its decisions."""
+
+    day: int
+    decisions: int
+    RESPOND: int
+    CLARIFY: int
+    ACT: int
+    ACKNOWLEDGE: int
+    IGNORE: int
+    ambiguous: int
+    misrouted: int
+    unhealthy: str
+    weights: str
+
+
+class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of a weight, or one that was kept, with its metric before and after."""
+
+    day: float
+    what: str
+    weight: str
+    value: str
+    pressure: str
+    metric: str
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis simulate --plant misrouting",
+        "neuraxis simulate --plant bad-adjustment --days 20 --seed 3",
+        "neuraxis simulate --plant misrouting --plot routing.svg",
+        "neuraxis simulate --json | jq .digest",
+    )
+)
+@click.option("--days", type=click.IntRange(1, 3650), default=60, show_default=True, help="How long to live.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="What people say follows from it.")
+@click.option(
+    "--exchanges-per-day", type=click.IntRange(1, 10_000), default=120, show_default=True, help="About how many."
+)
+@click.option(
+    "--plant", type=click.Choice(_PLANTS), default="none", show_default=True, help="What is wrong in this world."
+)
+@click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="Show every so many days.")
+@click.option(
+    "--plot", "plot_file", type=click.Path(path_type=Path, dir_okay=False), help="Draw it into an SVG file, too."
+)
+@json_option
+def simulate(
+    days: int, seed: int, exchanges_per_day: int, plant: str, every: int, plot_file: Path | None, as_json: bool
+) -> None:
+    """Let an agent live for weeks in seconds, and see how its routing is corrected.
+
+    The deciders are the real ones, in virtual time, without a broker; the people are made up. The same seed gives the
+    same bytes: events, states, report and drawing.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.rendering.terminal import progress
+    from deploy.simulating.living import live
+    from deploy.simulating.plot import PlotUnavailable, plot_of, require
+    from deploy.simulating.report import report_of
+
+    if plot_file is not None:
+        try:
+            require()
+        except PlotUnavailable as missing:
+            raise WrongUse(str(missing)) from missing
+    with progress("living", days) as advance:
+        life = live(days=days, seed=seed, exchanges_per_day=exchanges_per_day, plant=plant, told=advance)
+    report = report_of(life)
+    if plot_file is not None:
+        plot_file.write_bytes(plot_of(report))
+    if as_json:
+        click.echo(msgspec.json.encode(report).decode())
+        return
+    _tell(report, every)
+
+
+def _tell(report: "Report", every: int) -> None:
+    from deploy.cli.output import emit
+
+    click.echo(f"{report.plant}: {report.meaning}")
+    if report.planted_on is not None:
+        click.echo(f"planted on day {report.planted_on}")
+    click.echo()
+    emit(_days(report, every), as_json=False)
+    click.echo()
+    emit(_changes(report), as_json=False)
+    click.echo()
+    click.echo(f"{report.days} days, {report.events:,} events, digest {report.digest[:16]}, seed {report.seed}")
+
+
+def _days(report: "Report", every: int) -> Iterator[DayShown]:
+    for day in report.table[::every]:
+        percent = {mode: round(share * 100) for mode, share in day.shares.items()}
+        yield DayShown(
+            day=day.day,
+            decisions=day.decisions,
+            **percent,
+            ambiguous=round(day.ambiguous * 100),
+            misrouted=round(day.misrouted * 100),
+            unhealthy=" ".join(day.unhealthy),
+            weights=" ".join(f"{name}={value:g}" for name, value in day.weights.items()),
+        )
+
+
+def _changes(report: "Report") -> Iterator[ChangeShown]:
+    for change in report.changes:
+        moved = change.before is not None and change.after is not None
+        after = "" if change.metric_after is None else f" → {change.metric_after:g}"
+        yield ChangeShown(
+            day=change.day,
+            what=f"{change.what} (planted)" if change.planted else change.what,
+            weight=change.parameter,
+            value=f"{change.before:g} → {change.after:g}" if moved else "stays",
+            pressure=change.pressure,
+            metric=f"{change.metric_before:g}{after}",
+        )

@@ -1,0 +1,137 @@
+"""The people who talk to a simulated agent: what they need, and how they take the mode they are answered in.
+
+A need is a kind of utterance and the mode that would content whoever says it. Someone who is answered in substance
+where a question back was needed says it again, or says what was meant; someone whose shared history is passed over
+refers to it; someone who is put off with a word complains. What memory knows around an utterance is drawn with it, so
+that the agent is as much at home on the last day as on the first. All draws come from one seeded generator.
+"""
+
+from importlib.resources import files
+from random import Random
+
+import msgspec
+
+from schemas.vocabulary.memory import COLD, Familiarity
+from schemas.vocabulary.router import Mode
+
+
+class Ground(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many turns, gists and facts memory may hold around an utterance, from and to."""
+
+    turns: tuple[int, int]
+    gists: tuple[int, int]
+    facts: tuple[int, int]
+
+
+class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A kind of utterance, its templates, the ground it is said on, and the mode that contents."""
+
+    mode: Mode
+    ground: Ground
+    texts: tuple[str, ...]
+
+
+class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything people say, as templates with the slots ``thing``, ``place`` and ``time``."""
+
+    things: tuple[str, ...]
+    places: tuple[str, ...]
+    times: tuple[str, ...]
+    needs: dict[str, Need]
+    reactions: dict[str, tuple[str, ...]]
+
+
+WORDS = msgspec.json.decode(files(__package__).joinpath("people.json").read_bytes(), type=Words)
+
+
+class Population(msgspec.Struct, frozen=True, kw_only=True):
+    """Who talks to the agent.
+
+    Attributes:
+        mix: Need -> its weight among the utterances after a greeting.
+        greeting: Share of sessions that open with a greeting.
+        shortest: Fewest utterances of a session, reactions aside.
+        longest: Most utterances of a session, reactions aside.
+        complaining: Share of unmet needs that are heard of in the next utterance.
+        thanking: Share of met needs that are thanked for.
+    """
+
+    mix: dict[str, float] = msgspec.field(
+        default_factory=lambda: {"report": 0.5, "question": 0.14, "vague": 0.18, "recall": 0.1, "blank": 0.005}
+    )
+    greeting: float = 0.35
+    shortest: int = 3
+    longest: int = 9
+    complaining: float = 0.85
+    thanking: float = 0.05
+
+    @property
+    def mean_length(self) -> float:
+        """How many utterances a session has on average, reactions aside."""
+        return (self.shortest + self.longest) / 2 + self.greeting
+
+
+class Said(msgspec.Struct, frozen=True):
+    """An utterance, what memory knows around it, and the mode that would content whoever says it."""
+
+    text: str
+    need: str
+    mode: Mode
+    familiarity: Familiarity
+
+
+def said(need: str, random: Random) -> Said:
+    """Return an utterance of a kind."""
+    kind = WORDS.needs[need]
+    return Said(_filled(random.choice(kind.texts), random), need, kind.mode, _familiarity(kind.ground, random))
+
+
+def session_of(population: Population, random: Random) -> list[str]:
+    """Return the needs of a session, in order."""
+    count = random.randint(population.shortest, population.longest)
+    needs = random.choices(list(population.mix), list(population.mix.values()), k=count)
+    return ["greeting", *needs] if random.random() < population.greeting else needs
+
+
+def reaction(before: Said, answered: Mode | None, first: Mode | None, who: Population, random: Random) -> Said | None:
+    """Return what someone says to the mode that an utterance was answered in; None: nothing, the talk goes on."""
+    if answered is None:
+        return None
+    if before.mode == (first or answered):
+        return _reacting("content", random) if random.random() < who.thanking else None
+    if random.random() >= who.complaining:
+        return None
+    if answered == "ACKNOWLEDGE":
+        return _reacting("disappointed", random)
+    if answered != "RESPOND":
+        return None
+    if before.mode == "CLARIFY":
+        return before if random.random() < 0.5 else _reacting("clarifying", random)
+    return _reacting("referring", random) if before.mode == "ACT" else None
+
+
+def _reacting(kind: str, random: Random) -> Said:
+    need: Mode = "ACKNOWLEDGE" if kind == "content" else "RESPOND"
+    known = _familiarity(WORDS.needs["report"].ground, random)
+    return Said(_filled(random.choice(WORDS.reactions[kind]), random), kind, need, known)
+
+
+def _filled(template: str, random: Random) -> str:
+    thing, place, time = random.choice(WORDS.things), random.choice(WORDS.places), random.choice(WORDS.times)
+    return template.format(thing=thing, place=place, time=time)
+
+
+def _familiarity(ground: Ground, random: Random) -> Familiarity:
+    """Return memory's numbers, the warmth by its formula."""
+    turns, gists, facts = (random.randint(*limits) for limits in (ground.turns, ground.gists, ground.facts))
+    warmth = 0.4 * min(gists / 5, 1.0) + 0.3 * min(facts / 5, 1.0) + 0.3 * min(turns / 4, 1.0)
+    return msgspec.structs.replace(
+        COLD,
+        context_warmth=round(warmth, 6),
+        working_memory_turns=turns,
+        gist_count=gists,
+        fact_count=facts,
+        fact_keys=tuple(f"fact {number}" for number in range(facts)),
+        is_new_topic=not turns,
+        session_exchange_count=turns,
+    )

@@ -1,0 +1,43 @@
+"""What can be wrong in a simulated world, so that the closed loop has something to find."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from schemas.vocabulary.regulator import PressureName
+
+
+class Wrong(msgspec.Struct, frozen=True, kw_only=True):
+    """An adjustment with the wrong sign: it raises what it is to lower."""
+
+    day: int
+    parameter: str
+    delta: float
+    pressure: PressureName
+
+
+class Plant(msgspec.Struct, frozen=True, kw_only=True):
+    """Router weights that misroute from ``day`` on, and adjustments that make things worse."""
+
+    meaning: str
+    day: int = 0
+    weights: dict[str, float] = msgspec.field(default_factory=dict)
+    wrong: Wrong | None = None
+
+
+PLANTS: Mapping[str, Plant] = MappingProxyType(
+    {
+        "none": Plant(meaning="nothing is wrong"),
+        "misrouting": Plant(
+            meaning="someone sets RESPOND.base to .66: what calls for a question back is answered at length",
+            day=8,
+            weights={"RESPOND.base": 0.66},
+        ),
+        "bad-adjustment": Plant(
+            meaning="an adjustment with the wrong sign: questions about shared history are looked up less often",
+            wrong=Wrong(day=8, parameter="act.question_moderate_context", delta=-0.02, pressure="missed_act"),
+        ),
+    }
+)
+"""Name -> what is wrong."""

@@ -1,0 +1,101 @@
+"""A report as a drawing: mode shares, misroutes and weights over time, as SVG. The same report, the same bytes."""
+
+from importlib.util import find_spec
+from io import BytesIO
+from typing import Any
+
+from actors.router.settings import RouterSettings, effective_weights
+from deploy.simulating.report import MODES, Report
+
+_COLOURS = {
+    "RESPOND": "#0072b2",
+    "CLARIFY": "#e69f00",
+    "ACT": "#009e73",
+    "ACKNOWLEDGE": "#cc79a7",
+    "IGNORE": "#555555",
+}
+_SALT = "neuraxis"
+_SMOOTHED_DAYS = 3
+
+
+class PlotUnavailable(RuntimeError):
+    """The drawing library is not installed; the message says how to install it."""
+
+    code = "plot_unavailable"
+
+
+def require() -> None:
+    """Raise PlotUnavailable unless matplotlib is installed."""
+    if find_spec("matplotlib") is None:
+        raise PlotUnavailable("--plot needs matplotlib, which is not installed: pip install 'neuraxis[plot]'")
+
+
+def plot_of(report: Report) -> bytes:
+    """Return the report drawn as SVG.
+
+    Raises:
+        PlotUnavailable: matplotlib is not installed.
+    """
+    require()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    # Ids in the file are made from the salt, else from chance; the date is left out below.
+    with matplotlib.rc_context({"svg.hashsalt": _SALT, "svg.fonttype": "none", "font.size": 9}):
+        figure = Figure(figsize=(10, 9), layout="constrained")
+        shares, misroutes, weights = figure.subplots(3, 1, sharex=True)
+        _draw_shares(shares, report)
+        _draw_misroutes(misroutes, report)
+        _draw_weights(weights, report)
+        weights.set_xlabel("day")
+        for axes in (shares, misroutes, weights):
+            if report.planted_on is not None:
+                axes.axvline(report.planted_on, color="#d55e00", linewidth=0.8, linestyle=":")
+            axes.grid(alpha=0.25, linewidth=0.5)
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        figure.suptitle(f"{report.plant}: {report.meaning} (seed {report.seed})")
+        drawn = BytesIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": _SALT})
+    return drawn.getvalue()
+
+
+def _draw_shares(axes: Any, report: Report) -> None:
+    days = [day.day for day in report.table]
+    for mode in MODES:
+        values = [day.shares[mode] for day in report.table]
+        axes.plot(days, values, color=_COLOURS[mode], alpha=0.25, linewidth=0.7)
+        axes.plot(days, smoothed(values), color=_COLOURS[mode], label=mode)
+    axes.axhspan(0.50, 0.75, color=_COLOURS["RESPOND"], alpha=0.06, linewidth=0)
+    axes.set_ylabel(f"share of decisions\n(mean of {_SMOOTHED_DAYS} days; band: RESPOND healthy)")
+    axes.set_ylim(0, 1)
+
+
+def _draw_misroutes(axes: Any, report: Report) -> None:
+    days = [day.day for day in report.table]
+    for label, colour, values in (
+        ("misrouted", "#d55e00", [day.misrouted for day in report.table]),
+        ("missed CLARIFY", _COLOURS["CLARIFY"], [day.missed_clarify for day in report.table]),
+        ("missed ACT", _COLOURS["ACT"], [day.missed_act for day in report.table]),
+        ("ambiguous", "#999999", [day.ambiguous for day in report.table]),
+    ):
+        axes.plot(days, smoothed(values), color=colour, label=label)
+    axes.set_ylabel("share of decisions")
+    axes.set_ylim(bottom=0)
+
+
+def _draw_weights(axes: Any, report: Report) -> None:
+    default = effective_weights(RouterSettings())
+    moved = sorted({name for day in report.table for name in day.weights})
+    for name in moved:
+        values = [day.weights.get(name, default[name]) for day in report.table]
+        axes.step([day.day for day in report.table], values, where="mid", label=name)
+    for change in report.changes:
+        if change.what.startswith("reverted") and change.after is not None:
+            axes.plot(change.day, change.after, marker="x", color="#d55e00", markersize=5)
+    axes.set_ylabel("weight in force\n(x: reverted)")
+
+
+def smoothed(values: list[float]) -> list[float]:
+    """Return each value's mean with those of the days before it."""
+    windows = (values[max(0, place - _SMOOTHED_DAYS + 1) : place + 1] for place in range(len(values)))
+    return [sum(window) / len(window) for window in windows]

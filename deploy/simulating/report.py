@@ -1,0 +1,175 @@
+"""What became of a simulated agent: a table by day, and each change of a weight with its metric before and after."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from actors.router.settings import RouterSettings, effective_weights
+from deploy.simulating.living import DAY_NS, START_NS, Life
+from deploy.simulating.plants import PLANTS
+from schemas.actor import Message
+from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag
+from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
+from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
+
+MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
+"""Every mode, in the order of the table."""
+
+
+class Day(msgspec.Struct, frozen=True, kw_only=True):
+    """A day: the shares of its decisions, and how things stood at its end.
+
+    ``weights`` are those of the regulated weights in force that are not the default, ``unhealthy`` the modes that the
+    monitor had reported and not taken back, with ``!`` for a red flag.
+    """
+
+    day: int
+    decisions: int
+    shares: dict[Mode, float]
+    ambiguous: float
+    misrouted: float
+    missed_clarify: float
+    missed_act: float
+    weights: dict[str, float]
+    unhealthy: tuple[str, ...]
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """What the regulator did to a weight, or kept; ``day`` is when, in days since the beginning."""
+
+    day: float
+    what: str
+    parameter: str
+    before: float | None
+    after: float | None
+    pressure: str
+    metric_before: float
+    metric_after: float | None
+    planted: bool = False
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A simulated life. ``digest`` covers the bytes of all events, ``states`` hash each actor's last state."""
+
+    days: int
+    seed: int
+    exchanges_per_day: int
+    plant: str
+    meaning: str
+    planted_on: int | None
+    events: int
+    digest: str
+    states: dict[str, str]
+    table: tuple[Day, ...]
+    changes: tuple[Change, ...]
+
+
+def report_of(life: Life) -> Report:
+    """Return the report on a life."""
+    plant = PLANTS[life.plant]
+    wrong = plant.wrong
+    day = wrong.day if wrong is not None else plant.day if plant.weights else None
+    planted_ns = START_NS + wrong.day * DAY_NS if wrong is not None else -1
+    return Report(
+        days=life.days,
+        seed=life.seed,
+        exchanges_per_day=life.exchanges_per_day,
+        plant=life.plant,
+        meaning=plant.meaning,
+        planted_on=day,
+        events=life.events,
+        digest=life.digest,
+        states=life.states,
+        table=tuple(_table(life.messages, life.days)),
+        changes=tuple(_changes(life.messages, planted_ns)),
+    )
+
+
+def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
+    default = effective_weights(RouterSettings())
+    in_force = dict(default)
+    unhealthy: dict[Mode, str] = {}
+    waiting = iter(messages)
+    message = next(waiting, None)
+    for day in range(days):
+        counts: Counter[str] = Counter()
+        while message is not None and message.time_ns < START_NS + (day + 1) * DAY_NS:
+            match message.event:
+                case ModeSelected(weights=weights):
+                    in_force = weights
+                    _count(counts, message.event)
+                case FeedbackObserved(feedback=feedback):
+                    counts[feedback] += 1
+                case ModeOutOfRange(mode=mode):
+                    unhealthy[mode] = mode
+                case ModeRedFlag(mode=mode):
+                    unhealthy[mode] = f"{mode}!"
+                case ModeInRange(mode=mode):
+                    unhealthy.pop(mode, None)
+            message = next(waiting, None)
+        yield _day(day, counts, {name: in_force[name] for name in BOUNDS if in_force[name] != default[name]}, unhealthy)
+
+
+def _count(counts: Counter[str], selected: ModeSelected) -> None:
+    if not selected.rerouted:
+        counts["decisions"] += 1
+        counts[selected.terminal_mode or "ACT"] += 1
+        counts["ambiguous"] += bool(selected.tiebreaker_candidates)
+
+
+def _day(day: int, counts: Counter[str], weights: dict[str, float], unhealthy: dict[Mode, str]) -> Day:
+    def share(*names: str) -> float:
+        return round(sum(counts[name] for name in names) / max(counts["decisions"], 1), 6)
+
+    return Day(
+        day=day,
+        decisions=counts["decisions"],
+        shares={mode: share(mode) for mode in MODES},
+        ambiguous=share("ambiguous"),
+        misrouted=share("missed_clarify", "missed_act", "under_engagement"),
+        missed_clarify=share("missed_clarify"),
+        missed_act=share("missed_act"),
+        weights=weights,
+        unhealthy=tuple(unhealthy[mode] for mode in MODES if mode in unhealthy),
+    )
+
+
+def _changes(messages: Iterable[Message], planted_ns: int) -> Iterator[Change]:
+    for message in messages:
+        day = round((message.time_ns - START_NS) / DAY_NS, 2)
+        match message.event:
+            case Adjusted() as event:
+                yield Change(
+                    day=day,
+                    what="adjusted",
+                    parameter=event.parameter,
+                    before=event.before,
+                    after=event.after,
+                    pressure=event.pressure,
+                    metric_before=event.metric_before,
+                    metric_after=None,
+                    planted=message.time_ns == planted_ns,
+                )
+            case Reverted() as event:
+                yield Change(
+                    day=day,
+                    what=f"reverted: {event.verdict.replace('_', ' ')}",
+                    parameter=event.parameter,
+                    before=event.before,
+                    after=event.after,
+                    pressure=event.pressure,
+                    metric_before=event.metric_before,
+                    metric_after=event.metric_after,
+                )
+            case Confirmed() as event:
+                yield Change(
+                    day=day,
+                    what="confirmed",
+                    parameter=event.parameter,
+                    before=None,
+                    after=None,
+                    pressure=event.pressure,
+                    metric_before=event.metric_before,
+                    metric_after=event.metric_after,
+                )

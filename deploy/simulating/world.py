@@ -1,0 +1,126 @@
+"""Deciders joined by a stream in memory: the order, the ids and the bytes of a log, without its transport.
+
+One partition each. Time passes only where it is told to, and whatever an actor owes to it is appended when it is due.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from events.decision import Cause, Decided, address
+from schemas.actor import Actor, Emission, Message
+from schemas.event import Event
+from schemas.identity import event_id
+from schemas.subjects import Partitions
+
+ONE = Partitions(agents=1, sessions=1)
+"""All agents and sessions lie in one partition."""
+
+_NS_PER_MS = 1_000_000
+_OUTSIDE = "outside"
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Whom an event from outside is about."""
+
+    agent: str
+    session: str = ""
+    exchange: str = ""
+
+
+class World:
+    """Every message is delivered, in stream order, to each actor that consumes it.
+
+    Attributes:
+        states: Actor name -> its state now.
+        now_ns: The time now, Unix nanoseconds.
+        seq: How many messages the stream holds.
+        on_message: Called with each message as it is stored.
+    """
+
+    def __init__(self, actors: Iterable[Actor[Any]], now_ns: int) -> None:
+        self._actors = {actor.name: actor for actor in actors}
+        self.states: dict[str, Any] = {name: actor.initial() for name, actor in self._actors.items()}
+        self.now_ns = now_ns
+        self.seq = 0
+        self.on_message: Callable[[Message], None] | None = None
+        self._waiting: deque[Message] = deque()
+        self._digest = sha256()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the subjects, ids and bodies of all messages so far, in order."""
+        return self._digest.hexdigest()
+
+    def send(self, event: Event, place: Place) -> None:
+        """Store an event from outside and run until nothing more follows from it."""
+        self._store(self._addressed(_OUTSIDE, [event], place))
+        self._drain()
+
+    def plant(self, owner: str, event: Event, place: Place) -> None:
+        """Store an event of an actor that no message led to, as if it had decided it."""
+        planted = self._addressed(owner, [event], place)
+        self._fold(owner, planted)
+        self._store(planted)
+        self._drain()
+
+    def advance(self, to_ns: int) -> None:
+        """Let time pass until ``to_ns``; what falls due on the way is appended then."""
+        while (due := self._earliest()) is not None and due[0] <= to_ns:
+            due_ns, name = due
+            self.now_ns = max(self.now_ns, due_ns)
+            timer = self._actors[name].timer
+            owed = timer(self.states[name]) if timer is not None else None
+            assert owed is not None
+            fired = address(name, self._cause(owed.cause, Place("")), [owed.emission], ONE)
+            self._fold(name, fired)
+            self._store(fired)
+            self._drain()
+        self.now_ns = max(self.now_ns, to_ns)
+
+    def _earliest(self) -> tuple[int, str] | None:
+        due = []
+        for name, actor in self._actors.items():
+            owed = actor.timer(self.states[name]) if actor.timer is not None else None
+            if owed is not None:
+                due.append((owed.due_ns, name))
+        return min(due, default=None)
+
+    def _addressed(self, owner: str, events: list[Event | Emission], place: Place) -> tuple[Decided, ...]:
+        cause = event_id(place.exchange, owner, self.seq)
+        return address(owner, self._cause(cause, place), events, ONE)
+
+    def _cause(self, cause: str, place: Place) -> Cause:
+        tokens = ONE.agent_token(place.agent), ONE.session_token(place.session)
+        return Cause(cause, self.seq, self.now_ns, place.agent, place.session, place.exchange, *tokens)
+
+    def _fold(self, name: str, decided: Iterable[Decided]) -> None:
+        for each in decided:
+            self.states[name] = self._actors[name].evolve(self.states[name], each.message)
+
+    def _store(self, decided: Iterable[Decided]) -> None:
+        for each in decided:
+            self.seq += 1
+            self._digest.update(f"{each.subject}\n{each.message.id}\n".encode() + each.data)
+            message = msgspec.structs.replace(each.message, seq=self.seq, time_ns=self.now_ns)
+            if self.on_message is not None:
+                self.on_message(message)
+            self._waiting.append(message)
+
+    def _drain(self) -> None:
+        while self._waiting:
+            message = self._waiting.popleft()
+            for name, actor in self._actors.items():
+                if type(message.event) in actor.consumes:
+                    self._deliver(name, actor, message)
+
+    def _deliver(self, name: str, actor: Actor[Any], message: Message) -> None:
+        place = Place(message.agent, message.session, message.exchange)
+        cause = msgspec.structs.replace(self._cause(message.id, place), seq=message.seq, time_ns=message.time_ns)
+        decided = address(name, cause, tuple(actor.decide(self.states[name], message)), ONE)
+        self.states[name] = actor.evolve(self.states[name], message)
+        self._fold(name, decided)
+        self._store(decided)

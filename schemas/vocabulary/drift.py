@@ -1,0 +1,187 @@
+"""Thoughts of an agent that nobody is talking to. Owner: ``drift``."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.calls import ModelCall, Said
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
+
+Strategy = Literal["decaying", "recent", "salient", "random"]
+"""Where a drift looks for the concept it begins with; see ``memory.wandered``."""
+
+Kind = Literal["reflection", "question", "hypothesis"]
+
+Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "unanswered", "forgotten"]
+"""Why there is no thought.
+
+An exchange is open; the budget is spent; nothing was lived through lately; no strategy has a concept; what the concept
+brings up is weak; memory or a model did not answer; what a model was asked about is forgotten.
+"""
+
+Energy = Annotated[float, msgspec.Meta(ge=0.0)]
+
+
+class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.scheduled"):
+    """When an agent's mind drifts next, if it is idle then.
+
+    ``draws`` are the numbers in [0, 1) that were drawn for it from the generator of the message that led to it: the
+    jitter, whether the gap is a long one, and by how much.
+    """
+
+    wake_after_ms: Wake
+    long_gap: bool
+    draws: tuple[Unit, ...]
+
+
+class DriftStarted(Event, frozen=True, kw_only=True, tag="forged_id.drift.started"):
+    """An idle, rested agent lets its mind drift; memory answers what it comes upon.
+
+    ``strategies`` are asked in this order until one has a concept, and ``pick`` picks among its concepts. ``resting``
+    are concepts that are not to be begun with, by their ids in memory. ``kind`` is what the composer makes of it.
+    ``fatigue`` is the activation spent so far. ``draws`` are the numbers that all of it was drawn with, in [0, 1).
+    Unless there is an end before, drift is woken ``wake_after_ms`` later and gives up.
+    """
+
+    strategies: tuple[Strategy, ...]
+    pick: Unit
+    kind: Kind
+    resting: tuple[str, ...]
+    fatigue: Energy
+    draws: tuple[Unit, ...]
+    wake_after_ms: Wake
+
+
+class DriftSkipped(Event, frozen=True, kw_only=True, tag="forged_id.drift.skipped"):
+    """No thought this time, and when the next is due: 0 where the end of the next exchange is waited for.
+
+    ``seed`` is the concept that came to nothing, by its id in memory, empty for none; it rests like one that was
+    thought about. ``long_gap`` and ``draws`` are as in ``drift.scheduled``.
+    """
+
+    reason: Skip
+    seed: str
+    activation: Unit
+    wake_after_ms: Wake
+    long_gap: bool
+    draws: tuple[Unit, ...]
+
+
+class DriftSynthesisRequested(Event, frozen=True, kw_only=True, tag="forged_id.drift.synthesis_requested"):
+    """A model is asked to put a thought into words; ``request`` is the id of ``drift.started``."""
+
+    request: str
+    call: ModelCall
+
+
+class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.thought"):
+    """A thought that came to an idle agent. Memory keeps it as a gist that any of its sessions can be reminded of.
+
+    It is about ``concept`` (``seed`` by its id in memory), which brought up others with ``activation`` at most, and
+    ``episode``, an id in memory too: it belongs to the session of that episode, has words of no other, and is forgotten
+    with it. ``by`` says who put it into words; where a model was asked in vain, ``reason`` says why it was not that.
+    """
+
+    kind: Kind
+    text: Personal
+    concept: Personal
+    seed: str
+    strategy: Strategy
+    activation: Unit
+    episode: str
+    by: Literal["composer", "llm"]
+    reason: str = ""
+
+
+class DriftConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.drift.configured"):
+    """The settings of drift, from here on."""
+
+
+class DriftFailed(Failed, frozen=True, kw_only=True, tag="forged_id.drift.failed"):
+    """A message that drift could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=DriftScheduled,
+        owner="drift",
+        scope=Scope.AGENT,
+        meaning="When an agent's mind drifts next, if nobody is talking to it then.",
+        sample=DriftScheduled(wake_after_ms=287_400, long_gap=False, draws=(0.43, 0.71, 0.2)),
+    ),
+    Entry(
+        event=DriftStarted,
+        owner="drift",
+        scope=Scope.AGENT,
+        meaning="An idle agent lets its mind drift: where it looks for something to think about.",
+        sample=DriftStarted(
+            strategies=("decaying", "salient", "recent", "random"),
+            pick=0.31,
+            kind="question",
+            resting=("concept:64",),
+            fatigue=0.7,
+            draws=(0.12, 0.83, 0.4, 0.31, 0.5),
+            wake_after_ms=120_000,
+        ),
+    ),
+    Entry(
+        event=DriftSkipped,
+        owner="drift",
+        scope=Scope.AGENT,
+        meaning="An agent's mind did not drift, or came to nothing, and why.",
+        sample=DriftSkipped(
+            reason="weak",
+            seed="concept:96",
+            activation=0.233333,
+            wake_after_ms=301_222,
+            long_gap=False,
+            draws=(0.5, 0.9, 0.1),
+        ),
+    ),
+    Entry(
+        event=DriftSynthesisRequested,
+        owner="drift",
+        scope=Scope.SESSION,
+        meaning="A language model is asked to put an idle agent's thought into words.",
+        sample=DriftSynthesisRequested(
+            request="0" * 32,
+            call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What comes to mind?"),)),
+        ),
+    ),
+    Entry(
+        event=DriftThought,
+        owner="drift",
+        scope=Scope.SESSION,
+        meaning="A thought that came to an idle agent, what set it off and what it rests on.",
+        sample=DriftThought(
+            kind="question",
+            text="An idle question: what more is there between peru and capital?",
+            concept="peru",
+            seed="concept:97",
+            strategy="recent",
+            activation=0.7,
+            episode="episode:3",
+            by="composer",
+        ),
+    ),
+    Entry(
+        event=DriftConfigured,
+        owner="drift",
+        scope=Scope.AGENT,
+        meaning="Drift decides with these settings from here on.",
+        sample=DriftConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=DriftFailed,
+        owner="drift",
+        scope=Scope.AGENT,
+        meaning="Drift could not decide a message; nothing waits for it.",
+        sample=DriftFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.clock.fired"
+        ),
+        severity=Severity.WARNING,
+    ),
+)

@@ -1,0 +1,137 @@
+"""Whether an agent's routing stays healthy. Owner: ``monitor``."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit
+from schemas.vocabulary.router import Mode
+
+Side = Literal["above", "below"]
+"""On which side of a limit a measure lies."""
+
+Rate = Literal["tie_breaker", "misroute", "missed_act", "mode_entropy"]
+"""A share of the window's decisions, or how evenly their modes are spread."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class ModeOutOfRange(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_out_of_range"):
+    """A mode's share of the last ``decisions`` left its healthy range [``low``, ``high``], or a red flag came down."""
+
+    mode: Mode
+    share: Unit
+    side: Side
+    low: Unit
+    high: Unit
+    decisions: Count
+
+
+class ModeRedFlag(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_red_flag"):
+    """A mode's share is beyond ``limit``; ``sign`` says of what."""
+
+    mode: Mode
+    share: Unit
+    side: Side
+    limit: Unit
+    sign: str
+    decisions: Count
+
+
+class ModeInRange(Event, frozen=True, kw_only=True, tag="forged_id.monitor.mode_in_range"):
+    """A mode's share is back in its healthy range: the end of both of the above."""
+
+    mode: Mode
+    share: Unit
+    low: Unit
+    high: Unit
+    decisions: Count
+
+
+class RateExceeded(Event, frozen=True, kw_only=True, tag="forged_id.monitor.rate_exceeded"):
+    """A rate passed its threshold; mode entropy does so downwards."""
+
+    rate: Rate
+    value: Unit
+    side: Side
+    threshold: Unit
+    decisions: Count
+
+
+class RateRecovered(Event, frozen=True, kw_only=True, tag="forged_id.monitor.rate_recovered"):
+    """A rate is back on the right side of its threshold."""
+
+    rate: Rate
+    value: Unit
+    threshold: Unit
+    decisions: Count
+
+
+class MonitorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.monitor.configured"):
+    """The settings of the monitor, from here on."""
+
+
+class MonitorFailed(Failed, frozen=True, kw_only=True, tag="forged_id.monitor.failed"):
+    """A message that the monitor could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=ModeOutOfRange,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="A mode's share of an agent's decisions left its healthy range.",
+        sample=ModeOutOfRange(mode="CLARIFY", share=0.25, side="above", low=0.08, high=0.2, decisions=200),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=ModeRedFlag,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="A mode's share of an agent's decisions is far out of its healthy range.",
+        sample=ModeRedFlag(mode="RESPOND", share=0.9, side="above", limit=0.85, sign="overconfident", decisions=200),
+        severity=Severity.CRITICAL,
+    ),
+    Entry(
+        event=ModeInRange,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="A mode's share of an agent's decisions is back in its healthy range.",
+        sample=ModeInRange(mode="RESPOND", share=0.7, low=0.5, high=0.75, decisions=200),
+    ),
+    Entry(
+        event=RateExceeded,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="A rate of an agent's routing passed its threshold.",
+        sample=RateExceeded(rate="misroute", value=0.15, side="above", threshold=0.1, decisions=200),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=RateRecovered,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="A rate of an agent's routing is back on the right side of its threshold.",
+        sample=RateRecovered(rate="misroute", value=0.05, threshold=0.1, decisions=200),
+    ),
+    Entry(
+        event=MonitorConfigured,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="The monitor decides with these settings from here on.",
+        sample=MonitorConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=MonitorFailed,
+        owner="monitor",
+        scope=Scope.AGENT,
+        meaning="The monitor could not decide a message; nothing else waits for it.",
+        sample=MonitorFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.router.mode_selected"
+        ),
+        severity=Severity.WARNING,
+    ),
+)

@@ -1,0 +1,235 @@
+"""The router's weights, corrected slowly and within bounds. Owner: ``regulator``, alone in moving them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit, Wake
+
+BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "RESPOND.base": (0.30, 0.70),
+        "CLARIFY.base": (0.10, 0.50),
+        "ACT.base": (0.05, 0.40),
+        "ACKNOWLEDGE.base": (0.0, 0.30),
+        "respond.warmth_boost": (0.05, 0.40),
+        "respond.cold_penalty": (0.05, 0.30),
+        "clarify.cold_boost": (0.10, 0.40),
+        "clarify.warm_penalty": (0.05, 0.35),
+        "act.question_moderate_context": (0.05, 0.35),
+        "act.implicit_reference": (0.05, 0.30),
+        "acknowledge.greeting": (0.30, 0.80),
+        "acknowledge.question_penalty": (0.10, 0.50),
+        "tiebreaker_base_margin": (0.08, 0.30),
+    }
+)
+"""Every weight that may be regulated -> the least and the greatest value that regulation may lead it to."""
+
+FLOORS: Mapping[str, str] = MappingProxyType({"tiebreaker_base_margin": "tiebreaker_min_margin"})
+"""Regulated weight -> another weight that it may not fall below."""
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+PressureName = Literal[
+    "tie_breaker",
+    "act_under_use",
+    "respond_over_use",
+    "missed_clarify",
+    "missed_act",
+    "under_engagement",
+    "reflection",
+    "mode_entropy",
+]
+"""What is wrong with an agent's routing."""
+
+Outcome = Literal["idle", "too_few_decisions", "no_pressure", "held", "adjusted", "reverted"]
+"""What a cycle came to; ``held``: there is a pressure, but its weight may not be moved now."""
+
+Verdict = Literal["no_improvement", "worse", "unmeasured"]
+"""Why an adjustment was undone; ``unmeasured``: for too long nothing showed what it did."""
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True):
+    """A measure beyond its threshold.
+
+    ``severity`` is how far, as a share of the farthest. ``metric`` is what an adjustment because of it is judged by:
+    the lower the better. ``parameter`` is the weight that answers it, in the direction of ``sign``; empty: none does.
+    """
+
+    name: PressureName
+    value: float
+    threshold: float
+    severity: Unit
+    metric: float
+    parameter: str
+    sign: Literal[-1, 1]
+
+
+class RegulatorScheduled(Event, frozen=True, kw_only=True, tag="forged_id.regulator.scheduled"):
+    """When the agent's next cycle is due."""
+
+    wake_after_ms: Wake
+
+
+class CycleCompleted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.cycle_completed"):
+    """A look at the agent's latest routing decisions, worst pressure first; it moved one weight at most.
+
+    ``wake_after_ms`` of 0: nothing was decided lately, and the next decision schedules the next cycle.
+    """
+
+    decisions: Count
+    pressures: tuple[Pressure, ...]
+    outcome: Outcome
+    wake_after_ms: Wake
+
+
+class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjusted"):
+    """A weight of the agent's router moves, on trial.
+
+    ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is all that
+    regulation adds to the weight's setting from here on.
+    """
+
+    parameter: str
+    before: float
+    after: float
+    delta: float
+    requested: float
+    offset: float
+    pressure: PressureName
+    metric_before: float
+
+
+class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.reverted"):
+    """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied."""
+
+    parameter: str
+    before: float
+    after: float
+    delta: float
+    offset: float
+    pressure: PressureName
+    metric_before: float
+    metric_after: float | None
+    verdict: Verdict
+
+
+class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confirmed"):
+    """An adjustment has helped and stays."""
+
+    parameter: str
+    delta: float
+    offset: float
+    pressure: PressureName
+    metric_before: float
+    metric_after: float
+
+
+class RegulatorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.regulator.configured"):
+    """The settings of the regulator, from here on."""
+
+
+class RegulatorFailed(Failed, frozen=True, kw_only=True, tag="forged_id.regulator.failed"):
+    """A message that the regulator could not decide."""
+
+
+ENTRIES = (
+    Entry(
+        event=RegulatorScheduled,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="When the next look at an agent's routing is due.",
+        sample=RegulatorScheduled(wake_after_ms=86_400_000),
+    ),
+    Entry(
+        event=CycleCompleted,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="A look at an agent's latest routing decisions: its pressures, and what was done.",
+        sample=CycleCompleted(
+            decisions=60,
+            pressures=(
+                Pressure(
+                    name="respond_over_use",
+                    value=0.85,
+                    threshold=0.75,
+                    severity=0.4,
+                    metric=0.85,
+                    parameter="RESPOND.base",
+                    sign=-1,
+                ),
+            ),
+            outcome="adjusted",
+            wake_after_ms=86_400_000,
+        ),
+    ),
+    Entry(
+        event=Adjusted,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="A weight of an agent's router moves, within bounds and on trial.",
+        sample=Adjusted(
+            parameter="RESPOND.base",
+            before=0.4,
+            after=0.38,
+            delta=-0.02,
+            requested=-0.02,
+            offset=-0.02,
+            pressure="respond_over_use",
+            metric_before=0.85,
+        ),
+    ),
+    Entry(
+        event=Reverted,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="An adjustment of a router weight is undone.",
+        sample=Reverted(
+            parameter="RESPOND.base",
+            before=0.38,
+            after=0.4,
+            delta=0.02,
+            offset=0.0,
+            pressure="respond_over_use",
+            metric_before=0.85,
+            metric_after=0.86,
+            verdict="worse",
+        ),
+    ),
+    Entry(
+        event=Confirmed,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="An adjustment of a router weight has helped and stays.",
+        sample=Confirmed(
+            parameter="RESPOND.base",
+            delta=-0.02,
+            offset=-0.02,
+            pressure="respond_over_use",
+            metric_before=0.85,
+            metric_after=0.7,
+        ),
+    ),
+    Entry(
+        event=RegulatorConfigured,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="The regulator decides with these settings from here on.",
+        sample=RegulatorConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=RegulatorFailed,
+        owner="regulator",
+        scope=Scope.AGENT,
+        meaning="The regulator could not decide a message; nothing else waits for it.",
+        sample=RegulatorFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.clock.fired"
+        ),
+        severity=Severity.WARNING,
+    ),
+)

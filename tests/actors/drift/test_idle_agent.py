@@ -1,0 +1,176 @@
+"""An idle agent in virtual time, through drift, memory and clock: the safeguards hold of all that it thinks."""
+
+from collections import defaultdict
+from itertools import pairwise
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actors.memory.decider import mind_of
+from schemas.event import encode_event
+from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
+from schemas.vocabulary.memory import MemoryWandered
+from schemas.vocabulary.precedents import ForgetOrdered
+from tests.actors.drift.builders import MINUTE_MS, Idle, strategies
+from tests.actors.scenario import MS, Address
+
+HOUR_MS = 60 * MINUTE_MS
+few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+words = st.sampled_from(["llama", "ada", "peru", "capital", "alpaca", "river", "bridge", "tunnel", "piano", "snow"])
+lives = st.lists(st.tuples(st.lists(words, min_size=1, max_size=5), st.integers(0, 3)), min_size=1, max_size=6)
+
+
+def lived(life: list[tuple[list[str], int]], hours: int) -> Idle:
+    """Return an agent that was told these words, some hours apart, and then left alone."""
+    idle = Idle()
+    for number, (terms, wait) in enumerate(life):
+        idle.talk(" ".join(terms), f"e{number}", session=f"session {number % 3}")
+        idle.pipeline.advance(wait * HOUR_MS)
+    idle.pipeline.advance(hours * HOUR_MS)
+    return idle
+
+
+def timed(idle: Idle, kind: type) -> list[tuple[int, object]]:
+    return [(each.time_ns // MS, each.event) for each in idle.pipeline.stream if isinstance(each.event, kind)]
+
+
+def test_an_idle_agent_has_a_thought_that_comes_to_mind_later_in_any_session():
+    idle = Idle()
+    idle.talk("What is the capital of Peru?", "e1")
+    idle.pipeline.advance(HOUR_MS)
+    thoughts = idle.told(DriftThought)
+    assert {each.concept for each in thoughts} == {"capital", "peru"}
+    found = idle.recalled("Tell me about Peru", "e2", session="evening")
+    gists = [each for each in found.recollections if each.id.startswith("drift:")]
+    assert {each.text for each in gists} == {each.text for each in thoughts}
+
+
+@given(life=lives)
+@few
+def test_no_concept_is_begun_with_twice_in_an_hour(life: list[tuple[list[str], int]]):
+    idle, begun = lived(life, 6), defaultdict(list)
+    for at, event in timed(idle, MemoryWandered):
+        assert isinstance(event, MemoryWandered)
+        if event.seed:
+            begun[event.seed].append(at)
+    for times in begun.values():
+        assert all(later - earlier >= HOUR_MS for earlier, later in pairwise(times))
+
+
+@given(life=lives)
+@few
+def test_an_agent_that_has_spent_its_budget_in_half_an_hour_does_not_start_to_drift(life: list[tuple[list[str], int]]):
+    idle = lived(life, 6)
+    thoughts = timed(idle, DriftThought)
+    for at, event in timed(idle, DriftStarted):
+        assert isinstance(event, DriftStarted)
+        spent = sum(
+            each.activation
+            for then, each in thoughts
+            if isinstance(each, DriftThought) and 0 <= at - then < 30 * MINUTE_MS and then < at
+        )
+        assert event.fatigue == round(spent, 6)
+        assert spent < 2.5
+
+
+@given(life=lives)
+@few
+def test_every_thought_is_strong_enough_and_its_seed_rests(life: list[tuple[list[str], int]]):
+    idle = lived(life, 6)
+    upon = {each.request: each for each in idle.told(MemoryWandered)}
+    causes, by_id = idle.pipeline.causes, {each.id: each for each in idle.pipeline.stream}
+    for message in idle.pipeline.stream:
+        if isinstance(message.event, DriftThought):
+            wandered = by_id[causes[message.id]].event
+            assert isinstance(wandered, MemoryWandered)
+            assert wandered is upon[wandered.request]
+            assert message.event.activation == wandered.activation >= 0.4
+    assert all(each.activation < 0.4 for each in idle.told(DriftSkipped))
+
+
+@given(life=lives)
+@few
+def test_the_agent_never_drifts_while_an_exchange_is_open(life: list[tuple[list[str], int]]):
+    idle = lived(life, 1)
+    idle.pipeline.ask("Are you there?", Address(session="open", exchange="open"))
+    before = len(idle.told(DriftStarted))
+    idle.pipeline.advance(24 * HOUR_MS)
+    assert len(idle.told(DriftStarted)) == before
+
+
+@given(life=lives)
+@few
+def test_one_thing_is_due_at_a_time_and_every_drift_ends_once(life: list[tuple[list[str], int]]):
+    idle = lived(life, 6)
+    clock = idle.pipeline.partitions["clock"].state
+    assert sum(key.startswith("drift\n") for key in clock.wakes) == 1
+    started = len(idle.told(DriftStarted))
+    ended = sum(each.reason not in ("busy", "fatigued") for each in idle.told(DriftSkipped))
+    assert started == ended + len(idle.told(DriftThought))
+
+
+@given(life=lives)
+@few
+def test_a_life_lived_again_is_thought_again_to_the_byte(life: list[tuple[list[str], int]]):
+    first, second = lived(life, 3), lived(life, 3)
+    assert [encode_event(each.event) for each in first.pipeline.stream] == [
+        encode_event(each.event) for each in second.pipeline.stream
+    ]
+
+
+def test_only_fading_concepts_are_strengthened_and_only_by_thoughts():
+    for settings_, strengthens in ((strategies("decaying"), True), (strategies("recent"), False)):
+        idle = Idle(settings_)
+        idle.talk("llama ada", "e1")
+        idle.pipeline.advance(HOUR_MS)
+        assert idle.told(DriftThought)
+        mind = mind_of(idle.pipeline.partitions["memory"].state, "agent")
+        assert {each.strengthens for each in mind.thoughts} == {strengthens}
+    lonely = Idle(strategies("decaying"))
+    lonely.talk("llama", "e1")
+    lonely.pipeline.advance(HOUR_MS)
+    assert set(lonely.reasons()) == {"weak", "no_seed"}
+    assert mind_of(lonely.pipeline.partitions["memory"].state, "agent").thoughts == ()
+
+
+def test_talking_goes_on_without_a_drift_being_put_off_or_doubled():
+    idle = Idle()
+    for number in range(20):
+        idle.talk("llama ada", f"e{number}")
+        idle.pipeline.advance(MINUTE_MS)
+    between = idle.told(DriftStarted)
+    assert 1 <= len(between) <= 20 * 60 // 210
+    assert len(idle.told(DriftScheduled)) == 1 + len(idle.told(DriftThought))
+
+
+def test_an_agent_that_nobody_talks_to_for_a_week_falls_silent():
+    idle = Idle()
+    idle.talk("llama ada", "e1")
+    idle.pipeline.advance(7 * 24 * HOUR_MS + HOUR_MS)
+    assert idle.reasons()[-1] == "no_episode"
+    said = len(idle.pipeline.stream)
+    idle.pipeline.advance(7 * 24 * HOUR_MS)
+    assert len(idle.pipeline.stream) == said
+
+
+def test_an_agent_whose_words_are_all_forgotten_falls_silent_and_its_thoughts_are_gone():
+    idle = Idle()
+    idle.talk("llama ada", "e1")
+    idle.pipeline.advance(HOUR_MS)
+    assert idle.told(DriftThought)
+    order = ForgetOrdered(what="session", key="", by="ann", why="asked to")
+    idle.pipeline.send(order, Address(session="morning", exchange=""))
+    idle.pipeline.advance(HOUR_MS)
+    assert idle.reasons()[-1] == "no_episode"
+    assert mind_of(idle.pipeline.partitions["memory"].state, "agent").thoughts == ()
+    assert idle.recalled("llama ada", "e2", session="evening").recollections == ()
+
+
+def test_a_memory_that_is_stopped_leaves_the_agent_trying_again():
+    idle = Idle()
+    idle.talk("llama ada", "e1")
+    del idle.pipeline.partitions["memory"]
+    idle.pipeline.advance(HOUR_MS)
+    assert set(idle.reasons()) == {"unanswered"}
+    assert len(idle.reasons()) >= 4

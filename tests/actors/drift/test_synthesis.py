@@ -1,0 +1,136 @@
+"""A model puts a thought into words, or the composer does."""
+
+import msgspec
+import pytest
+
+from actors.drift.composing import LONGEST, worded
+from schemas.event import Event, topic_of
+from schemas.persistent import encode_state
+from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftSynthesisRequested, DriftThought
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.precedents import ForgetOrdered
+from tests.actors.drift.builders import TALKED, partition, started, talk, upon
+from tests.actors.scenario import Address, Partition
+
+ANSWER = '{"kind": "hypothesis", "text": "Peru may have two\\n capitals."}'
+
+
+def completed(request: str, text: str = ANSWER, purpose: str = "reflect") -> LlmCompleted:
+    return LlmCompleted(
+        request=request,
+        purpose=purpose,  # type: ignore[arg-type]
+        text=text,
+        model="small",
+        backend="openai",
+        finish_reason="stop",
+        prompt_tokens=100,
+        completion_tokens=10,
+        attempts=1,
+    )
+
+
+def failed(request: str, reason: str = "no_model") -> LlmFailed:
+    topic = topic_of(DriftSynthesisRequested)
+    return LlmFailed(reason=reason, error="", failed_seq=1, failed_topic=topic, request=request, purpose="reflect")
+
+
+def forget(what: str) -> ForgetOrdered:
+    return msgspec.convert(
+        {"topic": "forged_id.operator.forget_ordered", "what": what, "key": "", "by": "ann", "why": "asked to"},
+        ForgetOrdered,
+    )
+
+
+def asking() -> tuple[Partition, str]:
+    """Return a drift that has asked a model, and the id of its request."""
+    drift = partition(synthesis="llm")
+    talk(drift)
+    (event,) = drift.when(upon(started(drift)), TALKED)
+    assert isinstance(event, DriftSynthesisRequested)
+    return drift, drift.emitted[-1].id
+
+
+def thought(found: list[Event]) -> DriftThought:
+    event, scheduled = found
+    assert isinstance(event, DriftThought)
+    assert isinstance(scheduled, DriftScheduled)
+    return event
+
+
+def test_a_model_is_asked_in_the_session_whose_words_it_sees():
+    drift, _ = asking()
+    message = drift.emitted[-1]
+    assert isinstance(message.event, DriftSynthesisRequested)
+    assert (message.session, message.exchange) == ("morning", "")
+    call = message.event.call
+    assert (call.purpose, call.timeout_ms) == ("reflect", 60_000)
+    assert "peru" in call.messages[-1].content
+    assert "What is the capital of Peru?" in call.messages[-1].content
+
+
+def test_a_model_s_thought_is_the_thought_on_one_line():
+    drift, request = asking()
+    event = thought(drift.when(completed(request), TALKED))
+    assert (event.kind, event.text) == ("hypothesis", "Peru may have two capitals.")
+    assert (event.by, event.reason, event.concept, event.activation) == ("llm", "", "peru", 0.7)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Peru.", "{}", '{"kind": "song", "text": "x"}', '{"kind": "question", "text": " "}', "[" * 20_000]
+)
+def test_an_answer_that_is_not_as_asked_is_put_by_the_composer(text: str):
+    drift, request = asking()
+    event = thought(drift.when(completed(request, text), TALKED))
+    assert (event.by, event.reason) == ("composer", "answer_invalid")
+
+
+def test_a_model_that_fails_is_replaced_by_the_composer_and_named():
+    drift, request = asking()
+    event = thought(drift.when(failed(request), TALKED))
+    assert (event.by, event.reason) == ("composer", "no_model")
+
+
+def test_a_request_that_could_not_be_read_failed_too():
+    drift, _ = asking()
+    assert thought(drift.when(failed(""), TALKED)).by == "composer"
+
+
+def test_answers_to_others_are_ignored():
+    drift, request = asking()
+    assert drift.when(completed("another"), TALKED) == []
+    assert drift.when(completed(request, purpose="respond"), TALKED) == []
+    assert drift.when(failed("another"), TALKED) == []
+    assert len(drift.when(completed(request), TALKED)) == 2
+    assert drift.when(completed(request), TALKED) == []
+
+
+@pytest.mark.parametrize(("what", "session"), [("session", "morning"), ("fact", "operator")])
+def test_what_is_forgotten_while_a_model_is_asked_is_not_thought_about(what: str, session: str):
+    drift, request = asking()
+    (event,) = drift.when(forget(what), Address(session=session, exchange=""))
+    assert isinstance(event, DriftSkipped)
+    assert event.reason == "forgotten"
+    assert event.wake_after_ms > 0
+    assert b"peru" not in encode_state(drift.state)
+    assert drift.when(completed(request), TALKED) == []
+
+
+def test_forgetting_another_session_changes_nothing():
+    drift, request = asking()
+    assert drift.when(forget("session"), Address(session="evening", exchange="")) == []
+    assert len(drift.when(completed(request), TALKED)) == 2
+
+
+def test_no_word_is_kept_once_the_thought_is_out():
+    drift, request = asking()
+    assert b"peru" in encode_state(drift.state)
+    drift.hear(completed(request), TALKED)
+    assert b"peru" not in encode_state(drift.state)
+
+
+def test_a_fenced_answer_is_read_and_a_long_one_is_cut_between_words():
+    assert worded(f"```json\n{ANSWER}\n```") is not None
+    long = worded(msgspec.json.encode({"kind": "question", "text": "word " * 200}).decode())
+    assert long is not None
+    assert len(long.text) <= LONGEST
+    assert long.text.endswith("word\u2026")

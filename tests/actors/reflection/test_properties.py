@@ -1,0 +1,130 @@
+"""What holds of every batch, every opinion and every run of messages."""
+
+from typing import Any, get_args
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actors.reflection import ACTOR
+from actors.reflection.asking import Opinion
+from actors.reflection.causes import CAUSES
+from actors.reflection.judging import Counted, conclude, ignored_because
+from actors.reflection.sampling import STRATA, Case, case_of, places, sample, stratum_of
+from actors.reflection.settings import ReflectionSettings
+from actors.registry import ACTORS
+from schemas.persistent import decode_state, encode_state
+from schemas.vocabulary.reflection import Dimension, ReflectionConcluded, ReflectionRequested
+from schemas.vocabulary.router import Mode
+from tests.actors.pipeline import Pipeline
+from tests.actors.reflection.builders import ON, Reflecting, answer, opinion, selection
+from tests.actors.scenario import Address, Partition
+from tests.actors.strategies import view_types
+from tests.actors.test_every_actor import steps, take
+
+few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+units = st.floats(0, 1)
+selections = st.builds(
+    selection,
+    units,
+    tied=st.booleans(),
+    context_warmth=units,
+    fact_count=st.integers(0, 10),
+    implicit_reference=st.booleans(),
+    greeting_pattern=st.booleans(),
+    is_new_topic=st.booleans(),
+)
+opinions = st.builds(Opinion, st.just(1), st.sampled_from(get_args(Mode)), st.sampled_from(get_args(Dimension)), units)
+
+
+@given(selected=selections, said=opinions, satisfied=st.booleans())
+@few
+def test_below_any_gate_a_disagreement_never_counts(selected: Any, said: Opinion, satisfied: bool):
+    case = msgspec.structs.replace(case_of("x", selected), satisfied=satisfied)
+    if ignored_because(case, said, ON) == "":
+        assert said.confidence > 0.70
+        assert said.mode == "RESPOND" or (not satisfied and CAUSES[said.dimension](selected))
+
+
+@given(counts=st.tuples(*[st.integers(0, 9)] * 3), batch=st.integers(1, 20))
+@few
+def test_a_batch_is_as_full_as_it_can_be_and_no_stratum_gives_more_than_it_has(counts: tuple[int, ...], batch: int):
+    available = dict(zip(STRATA, counts, strict=True))
+    given_places = places(available, ReflectionSettings(batch=batch))
+    assert sum(given_places.values()) == min(batch, sum(counts))
+    assert all(0 <= given_places[stratum] <= available[stratum] for stratum in STRATA)
+
+
+@given(selected=st.lists(selections, max_size=40), message=st.text(st.characters(exclude_categories=["Cs"])))
+@few
+def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message(selected: list[Any], message: str):
+    cases = [case_of(f"x{number}", each) for number, each in enumerate(selected)]
+    drawn = sample(cases, message, ON)
+    assert drawn == sample(cases, message, ON)
+    assert len({case.exchange for _, case in drawn}) == len(drawn) <= ON.batch
+    assert all(stratum_of(case.selected, ON) == stratum for stratum, case in drawn)
+
+
+def test_every_case_of_a_stratum_has_its_turn():
+    cases = [case_of(f"x{number}", selection()) for number in range(10)]
+    drawn = {case.exchange for number in range(50) for _, case in sample(cases, f"message-{number}", ON)}
+    assert drawn == {case.exchange for case in cases}
+
+
+@given(agreeing=st.lists(st.booleans(), max_size=60))
+@few
+def test_a_pressure_is_exactly_enough_opinions_and_more_than_a_quarter_of_disagreement(agreeing: list[bool]):
+    counted = [Counted(f"x{number}", 0, agrees, "social_cue") for number, agrees in enumerate(agreeing)]
+    concluded = conclude(counted, (), ON, wake_after_ms=0)
+    assert concluded.pressure is (len(agreeing) >= 10 and 4 * agreeing.count(False) > len(agreeing))
+
+
+@given(selected=st.lists(selections, min_size=1, max_size=40))
+@few
+def test_what_is_kept_of_an_agent_is_bounded(selected: list[Any]):
+    small = ReflectionSettings(backend="llm", queue=4, insights_kept=3, batch=3, insights_needed=1)
+    agent = Reflecting(small)
+    for each in selected:
+        agent.exchange(each)
+        for asked in agent.wake():
+            assert isinstance(asked.event, ReflectionRequested)
+            agent.says(asked, answer(*(opinion(number + 1) for number in range(len(asked.event.batch)))))
+    mind = agent.partition.state.minds["agent"]
+    assert (len(mind.queue) <= 4, len(mind.counted) <= 3, len(mind.pending)) == (True, True, 0)
+    assert all(isinstance(case, Case) and case.selected.weights == {} for case in mind.queue)
+
+
+def test_a_replay_needs_no_model_and_folds_to_the_same_state():
+    agent = Reflecting()
+    for _ in range(3):
+        agent.says(agent.request(selection(), selection(0.9)), answer(opinion(1), opinion(2, "ACT")))
+    again = Partition(ACTOR).configure(agent.settings)
+    decided = [placed for message in agent.heard for placed in again.deliver(message)]
+    assert decided == agent.partition.emitted
+    assert again.state_hash() == agent.partition.state_hash()
+    assert any(isinstance(each.event, ReflectionConcluded) for each in decided)
+
+
+@given(data=st.data())
+@few
+def test_turned_on_it_takes_any_run_of_messages_and_a_snapshot_restores_it(data: st.DataObject):
+    kept, restored = (Partition(ACTOR).configure(ON) for _ in range(2))
+    for step in data.draw(steps(ACTOR, view_types(ACTOR))):
+        take(kept, step)
+    restored.seq, restored.now_ns = kept.seq, kept.now_ns
+    restored.state = decode_state(encode_state(kept.state), ACTOR.state_type)
+    for step in data.draw(steps(ACTOR, view_types(ACTOR), most=6)):
+        assert take(restored, step) == take(kept, step)
+    assert restored.state_hash() == kept.state_hash()
+
+
+def test_turned_on_a_whole_conversation_leaves_nothing_pending_and_looks_back_once_idle():
+    pipeline = Pipeline({**ACTORS, "reflection": ACTOR})
+    pipeline.partitions["reflection"].configure(ON)
+    for number, text in enumerate(["What is the capital of Peru?", "Hello there", "And what did I say about it?"]):
+        pipeline.ask(text, Address(exchange=f"x{number}"))
+    pipeline.advance(2 * ON.idle_after_ms)
+    requests = [each for each in pipeline.stream if isinstance(each.event, ReflectionRequested)]
+    assert [(each.agent, each.session, each.exchange) for each in requests] == [("agent", "", "")]
+    assert len(pipeline.partitions["reflection"].state.minds["agent"].pending) == 0

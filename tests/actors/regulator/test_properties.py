@@ -1,0 +1,131 @@
+"""What holds over months of any history: of any mix of modes, misroutes, opinions, pauses and settings by hand."""
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from actors.regulator.loop import limits
+from actors.router.overlay import NO_OFFSETS, regulated, taken_up
+from actors.router.settings import RouterSettings, effective_weights
+from schemas.persistent import Map
+from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
+from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded
+from tests.actors.scenario import MS
+
+several = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+modes = st.fixed_dictionaries(
+    {mode: st.integers(0, 12) for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE")}, optional={}
+)
+feedbacks = st.lists(
+    st.sampled_from(["missed_clarify", "missed_act", "under_engagement", "correct_route"]), max_size=12
+)
+opinions = st.none() | st.builds(
+    concluded,
+    st.floats(0, 1),
+    st.sampled_from(["memory_availability", "intent_clarity", "tone_ambiguity", "social_cue", None]),
+    st.floats(0, 1),
+)
+waits = st.sampled_from([DAY_MS // 2, DAY_MS // 2, DAY_MS // 2 + 1, DAY_MS, 3 * DAY_MS, 9 * DAY_MS])
+days = st.tuples(modes, st.integers(0, 40), feedbacks, opinions, waits)
+histories = st.lists(days, min_size=20, max_size=90)
+by_hand = st.dictionaries(st.sampled_from(sorted(BOUNDS)), st.sampled_from([0.08, 0.12, 0.301, 0.4, 0.695]), max_size=5)
+
+
+def lived(history: list[Any], base: dict[str, float]) -> Regulated:
+    """Return an agent after a history whose router takes up what the regulator says, as routers do."""
+    agent, overlays = Regulated(), Map()
+    in_force = dict(base)
+    for mix, ambiguous, kinds, opinion, wait_ms in history:
+        agent.partition.now_ns += DAY_MS // 2 * MS
+        heard = len(agent.events)
+        agent.decide(mix, ambiguous=ambiguous, feedbacks=kinds, weights=without_offsets(agent, in_force))
+        if opinion is not None:
+            agent.hear(opinion)
+        if agent.loop.scheduled:
+            agent.cycle(after_ms=wait_ms)
+        for _, event in agent.events[heard:]:
+            if isinstance(event, Adjusted | Reverted):
+                overlays = taken_up(overlays, "agent", event)
+        in_force = regulated(base, overlays.get("agent", NO_OFFSETS))
+        assert_within_bounds(in_force, base)
+    return agent
+
+
+def without_offsets(agent: Regulated, in_force: dict[str, float]) -> dict[str, float]:
+    """Return what ``Regulated.decide`` adds the offsets to, so that the decision shows the weights in force."""
+    return {name: weight - agent.loop.offsets.get(name, 0.0) for name, weight in in_force.items()}
+
+
+def assert_within_bounds(in_force: dict[str, float], base: dict[str, float]) -> None:
+    for name in BOUNDS:
+        least, most = limits(name, base)
+        assert min(least, base[name]) <= in_force[name] <= max(most, base[name])
+
+
+def base_of(overrides: dict[str, float]) -> dict[str, float]:
+    return effective_weights(RouterSettings(weights=overrides))
+
+
+def changes(agent: Regulated) -> list[tuple[int, Adjusted | Reverted]]:
+    return [(at_ns, event) for at_ns, event in agent.events if isinstance(event, Adjusted | Reverted)]
+
+
+@given(history=histories, overrides=by_hand)
+@several
+def test_no_day_sees_more_than_two_hundredths_of_change(history: list[Any], overrides: dict[str, float]):
+    moved = changes(lived(history, base_of(overrides)))
+    for at_ns, _ in moved:
+        of_the_day = [abs(each.delta) for other_ns, each in moved if 0 <= other_ns - at_ns < DAY_MS * MS]
+        assert sum(of_the_day) <= 0.02 + 1e-9
+
+
+@given(history=histories, overrides=by_hand)
+@several
+def test_no_weight_changes_twice_within_two_days(history: list[Any], overrides: dict[str, float]):
+    times: dict[str, list[int]] = defaultdict(list)
+    for at_ns, event in changes(lived(history, base_of(overrides))):
+        times[event.parameter].append(at_ns)
+    for each in times.values():
+        assert all(later - earlier >= 48 * HOUR_MS * MS for earlier, later in pairwise(each))
+
+
+@given(history=histories, overrides=by_hand)
+@several
+def test_no_adjustment_leads_out_of_the_bounds(history: list[Any], overrides: dict[str, float]):
+    base = base_of(overrides)
+    for _, event in changes(lived(history, base)):
+        least, most = limits(event.parameter, base)
+        assert least <= event.after <= most
+        assert event.after == round(event.before + event.delta, 6)
+
+
+@given(history=histories, overrides=by_hand)
+@several
+def test_a_revert_restores_exactly_what_was_before_the_adjustment(history: list[Any], overrides: dict[str, float]):
+    offsets: dict[str, float] = {}
+    on_trial: dict[str, Adjusted] = {}
+    for _, event in lived(history, base_of(overrides)).events:
+        match event:
+            case Adjusted():
+                assert event.parameter not in on_trial
+                on_trial[event.parameter] = event
+                assert event.offset == round(offsets.get(event.parameter, 0.0) + event.delta, 6)
+            case Reverted():
+                adjusted = on_trial.pop(event.parameter)
+                assert (event.delta, event.after) == (-adjusted.delta, adjusted.before)
+                assert event.offset == offsets.get(event.parameter, 0.0)
+            case Confirmed():
+                offsets[event.parameter] = on_trial.pop(event.parameter).offset
+
+
+@given(history=histories)
+@several
+def test_what_is_remembered_of_an_agent_stays_small(history: list[Any]):
+    loop = lived(history, dict(WEIGHTS)).loop
+    assert len(loop.slices) <= 26
+    assert len(loop.moves) <= 2
+    assert len(loop.trials) <= len(BOUNDS)

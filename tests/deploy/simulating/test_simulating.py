@@ -1,0 +1,172 @@
+"""Simulated lives: a planted misrouting is corrected within bounds, a bad adjustment undone, and byte equals byte."""
+
+import json
+import re
+from functools import cache
+from itertools import pairwise
+from statistics import mean
+from xml.etree import ElementTree
+
+import click
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from deploy.cli import main
+from deploy.cli.simulate import simulate
+from deploy.simulating import plot
+from deploy.simulating.living import DAY_NS, DECIDERS, START_NS, Life, live
+from deploy.simulating.people import WORDS, Population, session_of
+from deploy.simulating.plants import PLANTS
+from deploy.simulating.report import Day, Report, report_of
+from schemas.vocabulary.monitor import ModeInRange, ModeRedFlag
+from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
+from schemas.vocabulary.router import ModeSelected
+
+DAYS = 60
+PLANTED = PLANTS["misrouting"].day
+
+
+@cache
+def life(plant: str, days: int = DAYS, seed: int = 1) -> Life:
+    return live(days=days, seed=seed, exchanges_per_day=120, plant=plant)
+
+
+def share(days: list[Day]) -> float:
+    return mean(day.shares["RESPOND"] for day in days)
+
+
+def test_without_a_plant_modes_stay_healthy_and_weights_near_where_they_were():
+    table = list(report_of(life("none")).table)
+    assert 0.55 < share(table) < 0.70
+    assert 0.08 < mean(day.shares["CLARIFY"] for day in table) < 0.20
+    assert 0.05 < mean(day.shares["ACT"] for day in table) < 0.15
+    assert all(abs(value - 0.2) < 0.03 for day in table for name, value in day.weights.items() if name == "ACT.base")
+    assert len([event for event in life("none").messages if isinstance(event.event, Adjusted)]) < 15
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_planted_misrouting_is_corrected(seed: int):
+    table = list(report_of(life("misrouting", seed=seed)).table)
+    drifted, recovered = table[PLANTED : PLANTED + 4], table[-10:]
+    assert share(table[:PLANTED]) < 0.70
+    assert share(drifted) > 0.85
+    assert share(recovered) < 0.78
+    assert mean(day.missed_clarify for day in recovered) < mean(day.missed_clarify for day in drifted) / 2
+    assert mean(day.misrouted for day in recovered) < mean(day.misrouted for day in drifted) * 0.75
+    assert all(day.shares["ACT"] == 0 for day in drifted[1:3])
+    assert mean(day.shares["ACT"] for day in recovered) > 0.02
+
+
+def test_the_monitor_raises_the_red_flag_and_takes_it_back():
+    about = [message for message in life("misrouting").messages if getattr(message.event, "mode", None) == "RESPOND"]
+    flags = [message for message in about if isinstance(message.event, ModeRedFlag)]
+    ends = [message for message in about if isinstance(message.event, ModeInRange)]
+    assert START_NS + PLANTED * DAY_NS < flags[0].time_ns < START_NS + (PLANTED + 1) * DAY_NS
+    assert ends[-1].time_ns > flags[-1].time_ns
+
+
+@pytest.mark.parametrize("plant", sorted(PLANTS))
+def test_every_correction_keeps_to_its_limits(plant: str):
+    changes = [
+        (message.time_ns, message.event)
+        for message in life(plant).messages
+        if isinstance(message.event, Adjusted | Reverted)
+    ]
+    for at_ns, _ in changes:
+        assert sum(abs(event.delta) for other_ns, event in changes if 0 <= other_ns - at_ns < DAY_NS) <= 0.02 + 1e-9
+    own = [(at_ns, event) for at_ns, event in changes if (at_ns - START_NS) % DAY_NS]
+    for name, (least, most) in BOUNDS.items():
+        times = [at_ns for at_ns, event in own if event.parameter == name]
+        assert all(later - earlier >= 2 * DAY_NS for earlier, later in pairwise(times))
+        assert all(least <= event.after <= most for _, event in own if event.parameter == name)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_planted_bad_adjustment_is_undone_and_the_next_one_halved(seed: int):
+    bad = life("bad-adjustment", days=14, seed=seed)
+    wrong = PLANTS["bad-adjustment"].wrong
+    assert wrong is not None
+    planted_ns = START_NS + wrong.day * DAY_NS
+    later = [message for message in bad.messages if message.time_ns >= planted_ns]
+    planted, *others = [
+        message.event
+        for message in later
+        if isinstance(message.event, Adjusted | Reverted | Confirmed) and message.event.parameter == wrong.parameter
+    ]
+    assert isinstance(planted, Adjusted)
+    undone = others[0]
+    assert isinstance(undone, Reverted)
+    assert (undone.verdict, undone.delta, undone.after) == ("worse", 0.02, planted.before)
+    again = [event for event in others[1:] if isinstance(event, Adjusted)]
+    severities = [p.severity for m in later for p in getattr(m.event, "pressures", ()) if p.name == "missed_act"]
+    assert all(event.requested <= max(severities) * 0.05 / 2 + 1e-6 for event in again)
+
+
+def test_a_router_decides_with_each_correction_from_its_next_decision_on():
+    in_force: dict[str, float] = {}
+    corrections = 0
+    for message in life("misrouting").messages:
+        match message.event:
+            case Adjusted(parameter=parameter, after=after) | Reverted(parameter=parameter, after=after):
+                in_force[parameter] = after
+                corrections += 1
+            case ModeSelected(weights=weights) if message.time_ns > START_NS + (PLANTED + 1) * DAY_NS:
+                assert {name: weights[name] for name in in_force} == in_force
+    assert corrections > 20
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_others():
+    first, second = (live(days=4, seed=7, exchanges_per_day=60, plant="none") for _ in range(2))
+    assert (first.digest, first.states) == (second.digest, second.states)
+    assert msgspec.json.encode(report_of(first)) == msgspec.json.encode(report_of(second))
+    assert live(days=4, seed=8, exchanges_per_day=60, plant="none").digest != first.digest
+    assert {*first.states} == {*DECIDERS}
+
+
+def test_a_session_is_of_the_needs_that_its_people_have():
+    from random import Random
+
+    population = Population()
+    needs = [need for seed in range(200) for need in session_of(population, Random(seed))]
+    assert {*needs} <= {*WORDS.needs}
+    assert 0.4 < needs.count("report") / len(needs) < 0.6
+
+
+def test_the_drawing_is_svg_of_shares_and_weights_and_the_same_each_time():
+    pytest.importorskip("matplotlib")
+    report = report_of(life("bad-adjustment", days=14))
+    drawn = plot.plot_of(report)
+    assert drawn == plot.plot_of(report)
+    assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
+    for label in (b"RESPOND", b"missed ACT", b"act.question_moderate_context"):
+        assert label in drawn
+
+
+def test_without_matplotlib_a_plot_is_refused_before_anything_is_lived(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(plot, "find_spec", lambda name: None)
+    done = CliRunner().invoke(main, ["simulate", "--plot", "routing.svg"], standalone_mode=False)
+    assert "pip install 'neuraxis[plot]'" in str(done.exception)
+
+
+def test_the_command_prints_a_table_by_day_and_every_change():
+    done = CliRunner().invoke(
+        main, ["simulate", "--days", "12", "--plant", "bad-adjustment", "--seed", "2"], standalone_mode=False
+    )
+    assert done.exception is None
+    assert "planted on day 8" in done.output
+    assert re.search(r"8\.0\s+adjusted \(planted\)\s+act.question_moderate_context\s+0.2 → 0.18", done.output)
+    assert re.search(r"10.\d+\s+reverted: worse\s+act.question_moderate_context\s+0.18 → 0.2", done.output)
+    assert len(re.findall(r"^\d+ +1\d\d ", done.output, re.MULTILINE)) == 12
+
+
+def test_the_command_prints_the_report_as_json():
+    done = CliRunner().invoke(main, ["simulate", "--days", "2", "--json"], standalone_mode=False)
+    report = msgspec.convert(json.loads(done.output), Report)
+    assert (report.days, report.plant, len(report.table)) == (2, "none", 2)
+
+
+def test_the_command_offers_every_plant():
+    [option] = [each for each in simulate.params if each.name == "plant"]
+    assert isinstance(option.type, click.Choice)
+    assert [*option.type.choices] == [*PLANTS]

@@ -1,0 +1,58 @@
+"""A running set that is left alone for a moment: a thought comes to the agent, and comes to mind in a later answer."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.deploy.waiting import until
+from tests.e2e.live import Live
+
+AGENT = ("--agent", "felix")
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A set whose agents drift three times a second."""
+    running = Live(tmp_path_factory.mktemp("idle"), "--set", "drift.interval_ms=300")
+    yield running
+    running.stop()
+
+
+def thoughts(idle: Live) -> list[dict[str, object]]:
+    """Return the thoughts of the agent, oldest first."""
+    found: list[dict[str, object]] = json.loads(idle.run("drift", "show", "felix", "--json").stdout)["thoughts"]
+    return found
+
+
+def test_a_thought_comes_to_an_idle_agent_and_to_mind_in_a_later_answer_of_another_session(idle: Live) -> None:
+    idle.ask("What is the population of Lima in Peru?", *AGENT, "--session", "morning")
+    until(lambda: bool(thoughts(idle)), "a thought has come to the idle agent")
+    first = thoughts(idle)[0]
+    assert (first["session"], first["by"]) == ("morning", "composer")
+    assert first["activation"] == 0.7
+
+    later = idle.ask("Tell me about Lima and Peru", *AGENT, "--session", "evening")
+    told = idle.run("why", later["exchange"]).stdout
+    assert "gist drift:" in told
+    assert "An idle " in told
+
+    log = idle.run("log", "tail", "--since", "1", "--no-follow", "--topic", "forged_id.drift.>", "--json").stdout
+    topics = [json.loads(line)["topic"].removeprefix("forged_id.drift.") for line in log.splitlines()]
+    assert {"scheduled", "started", "thought"} <= {*topics}
+
+
+def test_its_thoughts_are_forgotten_with_the_session_that_they_are_about(idle: Live) -> None:
+    secret = ("--agent", "cleo")
+    idle.ask("The vault opens with swordfish and mackerel", *secret, "--session", "secret")
+
+    def thought_of() -> bool:
+        return bool(json.loads(idle.run("drift", "show", "cleo", "--json").stdout)["thoughts"])
+
+    until(thought_of, "a thought has come to the agent")
+    idle.run("forget", "--session", "secret", *secret, "--by", "ann", "--why", "asked to", "--yes")
+    later = idle.ask("What of the swordfish and the vault?", *secret, "--session", "other")
+    told = idle.run("why", later["exchange"]).stdout
+    assert "nothing came to mind" in told
+    assert "drift:" not in told
+    assert "mackerel" not in idle.run("drift", "show", "cleo", "--json").stdout
