@@ -6,6 +6,8 @@ from types import ModuleType
 
 import actors
 from actors.runtime.hosting import Hosting
+from actors.webhook.settings import WebhookSettings
+from deploy.config import Config
 
 
 class InvalidEffector(ValueError):
@@ -33,3 +35,12 @@ def load(package: ModuleType = actors) -> dict[str, Hosting]:
 
 EFFECTORS: dict[str, Hosting] = load()
 """Name -> how to host it, sorted by name."""
+
+
+def needed(config: Config, *, attached: bool) -> tuple[str, ...]:
+    """Return the effectors that have something to do; ``attached``: there is a language model, which the others serve.
+
+    The webhook is needed where somebody is to receive alerts.
+    """
+    receivers = config.section("webhook", WebhookSettings).receivers
+    return tuple(name for name in EFFECTORS if (receivers if name == "webhook" else attached))

@@ -17,7 +17,7 @@ from deploy.access import Reach, access_of, context_of
 from deploy.broker import ADMIN, DECIDERS, EFFECTORS, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.broker.users import context_file, write_context
 from deploy.config import Config
-from deploy.effectors import EFFECTORS as HOSTED
+from deploy.effectors import needed
 from deploy.lifeline import notify_systemd
 from deploy.models import Attachment, actor_flags, attach, worker_flags
 from deploy.program import WorkerProgram
@@ -58,6 +58,7 @@ def bring_up(plan: Plan) -> None:
         ProgramFailed: something could not be brought up.
         BadContext, LogError: an external broker cannot be used.
         BadEndpoint: the language model cannot be used as it is configured.
+        BadReceiver: a receiver of alerts cannot be used as it is configured.
     """
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
@@ -169,16 +170,17 @@ async def _external(plan: Plan) -> Place:
 def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[WorkerProgram, ...]:
     """Return the worker processes: copies of the one with every actor, the ledger's, and the effectors'.
 
-    Without a model there are no effectors: nothing then asks for one.
+    Without a model nothing asks for one, and without a receiver there is nowhere to send alerts to.
     """
     copies = plan.config.runtime.processes
     names = [DECIDERS] if copies == 1 else [f"{DECIDERS}-{number}" for number in range(1, copies + 1)]
     asking = actor_flags(model, plan.config)
     deciders = [_worker(plan, name, place.context(DECIDERS), tuple(ACTORS), asking) for name in names]
     ledger = _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,))
-    if model.use.backend == "composer":
+    hosted = needed(plan.config, attached=model.use.backend != "composer")
+    if not hosted:
         return (*deciders, ledger)
-    effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), tuple(HOSTED), worker_flags(model))
+    effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), hosted, worker_flags(model))
     return (*deciders, ledger, effectors)
 
 

@@ -27,6 +27,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         sample: A valid instance; doubles as documentation and as the contract test's input.
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
+        ended_by: The events that end the condition it tells of; none: it is over once it has gone quiet.
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
     """
 
@@ -37,6 +38,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     sample: Event
     version: int = 1
     severity: Severity | None = None
+    ended_by: tuple[type[Event], ...] = ()
     spontaneous: bool = False
 
     @property

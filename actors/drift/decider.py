@@ -42,8 +42,11 @@ from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
-_UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode"))
-"""Skips after which no time changes anything: the end of the next exchange does."""
+_UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
+"""Skips after which no time changes anything: the end of the next exchange does.
+
+Who did not answer is not asked again and again: the question lies in the log until they are back.
+"""
 
 ANSWER_INVALID = "answer_invalid"
 

@@ -8,7 +8,7 @@ gist      the same; an exchange that is still a turn is not listed again
 episode   the same, times 0.85 to 1 by its salience; nor is one that is still a turn or a gist
 fact      terms: half by the share of the cue's that the fact has, half by the share of its key asked for
 concept   named in the cue: its confidence, times s / (1 + s) of its decayed strength s
-drift     a gist of the agent's idle thoughts, whichever session asks: overlap of terms
+drift     the latest thought on a concept while idle, a gist whichever session asks: overlap of terms; two at most
 ========  =========================================================================================
 
 Where no embedding can be compared, and where the cue's words are not those of the embedding, overlap of terms stands in
@@ -19,6 +19,7 @@ The energy is then multiplied by what reviews made of the memory (``weights``), 
 """
 
 from collections.abc import Iterable, Iterator
+from heapq import nlargest
 from typing import NamedTuple
 
 import msgspec
@@ -170,7 +171,8 @@ def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
 
 
 def _thoughts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
-    for thought in fresh(mind.thoughts, now_ns, settings):
-        energy = overlap(cue.terms, thought.terms)
-        if energy:
-            yield Memory(energy, "gist", thought.number, thought.text, DRIFT)
+    # Of each concept the latest, and few of these: an agent long idle has many, and they would crowd out what it knows.
+    latest = {thought.concept: thought for thought in fresh(mind.thoughts, now_ns, settings)}
+    found = (Memory(overlap(cue.terms, each.terms), "gist", each.number, each.text, DRIFT) for each in latest.values())
+    energies = {memory: sooner(memory.energy, mind, DRIFT, memory.number) for memory in found if memory.energy}
+    yield from nlargest(settings.thoughts_recalled, energies, key=lambda each: (energies[each], each.number))

@@ -42,6 +42,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         recalls_judged: The latest recalls that the failure rate is taken over.
         weights: Memories of an agent that have a weight; those without a seat for longest lose it.
         thoughts: Thoughts of an idle agent that are kept; the oldest go.
+        thoughts_recalled: Thoughts that come to mind at once, each on another concept.
         thought_lifetime_ms: A thought comes to mind no longer than this.
         wander_back_ms: An idle mind wanders only where there is an episode no older than this.
         fading_above: Strength above which a concept may be fading, rather than gone.
@@ -69,6 +70,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     recalls_judged: Few = 20
     weights: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
     thoughts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
+    thoughts_recalled: Annotated[int, msgspec.Meta(ge=0, le=100)] = 2
     thought_lifetime_ms: Milliseconds = 7 * 24 * _HOUR_MS
     wander_back_ms: Milliseconds = 7 * 24 * _HOUR_MS
     fading_above: Strength = 0.2

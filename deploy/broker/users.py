@@ -49,7 +49,7 @@ SYSTEM = "system"
 
 _EDGES = ("gateway", "operator")
 _ALONE = ("ledger",)
-_OUTSIDE = ("delegate", "llm")
+_OUTSIDE = ("delegate", "llm", "webhook")
 
 
 class Login(msgspec.Struct, frozen=True):

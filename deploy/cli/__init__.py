@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "replay": "deploy.cli.replay:replay",
     "state": "deploy.cli.state:state",
     "log": "deploy.cli.log:log",
+    "alerts": "deploy.cli.alerts:alerts",
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",
     "breaker": "deploy.cli.breaker:breaker",

@@ -43,7 +43,7 @@ def _patient(target: Target) -> "Patient":
     from deploy.broker import ADMIN, SYSTEM
     from deploy.cli.connect import stream_of
     from deploy.doctor import Patient
-    from deploy.effectors import EFFECTORS
+    from deploy.effectors import needed
     from deploy.models import names_of
     from deploy.running_set import ModelInUse
     from schemas.subjects import Partitions
@@ -62,7 +62,7 @@ def _patient(target: Target) -> "Patient":
         stream=stream_of(target),
         expected=Partitions(config.log.agents, config.log.sessions),
         actors=tuple(ACTORS),
-        effectors=tuple(EFFECTORS) if model is not None and model.backend != "composer" else (),
+        effectors=needed(config, attached=model is not None and model.backend != "composer"),
         model=model,
         key_file=llm.api_key_file,
         data=target.data.path,

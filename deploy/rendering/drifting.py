@@ -49,7 +49,8 @@ def _skipped(event: DriftSkipped) -> Lines:
     return [line, Text(_due(event), "dim")]
 
 
-def _wandered(event: MemoryWandered) -> Lines:
+def wandered(event: MemoryWandered) -> Lines:
+    """Return what memory came upon for a drift."""
     if event.reason:
         return [Text(f"came upon nothing: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")]
     head = Text(f"{event.strategy}: ").append(printable(event.concept), "bold")
@@ -76,6 +77,5 @@ DRIFT_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     DriftSkipped: _skipped,
     DriftSynthesisRequested: _requested,
     DriftThought: _thought,
-    MemoryWandered: _wandered,
 }
 """Event type -> how its numbers are told."""

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.calls import told_call
+from deploy.rendering.drifting import wandered
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
@@ -31,6 +32,7 @@ from schemas.vocabulary.memory import (
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
+    MemoryWandered,
     Recollection,
 )
 from schemas.vocabulary.responder import Entity, ResponseRequested
@@ -190,6 +192,7 @@ MIND_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     MemoryRemembered: _remembered,
     MemoryActionsAnswered: _actions_answered,
     MemoryForgotten: _forgotten,
+    MemoryWandered: wandered,
     ActPlanRequested: _plan_requested,
     ActActionsRequested: _actions_requested,
     ActDelegationRequested: _delegation_requested,

@@ -2,7 +2,7 @@
 
 They hold nothing that ``events`` does not, and can be dropped and rebuilt. Their statements commute over an
 exchange's events, so that batches of any size lead to the same rows. What people said is in them as it is in
-``events``. ``alerts`` come with the events that carry them.
+``events``. ``alerts`` has a row for each outbreak that was announced, as its latest announcement tells of it.
 """
 
 import sqlite3
@@ -34,6 +34,7 @@ from schemas.errors import VocabularyError
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
+from schemas.vocabulary.alerts import ALERTS, Alert
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.responder import ResponseEmitted
@@ -143,6 +144,32 @@ def _routing_reflections(row: Row, _headers: Mapping[str, str]) -> Parameters:
     return tuple(value for each in event.insights for value in (each.exchange, row[SEQ], _json(each)))
 
 
+def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
+    _, _, _, _, _, _, _, _, _, time_ns, _, _ = row
+    event = _event(row)
+    assert isinstance(event, Alert)
+    over = event.status == "resolved"
+    return (
+        event.alert,
+        event.severity,
+        event.source,
+        event.event,
+        event.agent,
+        event.session,
+        event.exchange,
+        event.detail,
+        event.summary,
+        event.status,
+        event.count,
+        event.first_seq,
+        event.cause_seq,
+        event.since,
+        event.last,
+        _timestamp(time_ns) if over else None,
+        event.resolved_by if over else None,
+    )
+
+
 def _act_iteration(row: Row, _headers: Mapping[str, str]) -> Parameters:
     seq, id, _, _, _, session, exchange, _, _, time_ns, _, _ = row
     event = _event(row)
@@ -178,6 +205,36 @@ def _act_loop(row: Row, _headers: Mapping[str, str]) -> Parameters:
         len(event.findings),
     )
 
+
+_ALERTS = Insert(
+    "alerts",
+    (
+        "id",
+        "severity",
+        "source",
+        "topic",
+        "agent",
+        "session",
+        "exchange",
+        "detail",
+        "summary",
+        "status",
+        "count",
+        "first_seq",
+        "last_seq",
+        "since",
+        "last",
+        "resolved_at",
+        "resolved_by",
+    ),
+    # An outbreak only grows, and its end has the last word: whatever the order in a batch, the latest stands.
+    """
+    ON CONFLICT (id, first_seq) DO UPDATE SET exchange = excluded.exchange, summary = excluded.summary,
+        status = excluded.status, count = excluded.count, last_seq = excluded.last_seq, last = excluded.last,
+        resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by
+    WHERE alerts.status = 'firing' AND excluded.count >= alerts.count
+    """,
+)
 
 # The first start and the first end of an exchange count: a repeated one changes nothing.
 FOLDS: Mapping[Text, Fold] = {
@@ -291,6 +348,7 @@ FOLDS: Mapping[Text, Fold] = {
         ),
         _act_loop,
     ),
+    **{topic_of(kind): Fold(_ALERTS, _alert, of_exchange=False) for kind in ALERTS.values()},
 }
 """Public subject -> how its events change the tables."""
 

@@ -55,6 +55,26 @@ TABLES: Mapping[str, str] = {
         seq INTEGER NOT NULL,
         reflection TEXT NOT NULL
     ) WITHOUT ROWID""",
+    "alerts": """(
+        id TEXT NOT NULL,
+        severity TEXT NOT NULL,
+        source TEXT NOT NULL,
+        topic TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        exchange TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        status TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        first_seq INTEGER NOT NULL,
+        last_seq INTEGER NOT NULL,
+        since TEXT NOT NULL,
+        last TEXT NOT NULL,
+        resolved_at TEXT,
+        resolved_by TEXT,
+        PRIMARY KEY (id, first_seq)
+    ) WITHOUT ROWID""",
     "act_iterations": """(
         seq INTEGER PRIMARY KEY,
         id TEXT NOT NULL,

@@ -142,9 +142,17 @@ _RESET = msgspec.structs.replace(
 )
 
 
-def _entry(event: Event, meaning: str, severity: Severity | None = None) -> Entry:
+def _entry(
+    event: Event, meaning: str, severity: Severity | None = None, ended_by: tuple[type[Event], ...] = ()
+) -> Entry:
     return Entry(
-        event=type(event), owner="breaker", scope=Scope.SESSION, meaning=meaning, sample=event, severity=severity
+        event=type(event),
+        owner="breaker",
+        scope=Scope.SESSION,
+        meaning=meaning,
+        sample=event,
+        severity=severity,
+        ended_by=ended_by,
     )
 
 
@@ -154,6 +162,7 @@ ENTRIES = (
         BreakerTripped(violation="role_confusion", layer="text", standing=_TRIPPED, wake_after_ms=900_000),
         "A violation that nothing compensates: the session's processing is off.",
         Severity.CRITICAL,
+        (BreakerRecovered, BreakerReset, BreakerTerminated),
     ),
     _entry(BreakerWithheld(standing=_WITHHELD), "An input of a session whose processing is off gets a fixed notice."),
     _entry(BreakerRecoveryStarted(by="input", standing=_STARTED), "A recovery attempt of a session began."),
@@ -166,6 +175,7 @@ ENTRIES = (
         BreakerTerminated(reason="breakers_in_session", violation="role_confusion", layer="text", standing=_TERMINATED),
         "A session is ended for good.",
         Severity.CRITICAL,
+        (BreakerReset,),
     ),
     _entry(
         BreakerReset(by="ann", why="false alarm, reviewed", standing=_RESET),

@@ -231,7 +231,7 @@ ENTRIES = (
     Entry(
         event=MemoryWandered,
         owner="memory",
-        scope=Scope.AGENT,
+        scope=Scope.SESSION,
         meaning="What an idle agent's drifting mind came upon: a concept, what it brings up, and an episode of both.",
         sample=MemoryWandered(
             request="0" * 32,

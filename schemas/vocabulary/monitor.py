@@ -85,6 +85,7 @@ ENTRIES = (
         meaning="A mode's share of an agent's decisions left its healthy range.",
         sample=ModeOutOfRange(mode="CLARIFY", share=0.25, side="above", low=0.08, high=0.2, decisions=200),
         severity=Severity.WARNING,
+        ended_by=(ModeInRange, ModeRedFlag),
     ),
     Entry(
         event=ModeRedFlag,
@@ -93,6 +94,7 @@ ENTRIES = (
         meaning="A mode's share of an agent's decisions is far out of its healthy range.",
         sample=ModeRedFlag(mode="RESPOND", share=0.9, side="above", limit=0.85, sign="overconfident", decisions=200),
         severity=Severity.CRITICAL,
+        ended_by=(ModeInRange, ModeOutOfRange),
     ),
     Entry(
         event=ModeInRange,
@@ -108,6 +110,7 @@ ENTRIES = (
         meaning="A rate of an agent's routing passed its threshold.",
         sample=RateExceeded(rate="misroute", value=0.15, side="above", threshold=0.1, decisions=200),
         severity=Severity.WARNING,
+        ended_by=(RateRecovered,),
     ),
     Entry(
         event=RateRecovered,

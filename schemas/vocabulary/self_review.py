@@ -166,6 +166,7 @@ ENTRIES = (
             timestamp="2025-10-26T12:34:56Z",
         ),
         severity=Severity.INFO,
+        ended_by=(Resolved,),
     ),
     Entry(
         event=SelfReviewResult,

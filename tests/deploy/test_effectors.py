@@ -15,7 +15,7 @@ from deploy.effectors import EFFECTORS, InvalidEffector, load
 
 
 def test_the_effectors_are_found_by_name() -> None:
-    assert list(EFFECTORS) == ["delegate", "llm"]
+    assert list(EFFECTORS) == ["delegate", "llm", "webhook"]
     assert EFFECTORS["delegate"] is DELEGATE
 
 

@@ -27,7 +27,7 @@ def sample(topic: str) -> Event:
 
 def test_every_event_of_a_drift_is_told_by_a_line_of_its_own():
     own = {entry.event for entry in owned_by("drift") if not entry.event.__name__.endswith(("ured", "Failed"))}
-    assert {*DRIFT_DETAILS} == {*own, MemoryWandered}
+    assert {*DRIFT_DETAILS} == own
 
 
 def test_a_schedule_says_when_and_whether_it_is_a_long_gap():

@@ -13,8 +13,8 @@ AGENT = ("--agent", "felix")
 
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A set whose agents drift three times a second."""
-    running = Live(tmp_path_factory.mktemp("idle"), "--set", "drift.interval_ms=300")
+    """A sealed set whose agents drift three times a second."""
+    running = Live(tmp_path_factory.mktemp("idle"), "--seal", "--set", "drift.interval_ms=300")
     yield running
     running.stop()
 
@@ -56,3 +56,10 @@ def test_its_thoughts_are_forgotten_with_the_session_that_they_are_about(idle: L
     assert "nothing came to mind" in told
     assert "drift:" not in told
     assert "mackerel" not in idle.run("drift", "show", "cleo", "--json").stdout
+
+
+def test_every_drift_is_decided_again_to_the_byte(idle: Live) -> None:
+    (replayed,) = idle.rows("replay", "--verify", "--json")
+    assert replayed["clean"] is True
+    assert replayed["coverage"]["drift"]["identical"] > 10
+    assert replayed["coverage"]["drift"]["different"] == 0

@@ -3,8 +3,12 @@
 import pytest
 
 from actors.drift.decider import State
+from schemas.actor import Scope
+from schemas.catalogue import entry_of, owned_by
+from schemas.entry import Entry
 from schemas.event import topic_of
 from schemas.persistent import Generations, encode_state
+from schemas.personal import personal_part
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
@@ -144,15 +148,15 @@ def test_what_memory_came_upon_for_another_drift_is_ignored():
     assert drift.when(upon(request), TALKED) == []
 
 
-def test_a_drift_that_nobody_answers_is_given_up_and_the_next_one_is_due():
+def test_a_drift_that_nobody_answers_is_given_up_until_the_next_exchange():
     drift = partition()
     talk(drift)
     started(drift)
     event = wake(drift, set_by=DriftStarted, after_ms=120_000)
     assert isinstance(event, DriftSkipped)
-    assert event.reason == "unanswered"
-    assert event.wake_after_ms >= 210_000
-    assert isinstance(wake(drift, set_by=DriftSkipped), DriftStarted)
+    assert (event.reason, event.wake_after_ms) == ("unanswered", 0)
+    assert [type(each) for each in talk(drift, "e2")] == [DriftScheduled]
+    assert isinstance(wake(drift), DriftStarted)
 
 
 def test_a_concept_rests_for_an_hour_after_a_thought():
@@ -197,6 +201,11 @@ def test_switched_off_it_says_and_keeps_nothing():
     assert talk(drift) == []
     assert drift.when(ClockFired(set_by=topic_of(DriftScheduled), due_ns=0), AGENT) == []
     assert drift.state == State(settings=drift.state.settings)
+
+
+@pytest.mark.parametrize("entry", [*owned_by("drift"), entry_of(MemoryWandered)], ids=lambda entry: entry.topic)
+def test_what_has_words_keeps_its_session_whose_key_they_are_sealed_with(entry: Entry):
+    assert personal_part(entry.event) is None or entry.scope is Scope.SESSION
 
 
 def test_no_word_of_anybody_is_in_its_state():

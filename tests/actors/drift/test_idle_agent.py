@@ -167,10 +167,12 @@ def test_an_agent_whose_words_are_all_forgotten_falls_silent_and_its_thoughts_ar
     assert idle.recalled("llama ada", "e2", session="evening").recollections == ()
 
 
-def test_a_memory_that_is_stopped_leaves_the_agent_trying_again():
+def test_a_memory_that_is_stopped_is_asked_once_after_each_exchange():
     idle = Idle()
     idle.talk("llama ada", "e1")
     del idle.pipeline.partitions["memory"]
-    idle.pipeline.advance(HOUR_MS)
-    assert set(idle.reasons()) == {"unanswered"}
-    assert len(idle.reasons()) >= 4
+    idle.pipeline.advance(24 * HOUR_MS)
+    assert idle.reasons() == ["unanswered"]
+    idle.talk("llama ada", "e2")
+    idle.pipeline.advance(24 * HOUR_MS)
+    assert idle.reasons() == ["unanswered"] * 2

@@ -214,6 +214,16 @@ def test_a_thought_comes_to_mind_in_any_session_of_the_agent_and_in_no_other_s()
     assert "drift:1" not in ids(ask(memory, "peru", "q2", agent="other"))
 
 
+def test_of_many_thoughts_two_come_to_mind_the_latest_of_their_concepts():
+    memory = partition(EVERYTHING)
+    talk(memory, "peru capital river", "e1")
+    for pick in (0.0, 0.0, 0.4, 0.9, 0.9):
+        upon = wander(memory, "recent", pick=pick)
+        think(memory, upon, f"What has {upon.concept} to do with peru?")
+    recalled = ids(ask(memory, "peru capital river", "q1", session="other"))
+    assert [each for each in recalled if each.startswith("drift:")] == ["drift:5", "drift:3"]
+
+
 def test_a_thought_comes_to_mind_for_a_week():
     memory = partition(EVERYTHING)
     talk(memory, "peru capital", "e1")

@@ -30,6 +30,7 @@ FEEDBACK, ITERATED, FINISHED = (
     CATALOGUE[f"forged_id.{name}"].sample for name in ("router.feedback_observed", "act.iterated", "act.finished")
 )
 READ_MODELS = (
+    "alerts",
     "exchanges",
     "routing_decisions",
     "cortex_iterations",

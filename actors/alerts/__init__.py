@@ -1,0 +1,37 @@
+"""Alerts: what calls for a person, told once, again when it grows, and when it is over.
+
+Every subject of the catalogue with a severity is heard, and every event that ends such a condition. Events of one kind
+and one agent (a session, a mode, a reason: see ``grouping``) make a group. It is announced as
+``alert.<severity>.<source>`` when it opens, when its count has doubled and every five minutes while it goes on; and as
+resolved when its condition ended or nothing was added for fifteen minutes, one minute for severity info, which tells
+of acts. At most sixty announcements of a severity go out in a minute; the next one says how many were held back.
+
+What is kept is bounded: beyond ten thousand open groups, what would open another is counted in one group of its topic.
+An alert never holds people's words: the catalogue's sentence, numbers and codes alone.
+
+``grouping``   what makes a group, as data          ``groups``    what is kept of one
+``decider``    the state machine                    ``settings``  times and limits
+"""
+
+from actors.alerts.decider import State, decide, evolve
+from actors.alerts.grouping import ALERTING, ENDED
+from actors.alerts.settings import AlertsSettings
+from schemas.actor import Actor, Scope
+from schemas.catalogue import CATALOGUE
+from schemas.vocabulary.alerts import AlertsConfigured, AlertsFailed
+from schemas.vocabulary.clock import ClockFired
+
+ACTOR: Actor[State] = Actor(
+    name="alerts",
+    scope=Scope.GLOBAL,
+    consumes=(ClockFired, *(CATALOGUE[topic].event for topic in sorted({*ALERTING, *ENDED}))),
+    state_type=State,
+    settings_type=AlertsSettings,
+    initial=State,
+    decide=decide,
+    evolve=evolve,
+    configured=AlertsConfigured,
+    failed=AlertsFailed,
+)
+
+__all__ = ["ACTOR"]

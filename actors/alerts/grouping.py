@@ -1,0 +1,133 @@
+"""What makes two events one alert, and what is said of them: data, a row a subject where the default will not do. Pure.
+
+By default an event of a session or an agent is grouped by its agent, not by its session: sessions are many, and an
+attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it.
+"""
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from schemas.actor import Message, Scope
+from schemas.catalogue import CATALOGUE
+from schemas.entry import Entry
+from schemas.event import Event, Failed, topic_of
+
+_LONGEST = 80
+"""Characters that are told of a value, and of a group's keys: all are short codes, unless somebody lies."""
+
+
+class Grouping(msgspec.Struct, frozen=True, kw_only=True):
+    """How events of a subject are grouped and told of.
+
+    Attributes:
+        by_agent: A group is one agent's.
+        by_session: A group is one session's.
+        fields: Fields of the event that tell groups apart, by dotted name.
+        tells: Fields of the event that a summary shows: numbers and codes, never people's words.
+    """
+
+    by_agent: bool = True
+    by_session: bool = False
+    fields: tuple[str, ...] = ()
+    tells: tuple[str, ...] = ()
+
+
+_FAILURE = Grouping(by_agent=False, fields=("reason",), tells=("reason", "error", "failed_topic"))
+_AS_IT_IS = Grouping()
+_GLOBAL = Grouping(by_agent=False)
+_ORDER = Grouping(by_session=True)
+
+_SPECIAL: Mapping[str, Grouping] = {
+    "forged_id.arbiter.denied": Grouping(tells=("reason", "similarity")),
+    "forged_id.breaker.reset": _ORDER,
+    "forged_id.breaker.terminated": Grouping(by_session=True, tells=("reason", "violation", "standing.violations")),
+    "forged_id.breaker.tripped": Grouping(by_session=True, tells=("violation", "layer", "standing.trust")),
+    "forged_id.coherence.rejected": Grouping(tells=("entropy", "threshold")),
+    "forged_id.guardrails.force_finalized": Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
+    "forged_id.guardrails.overridden": Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),
+    "forged_id.intuition.rejected": Grouping(tells=("detector", "score", "score_threshold")),
+    "forged_id.loop.overridden": Grouping(tells=("override_fatigue", "override_max_reruns")),
+    "forged_id.monitor.mode_out_of_range": Grouping(fields=("mode",), tells=("mode", "share", "side", "low", "high")),
+    "forged_id.monitor.mode_red_flag": Grouping(fields=("mode",), tells=("mode", "share", "side", "limit")),
+    "forged_id.monitor.rate_exceeded": Grouping(fields=("rate",), tells=("rate", "value", "side", "threshold")),
+    "forged_id.operator.breaker_recovery_ordered": _ORDER,
+    "forged_id.operator.breaker_reset_ordered": _ORDER,
+    "forged_id.reflex.blocked": Grouping(tells=("pattern", "confidence", "view")),
+    "forged_id.self_review.triggered": Grouping(tells=("tick", "reasons")),
+    "forged_id.webhook.failed": Grouping(
+        by_agent=False, fields=("receiver",), tells=("receiver", "reason", "error", "attempts")
+    ),
+}
+
+
+class Key(msgspec.Struct, frozen=True):
+    """What a group is: its topic and what it is grouped by."""
+
+    topic: str
+    agent: str = ""
+    session: str = ""
+    detail: str = ""
+
+    @property
+    def id(self) -> str:
+        """Sixteen hex digits that stand for the key."""
+        parts = (self.topic, self.agent, self.session, self.detail)
+        return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
+
+
+def grouping_of(entry: Entry) -> Grouping:
+    """Return how events of a subject are grouped."""
+    if entry.topic in _SPECIAL:
+        return _SPECIAL[entry.topic]
+    if issubclass(entry.event, Failed):
+        return _FAILURE
+    return _GLOBAL if entry.scope is Scope.GLOBAL else _AS_IT_IS
+
+
+def key_of(topic: str, message: Message) -> Key:
+    """Return the group of ``topic`` that a message belongs to, or whose end it is."""
+    grouping = GROUPINGS[topic]
+    return Key(
+        topic,
+        message.agent if grouping.by_agent else "",
+        message.session if grouping.by_session else "",
+        " ".join(_shown(message.event, name) for name in grouping.fields)[:_LONGEST],
+    )
+
+
+def summary(event: Event) -> str:
+    """Return what an event says, in the catalogue's words and its own numbers and codes."""
+    topic = topic_of(event)
+    told = [f"{name.rpartition('.')[2]}={shown}" for name in GROUPINGS[topic].tells if (shown := _shown(event, name))]
+    return " ".join((CATALOGUE[topic].meaning, *told))
+
+
+def _shown(event: Event, name: str) -> str:
+    value: object = event
+    for part in name.split("."):
+        value = getattr(value, part)
+    if value is None:
+        return ""
+    shown = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return shown[:_LONGEST]
+
+
+def _alerting() -> Iterable[Entry]:
+    # What alerts itself fails at calls for an alert too, and there is nobody left to make it.
+    return (entry for entry in CATALOGUE.values() if entry.severity is not None and entry.owner != "alerts")
+
+
+ALERTING: Mapping[str, Entry] = {entry.topic: entry for entry in _alerting()}
+"""Public subject -> entry, of all that call for alerts."""
+
+GROUPINGS: Mapping[str, Grouping] = {topic: grouping_of(entry) for topic, entry in ALERTING.items()}
+"""Public subject -> how its events are grouped."""
+
+ENDED: Mapping[str, tuple[str, ...]] = {
+    topic_of(end): tuple(topic for topic, entry in ALERTING.items() if end in entry.ended_by)
+    for entry in ALERTING.values()
+    for end in entry.ended_by
+}
+"""Public subject -> the subjects whose conditions its events end."""

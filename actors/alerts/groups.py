@@ -1,0 +1,127 @@
+"""Groups that are open, and how much was told in the current minute. Pure."""
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from actors.alerts.grouping import ALERTING, Key, summary
+from actors.alerts.settings import AlertsSettings
+from schemas.actor import Message
+from schemas.entry import Severity
+from schemas.vocabulary.alerts import ALERTS, Alert
+
+_NS_PER_MS = 1_000_000
+_MINUTE_NS = 60_000_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """An outbreak: events of one key.
+
+    ``told`` is the count that was announced last, 0 for none, ``told_ns`` when. ``coarse``: it stands for the groups of
+    its topic that there is no room for, whose single ends say nothing of the whole.
+    """
+
+    key: Key
+    coarse: bool
+    first_seq: int
+    since_ns: int
+    last_seq: int
+    last_ns: int
+    exchange: str
+    summary: str
+    count: int = 1
+    told: int = 0
+    told_ns: int = 0
+
+
+class Window(msgspec.Struct, frozen=True):
+    """Announcements of a severity: ``told`` in ``minute`` since the epoch, ``held`` back since the last one."""
+
+    minute: int = 0
+    told: int = 0
+    held: int = 0
+
+
+def grown(group: Group | None, key: Key, coarse: bool, message: Message) -> Group:
+    """Return a group with one event more, or the one that the event opens."""
+    if group is None:
+        group = Group(
+            key=key,
+            coarse=coarse,
+            first_seq=message.seq,
+            since_ns=message.time_ns,
+            last_seq=message.seq,
+            last_ns=message.time_ns,
+            exchange="",
+            summary="",
+            count=0,
+        )
+    return msgspec.structs.replace(
+        group,
+        last_seq=message.seq,
+        last_ns=message.time_ns,
+        exchange=message.exchange,
+        summary=summary(message.event),
+        count=group.count + 1,
+    )
+
+
+def severity_of(key: Key) -> Severity:
+    """Return the severity of a group's topic."""
+    severity = ALERTING[key.topic].severity
+    assert severity is not None, "ALERTING holds what has one"
+    return severity
+
+
+def is_news(group: Group, now_ns: int, settings: AlertsSettings) -> bool:
+    """Whether a group that has just grown is worth announcing: the first time, at twice the count, or after a while."""
+    return group.count >= 2 * group.told or now_ns - group.told_ns >= settings.repeat_ms * _NS_PER_MS
+
+
+def due_ns(group: Group, settings: AlertsSettings) -> int:
+    """Return when a group is over if nothing more is heard of it, in Unix nanoseconds."""
+    if ALERTING[group.key.topic].ended_by and not group.coarse:
+        return group.last_ns + settings.lapse_ms * _NS_PER_MS
+    info = severity_of(group.key) is Severity.INFO
+    return group.last_ns + (settings.info_quiet_ms if info else settings.quiet_ms) * _NS_PER_MS
+
+
+def has_room(window: Window, now_ns: int, settings: AlertsSettings) -> bool:
+    """Whether another announcement fits in the current minute."""
+    return window.minute != now_ns // _MINUTE_NS or window.told < settings.most_a_minute
+
+
+def told(window: Window, now_ns: int) -> Window:
+    """Return a window after an announcement."""
+    minute = now_ns // _MINUTE_NS
+    return Window(minute, window.told + 1 if minute == window.minute else 1)
+
+
+def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:
+    """Return the event that announces a group, or its end."""
+    entry, severity, key = ALERTING[group.key.topic], severity_of(group.key), group.key
+    return ALERTS[severity, entry.owner](
+        alert=key.id,
+        status="resolved" if resolved_by else "firing",
+        severity=severity,
+        source=entry.owner,
+        event=key.topic,
+        summary=group.summary,
+        agent=key.agent,
+        session=key.session,
+        exchange=group.exchange,
+        detail=key.detail,
+        count=group.count,
+        suppressed=window.held,
+        since=_moment(group.since_ns),
+        last=_moment(group.last_ns),
+        first_seq=group.first_seq,
+        cause_seq=group.last_seq,
+        resolved_by=resolved_by,
+    )
+
+
+def _moment(time_ns: int) -> str:
+    moment = _EPOCH + timedelta(milliseconds=time_ns // _NS_PER_MS)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,70 @@
+"""One call to a receiver."""
+
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+from actors.webhook.receivers import Address
+
+_PASSING = frozenset({408, 425, 429})
+"""Statuses below 500 that another call may mend."""
+
+_LONGEST_WAIT_S = 600.0
+"""What a receiver's ``Retry-After`` is believed up to."""
+
+
+class CallFailed(Exception):
+    """A receiver did not take an alert.
+
+    Attributes:
+        error: What happened, as a stable code: an exception's type, or ``HTTP <status>``.
+        passing: Whether another call may fare better.
+        retry_after_s: Seconds that the receiver wants to be left alone, 0 where it does not say.
+    """
+
+    def __init__(self, error: str, *, passing: bool, retry_after_s: float = 0.0) -> None:
+        self.error = error
+        self.passing = passing
+        self.retry_after_s = retry_after_s
+        super().__init__(error)
+
+
+async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: str) -> int:
+    """Send a body to a receiver; return the status it took it with. What it answers besides is not read.
+
+    Args:
+        http: Connections; they follow no redirects, since a secret may be in the address.
+        address: Where to.
+        body: What to send, JSON.
+        request: Names the alert's event, for a receiver that knows idempotency keys.
+
+    Raises:
+        CallFailed: it did not take it.
+    """
+    headers = {"Content-Type": "application/json", "Idempotency-Key": request}
+    if address.token:
+        headers["Authorization"] = f"Bearer {address.token}"
+    try:
+        async with http.stream("POST", address.url, content=body, headers=headers) as response:
+            status, asked = response.status_code, response.headers.get("Retry-After", "")
+    except (httpx.HTTPError, httpx.InvalidURL) as wrong:
+        # Without its text, which may hold the address.
+        raise CallFailed(type(wrong).__name__, passing=isinstance(wrong, httpx.HTTPError)) from None
+    if 200 <= status < 300:
+        return status
+    passing = status in _PASSING or status >= 500
+    raise CallFailed(f"HTTP {status}", passing=passing, retry_after_s=retry_after(asked, datetime.now(UTC)))
+
+
+def retry_after(written: str, now: datetime) -> float:
+    """Return the seconds that a ``Retry-After`` header asks for, 0 where it is absent or senseless (RFC 9110)."""
+    written = written.strip()
+    if written.isascii() and written.isdigit():
+        return min(float(written), _LONGEST_WAIT_S)
+    try:
+        at = parsedate_to_datetime(written)
+    except ValueError:
+        return 0.0
+    waits_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds()
+    return min(max(0.0, waits_s), _LONGEST_WAIT_S)

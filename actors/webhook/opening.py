@@ -1,0 +1,45 @@
+"""Opening the effector: its receivers, its connections, and the effector over them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import structlog
+
+from actors.runtime.hosting import Surroundings
+from actors.webhook.delivering import Delivering, naming, wanted
+from actors.webhook.receivers import BadReceiver, addresses
+from actors.webhook.settings import WebhookSettings
+from schemas.effector import Effector
+from schemas.vocabulary.webhook import WebhookDelayed, WebhookFailed
+
+_GRACE_S = 30.0
+"""Seconds by which the shell waits longer than an alert's own time: that one says more of what went wrong."""
+
+_logger = structlog.get_logger("neuraxis.webhook")
+
+
+@asynccontextmanager
+async def open_webhook(settings: WebhookSettings, around: Surroundings) -> AsyncIterator[Effector]:
+    """Open the effector for the length of the block.
+
+    Raises:
+        BadReceiver: the settings name no receiver, or one that cannot be used.
+    """
+    found = addresses(settings.receivers, around.environment)
+    alerts = wanted(settings)
+    if not alerts:
+        raise BadReceiver("no webhook receiver gets any alert: correct their least and sources")
+    timeout = httpx.Timeout(settings.answer_ms / 1000, connect=settings.connect_ms / 1000)
+    async with httpx.AsyncClient(headers={"User-Agent": "neuraxis"}, timeout=timeout) as http:
+        delivering = Delivering(http, settings, found, clock=around.clock)
+        _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
+        yield Effector(
+            name="webhook",
+            consumes=(*alerts, WebhookDelayed),
+            perform=delivering.perform,
+            failed=WebhookFailed,
+            naming=naming,
+            timeout_s=settings.patience_ms / 1000 + _GRACE_S,
+            concurrency=settings.concurrency,
+        )

@@ -1,0 +1,101 @@
+"""What receivers are sent. Pure.
+
+Each form carries the alert's name, its status and its count: a receiver that gets one twice can tell.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from actors.webhook.settings import Receiver
+from schemas.entry import Severity
+from schemas.event import ROOT
+from schemas.vocabulary.alerts import Alert
+
+_COLOURS = {Severity.CRITICAL: "#d00000", Severity.WARNING: "#e8a200", Severity.INFO: "#3a7bd5"}
+_RESOLVED = "#2eb67d"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def payload(alert: Alert, receiver: Receiver, stored_ns: int, lasts_ms: int) -> bytes:
+    """Return the body of a request to a receiver.
+
+    Args:
+        alert: What to tell.
+        receiver: Whom.
+        stored_ns: When the alert's event was stored (Unix nanoseconds).
+        lasts_ms: How long from then on a firing alert holds, for who wants to be told when one ends.
+    """
+    match receiver.style:
+        case "slack":
+            return msgspec.json.encode(slack(alert, receiver.link))
+        case "alertmanager":
+            return msgspec.json.encode([alertmanager(alert, receiver.link, stored_ns, lasts_ms)])
+        case "json":
+            return msgspec.json.encode(alert)
+
+
+def slack(alert: Alert, link: str) -> dict[str, Any]:
+    """Return a message for an incoming webhook of Slack's form: a line to be notified with, and a coloured block."""
+    resolved = alert.status == "resolved"
+    title = f"{'Resolved' if resolved else alert.severity.capitalize()}: {_name(alert)}"
+    facts = [
+        f"*{label}* {_escaped(value)}"
+        for label, value in (
+            ("agent", alert.agent),
+            ("session", alert.session),
+            ("exchange", alert.exchange),
+            ("ended by", alert.resolved_by),
+            ("count", str(alert.count)),
+            ("held back", str(alert.suppressed or "")),
+            ("since", alert.since),
+            ("alert", f"{alert.alert} {alert.status} {alert.count}"),
+        )
+        if value
+    ]
+    heading = f"*<{link}|{_escaped(title)}>*" if link else f"*{_escaped(title)}*"
+    blocks = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": f"{heading}\n{_escaped(alert.summary)}"}},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": " · ".join(facts)}]},
+    ]
+    colour = _RESOLVED if resolved else _COLOURS[alert.severity]
+    return {"text": _escaped(f"{title}. {alert.summary}"), "attachments": [{"color": colour, "blocks": blocks}]}
+
+
+def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict[str, Any]:
+    """Return an alert of Alertmanager's API v2. Its labels are the group's: an end has those of its beginning."""
+    labels = {
+        "alertname": _name(alert),
+        "severity": alert.severity.value,
+        "source": alert.source,
+        "agent": alert.agent,
+        "session": alert.session,
+        "detail": alert.detail,
+        "alert": alert.alert,
+    }
+    annotations = {
+        "summary": alert.summary,
+        "status": alert.status,
+        "count": str(alert.count),
+        "suppressed": str(alert.suppressed),
+        "exchange": alert.exchange,
+        "resolved_by": alert.resolved_by,
+    }
+    ends_ns = stored_ns if alert.status == "resolved" else stored_ns + lasts_ms * 1_000_000
+    return {
+        "labels": {name: value for name, value in labels.items() if value},
+        "annotations": {name: value for name, value in annotations.items() if value},
+        "startsAt": alert.since,
+        "endsAt": (_EPOCH + timedelta(microseconds=ends_ns // 1000)).isoformat().replace("+00:00", "Z"),
+        **({"generatorURL": link} if link else {}),
+    }
+
+
+def _name(alert: Alert) -> str:
+    return alert.event.removeprefix(f"{ROOT}.")
+
+
+def _escaped(text: str) -> str:
+    # The three characters that Slack's mrkdwn gives a meaning of its own.
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

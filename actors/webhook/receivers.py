@@ -1,0 +1,75 @@
+"""Where receivers are: their addresses and tokens, from the environment or files, shown to nobody."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from actors.webhook.settings import Receiver
+
+
+class BadReceiver(ValueError):
+    """A receiver's address or token cannot be used; the message names the receiver, and never shows either."""
+
+    code = "bad_receiver"
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A receiver's address and token (empty: none), which no repr shows."""
+
+    url: str
+    token: str = ""
+
+    def __repr__(self) -> str:
+        return "Address([hidden])"
+
+
+def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str]) -> dict[str, Address]:
+    """Return the address of each receiver; of an Alertmanager that of its alerts.
+
+    Raises:
+        BadReceiver: there is no receiver, or one without a usable address or token.
+    """
+    if not receivers:
+        raise BadReceiver("no receiver is configured: write a table [webhook.receivers.NAME], or run no webhook worker")
+    return {name: _address(name, receiver, environment) for name, receiver in receivers.items()}
+
+
+def _address(name: str, receiver: Receiver, environment: Mapping[str, str]) -> Address:
+    url = _secret(name, "url", receiver.url_env, receiver.url_file, environment)
+    if not url:
+        raise BadReceiver(f"webhook receiver {name} has no address: set url_env or url_file of it")
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadReceiver(f"webhook receiver {name}: its address is no http(s) URL: correct {_origin('url', receiver)}")
+    if receiver.style == "alertmanager" and not parts.path.endswith("/api/v2/alerts"):
+        url = parts._replace(path=f"{parts.path.rstrip('/')}/api/v2/alerts").geturl()
+    return Address(url, _secret(name, "token", receiver.token_env, receiver.token_file, environment))
+
+
+def _origin(what: str, receiver: Receiver) -> str:
+    return str(getattr(receiver, f"{what}_env") or getattr(receiver, f"{what}_file"))
+
+
+def _secret(name: str, what: str, variable: str, file: str, environment: Mapping[str, str]) -> str:
+    if variable and file:
+        raise BadReceiver(f"webhook receiver {name} has both {what}_env and {what}_file: leave one of them out")
+    if variable and not environment.get(variable, "").strip():
+        raise BadReceiver(f"webhook receiver {name}: the environment variable {variable} is empty: set it")
+    value = environment[variable].strip() if variable else ""
+    if file:
+        try:
+            value = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise BadReceiver(
+                f"webhook receiver {name}: the file {file} cannot be read: {type(wrong).__name__}"
+            ) from wrong
+    if not all("!" <= sign <= "~" for sign in value):
+        origin = variable or file
+        raise BadReceiver(f"webhook receiver {name}: what is in {origin} is not one line of visible ASCII: correct it")
+    return value

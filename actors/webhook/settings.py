@@ -1,0 +1,64 @@
+"""Settings of the effector that forwards alerts."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.entry import Severity
+from schemas.event import Milliseconds
+
+Style = Literal["slack", "alertmanager", "json"]
+"""What a receiver understands: Slack's incoming webhooks, Alertmanager's API v2, or the alert's own body."""
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Owner = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where alerts go. Its address and its token are secrets, and never settings: see ``receivers``.
+
+    Attributes:
+        style: What it understands.
+        url_env: Environment variable that holds its address.
+        url_file: File that holds it instead.
+        token_env: Environment variable that holds a token to send as ``Authorization: Bearer``; empty: none.
+        token_file: File that holds it instead.
+        least: The lowest severity it gets.
+        sources: The owners whose alerts it gets; empty: all.
+        link: Address to put into what it gets, such as a dashboard's.
+    """
+
+    style: Style
+    url_env: str = ""
+    url_file: str = ""
+    token_env: str = ""
+    token_file: str = ""
+    least: Severity = Severity.WARNING
+    sources: tuple[Owner, ...] = ()
+    link: str = ""
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who gets alerts, and how patiently they are sent.
+
+    Attributes:
+        receivers: The receivers by name.
+        attempts: Calls at once for a new alert, before it is delayed and others go first.
+        patience_ms: Time from an alert on in which it is tried; then it becomes a dead letter.
+        backoff_first_ms: Bound of the random wait before the second call; it doubles from call to call.
+        backoff_most_ms: What that bound grows to.
+        connect_ms: Time to reach a receiver.
+        answer_ms: Time for one call.
+        lasts_ms: How long an Alertmanager is to hold an alert that is never resolved: longer than alerts' own lapse.
+        concurrency: Alerts under way at once, those that wait for a receiver included.
+    """
+
+    receivers: dict[Name, Receiver] = {}
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
+    patience_ms: Milliseconds = 21_600_000
+    backoff_first_ms: Milliseconds = 250
+    backoff_most_ms: Milliseconds = 60_000
+    connect_ms: Milliseconds = 3_000
+    answer_ms: Milliseconds = 10_000
+    lasts_ms: Milliseconds = 90_000_000
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256

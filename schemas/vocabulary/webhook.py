@@ -1,0 +1,105 @@
+"""Alerts on their way to people's own tools. Owner: ``webhook``, an effector that names receivers, never addresses."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Event, Failed
+from schemas.vocabulary.alerts import Count, Status
+
+Attempts = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delivered"):
+    """A receiver took an alert. ``request`` is the id of the alert's event, ``code`` the HTTP status it answered with.
+
+    ``attempts`` counts the calls, those before a delay included.
+    """
+
+    alert: str
+    status: Status
+    count: Count
+    request: str
+    receiver: str
+    code: int
+    attempts: Attempts
+
+
+class WebhookDelayed(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delayed"):
+    """A receiver did not take an alert at once: it is tried again, patiently, while others are served.
+
+    ``body`` is the alert as it was published, ``request`` the id of its event and ``stored_ns`` when that was stored
+    (Unix nanoseconds). ``attempts`` counts the calls so far, ``error`` says what the last one came to: an exception's
+    type, ``HTTP <status>``, or ``Queued`` where an earlier alert still waits for the receiver.
+    """
+
+    body: dict[str, Any]
+    request: str
+    stored_ns: int
+    receiver: str
+    attempts: Attempts
+    error: str
+
+
+class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.failed"):
+    """The dead letter of an alert that a receiver did not get.
+
+    Reasons besides an effector's own: ``receiver_refused`` (a status that another attempt does not mend),
+    ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
+    ``receiver_unknown`` (no longer configured). ``request`` is the id of the alert's event, empty where it is unknown.
+    """
+
+    alert: str = ""
+    status: Status = "firing"
+    count: Count = 0
+    request: str = ""
+    receiver: str = ""
+    attempts: Attempts = 0
+
+
+ENTRIES = (
+    Entry(
+        event=WebhookDelivered,
+        owner="webhook",
+        scope=Scope.GLOBAL,
+        meaning="A receiver outside took an alert.",
+        sample=WebhookDelivered(
+            alert="0f" * 8, status="firing", count=1, request="0" * 32, receiver="ops", code=200, attempts=1
+        ),
+    ),
+    Entry(
+        event=WebhookDelayed,
+        owner="webhook",
+        scope=Scope.GLOBAL,
+        meaning="A receiver outside did not take an alert at once, and is tried again.",
+        sample=WebhookDelayed(
+            body={"topic": "forged_id.alert.critical.breaker", "alert": "0f" * 8},
+            request="0" * 32,
+            stored_ns=1_700_000_000_000_000_000,
+            receiver="ops",
+            attempts=3,
+            error="ConnectError",
+        ),
+    ),
+    Entry(
+        event=WebhookFailed,
+        owner="webhook",
+        scope=Scope.GLOBAL,
+        meaning="A receiver outside did not get an alert, and is tried no more.",
+        sample=WebhookFailed(
+            reason="receiver_unreachable",
+            error="ConnectError",
+            failed_seq=9,
+            failed_topic="forged_id.webhook.delayed",
+            alert="0f" * 8,
+            count=1,
+            request="0" * 32,
+            receiver="ops",
+            attempts=40,
+        ),
+        severity=Severity.WARNING,
+        ended_by=(WebhookDelivered,),
+    ),
+)

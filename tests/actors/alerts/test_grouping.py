@@ -1,0 +1,129 @@
+"""What makes one alert of many events, and what it says."""
+
+import pytest
+
+from actors.alerts.grouping import ALERTING, ENDED, GROUPINGS, key_of, summary
+from schemas.actor import Message
+from schemas.catalogue import CATALOGUE
+from schemas.event import Failed, Personal, topic_of
+from schemas.vocabulary.alerts import ALERTS, SOURCES
+from tests.actors.alerts.builders import (
+    BLOCKED,
+    RESET,
+    TRIPPED,
+    alerting,
+    alerts_in,
+    in_session,
+    sample,
+    told,
+)
+
+every_topic = pytest.mark.parametrize("topic", ALERTING)
+
+
+def test_there_is_a_subject_for_each_severity_and_owner_that_the_catalogue_has_and_no_other() -> None:
+    needed = {
+        (entry.severity, entry.owner)
+        for entry in CATALOGUE.values()
+        if entry.severity is not None and entry.owner != "alerts"
+    }
+    assert set(ALERTS) == needed
+    assert {(severity, source) for severity, sources in SOURCES.items() for source in sources} == needed
+
+
+def test_alerts_are_published_under_their_severity_and_source() -> None:
+    assert {topic_of(kind) for kind in ALERTS.values()} >= {
+        "forged_id.alert.critical.breaker",
+        "forged_id.alert.warning.reflex",
+        "forged_id.alert.info.operator",
+    }
+
+
+@every_topic
+def test_a_summary_is_the_catalogue_s_meaning_and_what_the_grouping_tells(topic: str) -> None:
+    entry = CATALOGUE[topic]
+    said = summary(entry.sample)
+    assert said.startswith(entry.meaning)
+    assert len(GROUPINGS[topic].tells) >= said.removeprefix(entry.meaning).count(" ")
+
+
+@every_topic
+def test_no_alert_tells_or_is_grouped_by_people_s_words(topic: str) -> None:
+    hints = CATALOGUE[topic].event.__annotations__
+    shown = {*GROUPINGS[topic].tells, *GROUPINGS[topic].fields}
+    assert [name for name in shown if hints.get(name) is Personal] == []
+    assert shown.isdisjoint({"why", "by", "override_reason", "overridden_by", "override_by"})
+
+
+@every_topic
+def test_what_ends_a_condition_names_the_same_group(topic: str) -> None:
+    for end in ALERTING[topic].ended_by:
+        message = Message(CATALOGUE[topic_of(end)].sample, 1, "id", 0, "agent", "session")
+        assert topic in ENDED[topic_of(end)]
+        assert key_of(topic, message).topic == topic
+
+
+def test_a_session_s_breaker_is_an_alert_of_its_own() -> None:
+    alerts = alerting()
+    for session in ("morning", "evening"):
+        [alert] = alerts_in(alerts.when(TRIPPED, in_session(session)))
+        assert (alert.agent, alert.session, alert.exchange, alert.count) == ("agent", session, "exchange", 1)
+
+
+def test_blocks_of_many_sessions_are_one_alert_of_their_agent() -> None:
+    alerts = alerting()
+    [first] = alerts_in(alerts.when(BLOCKED, in_session("one")))
+    [second] = alerts_in(alerts.when(BLOCKED, in_session("two")))
+    [other] = alerts_in(alerts.when(BLOCKED, in_session("one", agent="another")))
+    assert (first.alert, first.session, first.count) == (second.alert, "", 1)
+    assert second.count == 2
+    assert (other.agent, other.count) == ("another", 1)
+    assert other.alert != first.alert
+
+
+def test_a_failure_is_grouped_by_what_failed_and_why() -> None:
+    alerts = alerting()
+    overdue = sample("llm.failed", reason="endpoint_overdue")
+    [first] = alerts_in(alerts.when(sample("llm.failed"), in_session("s", agent="ann")))
+    [second] = alerts_in(alerts.when(overdue, in_session("s", agent="ann")))
+    [third] = alerts_in(alerts.when(overdue, in_session("s", agent="bob")))
+    assert (first.detail, second.detail, third.count) == ("endpoint_unreachable", "endpoint_overdue", 2)
+    assert (second.agent, second.alert) == ("", third.alert)
+
+
+def test_each_mode_of_an_agent_is_watched_by_itself() -> None:
+    alerts = alerting()
+    [respond] = alerts_in(alerts.when(sample("monitor.mode_red_flag", mode="RESPOND")))
+    [clarify] = alerts_in(alerts.when(sample("monitor.mode_red_flag", mode="CLARIFY")))
+    assert respond.alert != clarify.alert
+    ends = alerts_in(alerts.when(sample("monitor.mode_in_range", mode="CLARIFY")))
+    assert [(each.alert, each.status) for each in ends] == [(clarify.alert, "resolved")]
+
+
+def test_an_alert_holds_numbers_and_codes_and_when_it_was() -> None:
+    [alert] = alerts_in(alerting().when(TRIPPED))
+    assert alert.summary == (
+        "A violation that nothing compensates: the session's processing is off. "
+        "violation=role_confusion layer=text trust=0.15"
+    )
+    assert (alert.severity, alert.source, alert.event) == ("critical", "breaker", "forged_id.breaker.tripped")
+    assert (alert.since, alert.last) == ("2023-11-14T22:13:20.000Z", "2023-11-14T22:13:20.000Z")
+    assert (alert.first_seq, alert.cause_seq) == (1, 1)
+
+
+def test_what_an_operator_writes_stays_out() -> None:
+    [alert] = alerts_in(alerting().when(sample("breaker.reset", by="ann", why="the customer swore")))
+    assert alert.summary == "An operator reset a session."
+
+
+def test_every_failure_of_another_actor_leads_to_an_alert() -> None:
+    failures = [entry for entry in CATALOGUE.values() if issubclass(entry.event, Failed) and entry.owner != "alerts"]
+    for entry in failures:
+        [(subject, status, count)] = told(alerting().when(entry.sample))
+        assert (subject, status, count) == (f"{entry.severity}.{entry.owner}", "firing", 1)
+
+
+def test_a_reset_ends_the_alert_of_its_session_and_is_one_itself() -> None:
+    alerts = alerting()
+    alerts.when(TRIPPED)
+    assert told(alerts.when(RESET)) == [("critical.breaker", "resolved", 1), ("info.breaker", "firing", 1)]

@@ -1,0 +1,193 @@
+"""The real effector: alerts in a real broker's log, receivers over HTTP, and one record of each delivery."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.runtime.clock import SystemClock
+from actors.runtime.effector import EffectorWorker
+from actors.runtime.hosting import Surroundings
+from actors.runtime.records import to_record
+from actors.webhook import EFFECTOR
+from actors.webhook.receivers import BadReceiver
+from actors.webhook.settings import Receiver, WebhookSettings
+from events.codec import Recorded, decode
+from events.decision import Cause, address
+from events.jetstream import JetStreamLog
+from events.log import Append, Record
+from schemas.entry import Severity
+from schemas.event import Event
+from schemas.subjects import Partitions
+from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
+from tests.actors.llm.scripted import HANGS, fails, serving
+from tests.actors.runtime.waiting import until
+from tests.actors.webhook.alerts import QUICK, TAKES, alert, receivers, url_of
+from tests.broker import Broker
+from tests.events.setting import collect
+
+
+def stored(number: int, event: Event) -> Record:
+    """Return an alert as its actor's shell appends it."""
+    cause = Cause(f"cause-{number}", 0, 0, "", "", "", "_", "_")
+    [decided] = address("alerts", cause, (event,), Partitions())
+    return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    log: JetStreamLog, settings: WebhookSettings, environment: Mapping[str, str], name: str = "w"
+) -> AsyncIterator[EffectorWorker]:
+    around = Surroundings(log.connection, log.connection.publish, environment, SystemClock())
+    stop = asyncio.Event()
+    async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
+        worker = EffectorWorker(log, effector, name=name, stop_deadline=0.1)
+        tasks.create_task(worker.run(stop))
+        try:
+            yield worker
+        finally:
+            stop.set()
+
+
+def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any]) -> None:
+    async def run() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=False)
+        try:
+            await body(log)
+        finally:
+            await log.close()
+
+    asyncio.run(run())
+
+
+async def recorded(log: JetStreamLog) -> list[Event]:
+    found = [decode(each) for each in await collect(log, filters=("log.*.*.webhook.>",))]
+    return [each.message.event for each in found if isinstance(each, Recorded)]
+
+
+async def ends(log: JetStreamLog, count: int) -> list[Event]:
+    """Wait until ``count`` deliveries have ended, and return all that was recorded."""
+
+    async def there() -> bool:
+        return sum(not isinstance(each, WebhookDelayed) for each in await recorded(log)) >= count
+
+    await until(there, f"{count} deliveries")
+    return await recorded(log)
+
+
+def test_an_alert_on_the_log_reaches_every_receiver_in_its_own_form(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(TAKES) as chat, serving(TAKES) as manager:
+            settings = msgspec.structs.replace(
+                QUICK,
+                receivers={
+                    "chat": Receiver(style="slack", url_env="CHAT"),
+                    "am": Receiver(style="alertmanager", url_env="AM", token_env="TOKEN"),
+                },
+            )
+            environment = {"CHAT": url_of(chat), "AM": manager.base_url.removesuffix("/v1"), "TOKEN": "s3cret"}
+            async with running(log, settings, environment):
+                await log.append([Append([stored(0, alert())])])
+                found = await ends(log, 2)
+        assert [(type(each), each.receiver, each.code) for each in found if isinstance(each, WebhookDelivered)] == [
+            (WebhookDelivered, "chat", 200),
+            (WebhookDelivered, "am", 200),
+        ]
+        assert chat.asked[0].document["attachments"]
+        [asked] = manager.asked
+        assert (asked.path, asked.headers["authorization"]) == ("/api/v2/alerts", "Bearer s3cret")
+        assert asked.document[0]["labels"]["alertname"] == "breaker.failed"  # type: ignore[index]
+
+    on_broker(broker, body)
+
+
+def test_what_no_receiver_asks_for_is_not_read(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(TAKES) as endpoint:
+            settings = receivers("ops", least=Severity.CRITICAL)
+            async with running(log, settings, {"URL_ops": url_of(endpoint)}) as worker:
+                quiet = [
+                    stored(number, alert(name)) for number, name in enumerate(("info.operator", "warning.webhook"))
+                ]
+                await log.append([Append(quiet)])
+                await log.append([Append([stored(9, alert())])])
+                await ends(log, 1)
+        assert worker.counters.delivered == 1
+
+    on_broker(broker, body)
+
+
+def test_a_receiver_that_fails_and_recovers_gets_every_alert_once(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(*[fails(503)] * 12, TAKES) as endpoint:
+            settings = receivers("ops")
+            async with running(log, settings, {"URL_ops": url_of(endpoint)}):
+                for number in range(8):
+                    await log.append([Append([stored(number, alert(count=number + 1))])])
+                found = await ends(log, 8)
+        delivered = [each for each in found if isinstance(each, WebhookDelivered)]
+        assert sorted(each.count for each in delivered) == list(range(1, 9))
+        assert any(isinstance(each, WebhookDelayed) for each in found)
+        taken = Counter(asked.headers["idempotency-key"] for asked in endpoint.asked[12:])
+        assert set(taken.values()) == {1}
+        assert set(taken) == {each.request for each in delivered}
+
+    on_broker(broker, body)
+
+
+def test_a_refusal_is_a_dead_letter_on_the_log(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        ops = receivers("ops")
+        async with serving(fails(404)) as endpoint, running(log, ops, {"URL_ops": url_of(endpoint)}):
+            await log.append([Append([stored(0, alert())])])
+            [failed] = await ends(log, 1)
+        assert isinstance(failed, WebhookFailed)
+        assert (failed.reason, failed.error, failed.receiver) == ("receiver_refused", "HTTP 404", "ops")
+        assert failed.failed_topic == "forged_id.alert.critical.breaker"
+
+    on_broker(broker, body)
+
+
+def test_two_workers_share_the_alerts_and_record_each_once(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(TAKES) as endpoint:
+            environment = {"URL_ops": url_of(endpoint)}
+            async with running(log, receivers("ops"), environment), running(log, receivers("ops"), environment, "v"):
+                await log.append([Append([stored(number, alert(count=number + 1)) for number in range(20)])])
+                found = await ends(log, 20)
+        assert sorted(each.count for each in found if isinstance(each, WebhookDelivered)) == list(range(1, 21))
+        assert len(found) == len(endpoint.asked) == 20
+
+    on_broker(broker, body)
+
+
+def test_what_a_stopping_worker_was_at_is_delivered_by_the_next(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        async with serving(HANGS, TAKES) as endpoint:
+            environment = {"URL_ops": url_of(endpoint)}
+            async with running(log, receivers("ops"), environment):
+                await log.append([Append([stored(0, alert())])])
+                await until(lambda: bool(endpoint.asked), "a call")
+            async with running(log, receivers("ops"), environment):
+                [delivered] = await ends(log, 1)
+        assert isinstance(delivered, WebhookDelivered)
+        first, second = endpoint.asked
+        assert first.headers["idempotency-key"] == second.headers["idempotency-key"] == delivered.request
+
+    on_broker(broker, body)
+
+
+def test_settings_without_a_receiver_are_refused_in_words(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        with pytest.raises(BadReceiver, match="no receiver is configured"):
+            async with running(log, WebhookSettings(), {}):
+                raise AssertionError("opened")
+        with pytest.raises(BadReceiver, match="gets any alert"):
+            async with running(log, receivers("ops", sources=("nobody",)), {"URL_ops": "http://127.0.0.1:9"}):
+                raise AssertionError("opened")
+
+    on_broker(broker, body)

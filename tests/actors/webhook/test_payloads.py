@@ -1,0 +1,89 @@
+"""What Slack-style webhooks and Alertmanager are sent."""
+
+from datetime import datetime
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.webhook.payloads import alertmanager, payload, slack
+from actors.webhook.settings import Receiver
+from schemas.vocabulary.alerts import Alert
+from tests.actors.strategies import events_of
+from tests.actors.webhook.alerts import alert
+
+STORED_NS = 1_761_482_096_500_000_000
+HOUR_MS = 3_600_000
+any_alert = st.sampled_from(["critical.breaker", "warning.reflex", "info.operator"]).flatmap(
+    lambda name: events_of(type(alert(name)))
+)
+
+
+def test_a_slack_message_says_what_and_whose_and_how_often() -> None:
+    told = alert(event="forged_id.breaker.tripped", agent="felix", session="morning", count=4, suppressed=2)
+    message = slack(told, "")
+    assert message["text"] == f"Critical: breaker.tripped. {told.summary}"
+    [attachment] = message["attachments"]
+    section, context = attachment["blocks"]
+    assert section["text"]["text"] == f"*Critical: breaker.tripped*\n{told.summary}"
+    [facts] = context["elements"]
+    for fact in ("*agent* felix", "*session* morning", "*count* 4", "*held back* 2", f"*alert* {told.alert} firing 4"):
+        assert fact in facts["text"]
+
+
+def test_an_end_is_green_and_says_what_ended_it() -> None:
+    message = slack(alert(status="resolved", resolved_by="forged_id.breaker.reset"), "")
+    assert message["text"].startswith("Resolved: ")
+    [attachment] = message["attachments"]
+    assert attachment["color"] == "#2eb67d"
+    assert "*ended by* forged_id.breaker.reset" in attachment["blocks"][1]["elements"][0]["text"]
+
+
+def test_names_cannot_write_slack_markup() -> None:
+    message = msgspec.json.encode(slack(alert(agent="<!channel> & <http://evil|x>"), "")).decode()
+    assert "<!channel>" not in message
+    assert "&lt;!channel&gt; &amp; &lt;http://evil|x&gt;" in message
+
+
+def test_a_link_leads_to_the_dashboard() -> None:
+    blocks = slack(alert(), "https://grafana.example/d/1")["attachments"][0]["blocks"]
+    assert blocks[0]["text"]["text"].startswith("*<https://grafana.example/d/1|Critical: breaker.failed>*")
+    assert alertmanager(alert(), "https://grafana.example/d/1", STORED_NS, HOUR_MS)["generatorURL"]
+
+
+def test_alertmanager_is_told_when_it_began_and_that_it_lasts() -> None:
+    sent = alertmanager(alert(), "", STORED_NS, HOUR_MS)
+    assert sent["startsAt"] == "2025-10-26T12:34:56.000Z"
+    assert sent["endsAt"] == "2025-10-26T13:34:56.500000Z"
+    assert sent["labels"]["alertname"] == "breaker.failed"
+    assert (sent["labels"]["severity"], sent["labels"]["detail"]) == ("critical", "decider_raised")
+    assert "agent" not in sent["labels"], "an empty label is no label"
+    assert sent["annotations"]["count"] == "1"
+
+
+def test_alertmanager_gets_the_end_under_the_labels_of_the_beginning() -> None:
+    firing = alertmanager(alert(), "", STORED_NS, HOUR_MS)
+    resolved = alertmanager(alert(status="resolved", count=9, resolved_by="quiet"), "", STORED_NS, HOUR_MS)
+    assert firing["labels"] == resolved["labels"]
+    assert resolved["endsAt"] == "2025-10-26T12:34:56.500000Z"
+
+
+def test_the_api_takes_an_array_of_alerts() -> None:
+    sent = msgspec.json.decode(payload(alert(), Receiver(style="alertmanager"), STORED_NS, HOUR_MS))
+    assert [set(each) for each in sent] == [{"labels", "annotations", "startsAt", "endsAt"}]
+
+
+def test_any_other_receiver_gets_the_body_that_is_on_the_broker() -> None:
+    told = alert()
+    assert msgspec.json.decode(payload(told, Receiver(style="json"), STORED_NS, HOUR_MS), type=type(told)) == told
+
+
+@given(any_alert)
+def test_any_alert_can_be_sent_and_names_itself_its_status_and_its_count(told: Alert) -> None:
+    sent = slack(told, "")
+    facts = sent["attachments"][0]["blocks"][1]["elements"][0]["text"]
+    assert f"{told.status} {told.count}" in facts
+    managed = alertmanager(told, "", STORED_NS, HOUR_MS)
+    assert all(value for value in managed["labels"].values())
+    assert datetime.fromisoformat(managed["endsAt"])
+    assert msgspec.json.encode([sent, managed])
