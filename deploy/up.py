@@ -13,6 +13,8 @@ import msgspec
 import structlog
 
 from actors.registry import ACTORS
+from actors.webhook.receivers import addresses
+from actors.webhook.settings import WebhookSettings
 from deploy.access import Reach, access_of, context_of
 from deploy.broker import ADMIN, DECIDERS, EFFECTORS, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.broker.users import context_file, write_context
@@ -73,6 +75,7 @@ def bring_up(plan: Plan) -> None:
 async def _run(plan: Plan, lock: int) -> None:
     if plan.ready_file is not None:
         plan.ready_file.unlink(missing_ok=True)
+    _check_receivers(plan.config)
     place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
     model = await _model(plan)
     announced = False
@@ -120,6 +123,13 @@ async def _run(plan: Plan, lock: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
     await supervisor.run(stop, ready)
     _logger.info("set_stopped", data=str(plan.data.path))
+
+
+def _check_receivers(config: Config) -> None:
+    """Refuse receivers of alerts that cannot be used while somebody looks, not in a worker that dies and dies."""
+    receivers = config.section("webhook", WebhookSettings).receivers
+    if receivers:
+        addresses(receivers, os.environ)
 
 
 async def _model(plan: Plan) -> Attachment:

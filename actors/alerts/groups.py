@@ -1,18 +1,15 @@
 """Groups that are open, and how much was told in the current minute. Pure."""
 
-from datetime import UTC, datetime, timedelta
-
 import msgspec
 
 from actors.alerts.grouping import ALERTING, Key, summary
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Message
 from schemas.entry import Severity
-from schemas.vocabulary.alerts import ALERTS, Alert
+from schemas.vocabulary.alerts import ALERTS, LOUDNESS, Alert
 
 _NS_PER_MS = 1_000_000
 _MINUTE_NS = 60_000_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +101,7 @@ def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:
     return ALERTS[severity, entry.owner](
         alert=key.id,
         status="resolved" if resolved_by else "firing",
-        severity=severity,
+        severity=LOUDNESS[severity],
         source=entry.owner,
         event=key.topic,
         summary=group.summary,
@@ -114,14 +111,9 @@ def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:
         detail=key.detail,
         count=group.count,
         suppressed=window.held,
-        since=_moment(group.since_ns),
-        last=_moment(group.last_ns),
+        since_ns=group.since_ns,
+        last_ns=group.last_ns,
         first_seq=group.first_seq,
         cause_seq=group.last_seq,
         resolved_by=resolved_by,
     )
-
-
-def _moment(time_ns: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=time_ns // _NS_PER_MS)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -161,7 +161,7 @@ class Delivering:
 
 def wants(receiver: Receiver, alert: Alert) -> bool:
     """Whether a receiver gets an alert."""
-    return is_wanted(receiver, alert.severity, alert.source)
+    return is_wanted(receiver, Severity(alert.severity), alert.source)
 
 
 def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:

@@ -3,17 +3,17 @@
 Each form carries the alert's name, its status and its count: a receiver that gets one twice can tell.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from actors.webhook.settings import Receiver
-from schemas.entry import Severity
 from schemas.event import ROOT
-from schemas.vocabulary.alerts import Alert
+from schemas.vocabulary.alerts import Alert, Loudness
 
-_COLOURS = {Severity.CRITICAL: "#d00000", Severity.WARNING: "#e8a200", Severity.INFO: "#3a7bd5"}
+_COLOURS: Mapping[Loudness, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
 _RESOLVED = "#2eb67d"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
             ("ended by", alert.resolved_by),
             ("count", str(alert.count)),
             ("held back", str(alert.suppressed or "")),
-            ("since", alert.since),
+            ("since", _moment(alert.since_ns)),
             ("alert", f"{alert.alert} {alert.status} {alert.count}"),
         )
         if value
@@ -67,7 +67,7 @@ def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict
     """Return an alert of Alertmanager's API v2. Its labels are the group's: an end has those of its beginning."""
     labels = {
         "alertname": _name(alert),
-        "severity": alert.severity.value,
+        "severity": alert.severity,
         "source": alert.source,
         "agent": alert.agent,
         "session": alert.session,
@@ -86,10 +86,14 @@ def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict
     return {
         "labels": {name: value for name, value in labels.items() if value},
         "annotations": {name: value for name, value in annotations.items() if value},
-        "startsAt": alert.since,
-        "endsAt": (_EPOCH + timedelta(microseconds=ends_ns // 1000)).isoformat().replace("+00:00", "Z"),
+        "startsAt": _moment(alert.since_ns),
+        "endsAt": _moment(ends_ns),
         **({"generatorURL": link} if link else {}),
     }
+
+
+def _moment(time_ns: int) -> str:
+    return (_EPOCH + timedelta(microseconds=time_ns // 1000)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _name(alert: Alert) -> str:

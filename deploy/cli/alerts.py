@@ -13,14 +13,14 @@ from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from deploy.rendering.alerts import AlertShown
-    from schemas.entry import Severity
+    from schemas.vocabulary.alerts import Loudness
 
 _LATEST = 10
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _FILTERS = ("log.*.*.alert.*.*",)
 
 
-class Since(click.ParamType):
+class Since(click.ParamType[int]):
     """A sequence of the log, or a time before now such as ``15m``, ``2h`` or ``1d``, in seconds and negative."""
 
     name = "since"
@@ -47,21 +47,29 @@ class Since(click.ParamType):
 @target_options
 @log_option
 @click.option(
-    "--severity", "least", type=click.Choice(["info", "warning", "critical"]), default="info", show_default=True,
+    "--severity",
+    "least",
+    type=click.Choice(["info", "warning", "critical"]),
+    default="info",
+    show_default=True,
     help="Only alerts as severe as this, or more.",
 )
 @click.option(
-    "--since", type=Since(), metavar="SEQ|TIME", help=f"From a sequence on, or from 15m, 2h, 1d ago.  [default: the "
-    f"last {_LATEST}]",
+    "--since",
+    type=Since(),
+    metavar="SEQ|TIME",
+    help=f"From a sequence on, or from 15m, 2h, 1d ago.  [default: the last {_LATEST}]",
 )
-@click.option("--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is.")
+@click.option(
+    "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
+)
 @click.option("--count", type=click.IntRange(1), metavar="N", help="End after N alerts.")
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option
 def alerts(
     target: Target,
     log_file: Path | None,
-    least: str,
+    least: "Loudness",
     since: int | None,
     only_open: bool,
     count: int | None,
@@ -69,16 +77,14 @@ def alerts(
     as_json: bool,
 ) -> None:
     """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
-    from schemas.entry import Severity
-
     if only_open:
-        asyncio.run(_open(target, log_file, Severity(least), since, as_json))
+        asyncio.run(_open(target, log_file, least, since, as_json))
         return
     follow = not no_follow and log_file is None
-    asyncio.run(_print(target, log_file, Severity(least), since, count, follow, as_json))
+    asyncio.run(_print(target, log_file, least, since, count, follow, as_json))
 
 
-async def _open(target: Target, log_file: Path | None, least: "Severity", since: int | None, as_json: bool) -> None:
+async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.rendering.alerts import is_loud, still_firing
 
@@ -93,7 +99,7 @@ async def _open(target: Target, log_file: Path | None, least: "Severity", since:
 async def _print(
     target: Target,
     log_file: Path | None,
-    least: "Severity",
+    least: "Loudness",
     since: int | None,
     count: int | None,
     follow: bool,

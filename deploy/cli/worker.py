@@ -29,8 +29,9 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     """Run some actors in this process, against a broker, until SIGTERM or Ctrl-C.
 
     This is what production runs: several such processes share out the partitions among themselves. The name
-    `ledger` stands for the projector that writes the log into an SQLite file; `llm` and `delegate` speak to the
-    world outside, to language models (key in NEURAXIS_LLM_API_KEY) and to specialists.
+    `ledger` stands for the projector that writes the log into an SQLite file; `llm`, `delegate` and
+    `webhook` speak to the world outside: to language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to
+    the receivers of alerts.
     """
     from deploy import logs, worker
     from deploy.access import access_of, stated

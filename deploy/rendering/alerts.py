@@ -1,6 +1,6 @@
 """Alerts as rows and lines, and which of them are still firing. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -9,13 +9,12 @@ from rich.text import Text
 from deploy.rendering.printable import printable_struct
 from events.codec import Recorded, decode
 from events.log import Stored
-from schemas.entry import Severity
 from schemas.event import ROOT, topic_of
-from schemas.vocabulary.alerts import Alert, Status
+from schemas.vocabulary.alerts import Alert, Loudness, Status
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
-_STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_STYLES: Mapping[Loudness, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_FROM_LOUDEST = tuple(_STYLES)
 
 
 class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +27,7 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     alert: str
     status: Status
-    severity: Severity
+    severity: Loudness
     source: str
     event: str
     summary: str
@@ -38,8 +37,8 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
     count: int
     suppressed: int
-    since: str
-    last: str
+    since_ns: int
+    last_ns: int
     first_seq: int
     cause_seq: int
     resolved_by: str
@@ -56,9 +55,9 @@ def shown(stored: Stored) -> AlertShown | None:
     return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), **fields)
 
 
-def is_loud(alert: AlertShown, least: Severity) -> bool:
+def is_loud(alert: AlertShown, least: Loudness) -> bool:
     """Whether an alert is of a severity or a higher one."""
-    return _LOUDNESS.index(alert.severity) >= _LOUDNESS.index(least)
+    return _FROM_LOUDEST.index(alert.severity) <= _FROM_LOUDEST.index(least)
 
 
 def still_firing(alerts: Iterable[AlertShown]) -> list[AlertShown]:

@@ -163,8 +163,8 @@ def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
         event.count,
         event.first_seq,
         event.cause_seq,
-        event.since,
-        event.last,
+        _timestamp(event.since_ns),
+        _timestamp(event.last_ns),
         _timestamp(time_ns) if over else None,
         event.resolved_by if over else None,
     )

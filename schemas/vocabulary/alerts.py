@@ -11,6 +11,14 @@ from schemas.event import ROOT, Configured, Event, Failed, Wake
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Status = Literal["firing", "resolved"]
+Loudness = Literal["critical", "warning", "info"]
+
+LOUDNESS: Mapping[Severity, Loudness] = {
+    Severity.CRITICAL: "critical",
+    Severity.WARNING: "warning",
+    Severity.INFO: "info",
+}
+"""A severity as an alert's body has it."""
 
 QUIET = "quiet"
 """``resolved_by`` of a group that nothing was added to for a while."""
@@ -35,8 +43,8 @@ class Alert(Event, frozen=True, kw_only=True):
         detail: What else tells the group from others of its topic, such as a mode or a failure's reason.
         count: Events of this outbreak so far.
         suppressed: Announcements of this severity that the limit has held back since the one before this.
-        since: Time of the first event of this outbreak, by the server (RFC 3339, UTC).
-        last: Time of the latest.
+        since_ns: When the first event of this outbreak was stored, by the server (Unix nanoseconds).
+        last_ns: When the latest was.
         first_seq: Sequence of the first event: with ``alert`` it names the outbreak.
         cause_seq: Sequence of the latest.
         resolved_by: The subject that ended it, ``quiet`` or ``lapsed``; empty while it fires.
@@ -44,7 +52,7 @@ class Alert(Event, frozen=True, kw_only=True):
 
     alert: str
     status: Status
-    severity: Severity
+    severity: Loudness
     source: str
     event: str
     summary: str
@@ -54,8 +62,8 @@ class Alert(Event, frozen=True, kw_only=True):
     detail: str
     count: Count
     suppressed: Count
-    since: str
-    last: str
+    since_ns: Count
+    last_ns: Count
     first_seq: Count
     cause_seq: Count
     resolved_by: str = ""
@@ -144,7 +152,7 @@ def _sample(severity: Severity, source: str) -> Alert:
     return ALERTS[severity, source](
         alert="0f" * 8,
         status="firing",
-        severity=severity,
+        severity=LOUDNESS[severity],
         source=source,
         event=f"{ROOT}.{source}.failed",
         summary="A message could not be decided. reason=decider_raised error=ValueError",
@@ -154,8 +162,8 @@ def _sample(severity: Severity, source: str) -> Alert:
         detail="decider_raised",
         count=1,
         suppressed=0,
-        since="2025-10-26T12:34:56.000Z",
-        last="2025-10-26T12:34:56.000Z",
+        since_ns=1_761_482_096_000_000_000,
+        last_ns=1_761_482_096_000_000_000,
         first_seq=7,
         cause_seq=7,
     )

@@ -11,7 +11,8 @@ from actors.delegate import EFFECTOR as DELEGATE
 from deploy.broker import DECIDERS
 from deploy.broker import EFFECTORS as USER
 from deploy.broker.users import broker_users
-from deploy.effectors import EFFECTORS, InvalidEffector, load
+from deploy.config import all_sections, assignment_layer, resolve
+from deploy.effectors import EFFECTORS, InvalidEffector, load, needed
 
 
 def test_the_effectors_are_found_by_name() -> None:
@@ -23,6 +24,22 @@ def test_their_user_may_answer_for_each_of_them_and_the_deciders_for_none() -> N
     users = {user.name: user for user in broker_users("NEURAXIS")}
     assert set(users[USER].owners) == set(EFFECTORS)
     assert not set(users[DECIDERS].owners) & set(EFFECTORS)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "attached", "hosted"),
+    [
+        ((), False, ()),
+        ((), True, ("delegate", "llm")),
+        (("webhook.receivers.ops.style=slack",), False, ("webhook",)),
+        (("webhook.receivers.ops.style=slack",), True, ("delegate", "llm", "webhook")),
+    ],
+)
+def test_those_are_hosted_that_have_something_to_do(
+    assignments: tuple[str, ...], attached: bool, hosted: tuple[str, ...]
+) -> None:
+    config = resolve(all_sections(), [assignment_layer(assignment) for assignment in assignments])
+    assert needed(config, attached=attached) == hosted
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from tests.actors.alerts.builders import (
     sample,
     told,
 )
+from tests.actors.scenario import START_NS
 
 every_topic = pytest.mark.parametrize("topic", ALERTING)
 
@@ -107,7 +108,7 @@ def test_an_alert_holds_numbers_and_codes_and_when_it_was() -> None:
         "violation=role_confusion layer=text trust=0.15"
     )
     assert (alert.severity, alert.source, alert.event) == ("critical", "breaker", "forged_id.breaker.tripped")
-    assert (alert.since, alert.last) == ("2023-11-14T22:13:20.000Z", "2023-11-14T22:13:20.000Z")
+    assert (alert.since_ns, alert.last_ns) == (START_NS, START_NS)
     assert (alert.first_seq, alert.cause_seq) == (1, 1)
 
 

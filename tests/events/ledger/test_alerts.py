@@ -24,14 +24,14 @@ def alert(seq: int, *, at_ms: int = 0, **changes: Any) -> Stored:
 
 
 FIRING = alert(8)
-AGAIN = alert(12, count=2, cause_seq=11, last="2025-10-26T12:40:00.000Z")
+AGAIN = alert(12, count=2, cause_seq=11, last_ns=1_761_482_400_000_000_000)
 RESOLVED = alert(20, at_ms=5, count=2, cause_seq=11, status="resolved", resolved_by="forged_id.breaker.reset")
 
 
 def test_an_alert_has_a_row_with_whose_it_is_and_how_often(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, [FIRING])
-    moment = "2025-10-26T12:34:56.000Z"
+    moment = "2025-10-26T12:34:56.000000+00:00"
     whose = ("forged_id.breaker.tripped", "ada", "s1", "x1")
     assert query(path, f"SELECT {COLUMNS}, resolved_at FROM alerts") == [
         ("0f" * 8, "critical", "breaker", *whose, "firing", 1, 7, 7, moment, moment, None)

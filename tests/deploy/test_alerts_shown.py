@@ -1,0 +1,55 @@
+"""Alerts as rows and lines, and what still fires."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from rich.text import Text
+
+from deploy.rendering.alerts import AlertShown, is_loud, line_of, shown, still_firing
+from schemas.catalogue import CATALOGUE
+from tests.events.ledger.messages import INPUT, stored
+
+
+def told(seq: int, **changes: Any) -> AlertShown:
+    """Return an alert of the log, shown."""
+    event = msgspec.structs.replace(CATALOGUE["forged_id.alert.critical.breaker"].sample, **changes)
+    found = shown(stored(seq, event, agent="", session="", exchange=""))
+    assert found is not None
+    return found
+
+
+def test_what_is_no_alert_is_not_shown() -> None:
+    assert shown(stored(1, INPUT)) is None
+    assert shown(stored(2, CATALOGUE["forged_id.alert.scheduled"].sample)) is None
+
+
+def test_what_fires_is_what_has_not_been_resolved_since() -> None:
+    first, other = told(1, alert="a"), told(2, alert="b")
+    over, again = told(3, alert="a", status="resolved"), told(4, alert="a", count=1)
+    grown = told(5, alert="b", count=2)
+    assert still_firing([first, other]) == [first, other]
+    assert still_firing([first, other, over]) == [other]
+    assert still_firing([first, other, over, again, grown]) == [again, grown]
+
+
+@pytest.mark.parametrize(("least", "is_shown"), [("critical", False), ("warning", True), ("info", True)])
+def test_a_least_severity_lets_the_louder_through(least: Any, is_shown: bool) -> None:
+    assert is_loud(told(1, severity="warning"), least) is is_shown
+
+
+def plain(line: Text) -> str:
+    """Return a line without its styles."""
+    return line.plain
+
+
+def test_a_line_says_what_whose_how_often_and_what_ended_it() -> None:
+    line = plain(line_of(told(7, agent="felix", session="s1", count=3, suppressed=4)))
+    assert line.startswith("       7 2023-11-14 22:13:20 critical firing   breaker.failed x3 agent=felix session=s1")
+    assert line.endswith("(4 held back before this)")
+    over = plain(line_of(told(8, status="resolved", resolved_by="forged_id.breaker.reset")))
+    assert over.endswith("(resolved by breaker.reset)")
+
+
+def test_a_name_cannot_steer_the_terminal() -> None:
+    assert "\x1b" not in plain(line_of(told(7, agent="\x1b[2Jfelix")))
