@@ -30,7 +30,7 @@ from actors.memory.skills import Ground, memorized, perform
 from actors.memory.terms import concepts_in
 from actors.memory.told import facts_in, key_of
 from actors.memory.weights import living, weighted
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.reading.terms import terms_of
@@ -297,10 +297,5 @@ def _aged(state: State, now_ns: int) -> State:
 
 
 def _configured(state: State, event: MemoryConfigured) -> State:
-    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
-    # last understood ones stay in force, since folding must never fail.
-    try:
-        settings = settings_of(event, MemorySettings)
-    except msgspec.ValidationError:
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(event, MemorySettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)
