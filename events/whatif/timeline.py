@@ -31,8 +31,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         settings: Actor -> the values that replace recorded ones, nested as its settings are.
-        dropped: Public subjects whose recorded events do not count, and ``added`` events from outside that stand at the
-            beginning instead: another pattern library, other precedents.
+        dropped: Public subjects whose recorded events do not count, and ``added`` events from outside that stand in
+            front of the first recorded one instead: another pattern library, other precedents.
     """
 
     settings: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
@@ -95,14 +95,12 @@ class Timeline:
         self._effects: Counter[str] = Counter()
         self._unreadable: Counter[str] = Counter()
         self._events = self._seq = 0
-        self._begun = False
+        self._added = deque(changes.added)
         if absent := sorted(set(changes.settings) - set(self._actors)):
             raise Misconfigured(f"the log holds nothing of {', '.join(absent)}: settings of it cannot be changed")
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the record."""
-        if not self._begun:
-            self._begin()
         self._events += 1
         self._seq = stored.seq
         self._pass_time(stored)
@@ -132,13 +130,10 @@ class Timeline:
         self._comparison.close_all()
         return self._comparison.report(self._events, self._tallies, self._effects, self._unreadable)
 
-    def _begin(self) -> None:
-        self._begun = True
-        for recorded in self._changes.added:
-            self._deliver(recorded)
-            self._drain()
-
     def _take_given(self, offered: Offered) -> None:
+        while self._added:
+            self._deliver(_at(self._added.popleft(), offered.stored))
+            self._drain()
         if isinstance(offered, Recorded) and isinstance(offered.message.event, InputReceived):
             self._comparison.begin(offered.message.exchange, offered.stored.seq)
         self._deliver(offered)
@@ -288,14 +283,14 @@ class Timeline:
             event = msgspec.structs.replace(event, settings=_laid_over(event.settings, changed))
             _check(strand.actor, event)
             recorded = msgspec.structs.replace(recorded, message=msgspec.structs.replace(recorded.message, event=event))
-        strand.state = _evolved(strand.actor, strand.state, _at(recorded, strand.place, strand.time_ns))
+        strand.state = _evolved(strand.actor, strand.state, _folded_at(recorded, strand.place, strand.time_ns))
 
     def _fire_recorded(self, strand: _Strand, recorded: Recorded, event: ClockFired) -> None:
         """Have a timer go off that did so on record, if it is still pending."""
         while (timer := _timer(strand)) is not None and timer.due_ns <= event.due_ns:
             id = event_id(timer.cause, strand.actor.name, 0)
             if id == recorded.message.id:
-                strand.state = _evolved(strand.actor, strand.state, _at(recorded, strand.place, strand.time_ns))
+                strand.state = _evolved(strand.actor, strand.state, _folded_at(recorded, strand.place, strand.time_ns))
                 self._fired.add(id)
                 return
             if not self._fire(strand, timer):
@@ -385,7 +380,14 @@ def _check(actor: Actor[Any], configured: Configured) -> None:
         raise Misconfigured(f"the changed settings of {actor.name} are not valid: {wrong}") from wrong
 
 
-def _at(recorded: Recorded, seq: int, time_ns: int) -> Recorded:
+def _at(recorded: Recorded, place: Stored) -> Recorded:
+    """Return an event from outside as if it had been stored where another was."""
+    stored = msgspec.structs.replace(recorded.stored, seq=place.seq, time_ns=place.time_ns)
+    message = msgspec.structs.replace(recorded.message, seq=place.seq, time_ns=place.time_ns)
+    return Recorded(stored, recorded.envelope, message)
+
+
+def _folded_at(recorded: Recorded, seq: int, time_ns: int) -> Recorded:
     return msgspec.structs.replace(
         recorded, message=msgspec.structs.replace(recorded.message, seq=seq, time_ns=time_ns)
     )
