@@ -18,6 +18,7 @@ from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
@@ -46,6 +47,9 @@ def _set_of(item: Item, place: int) -> PatternSet:
     except msgspec.ValidationError as wrong:
         what, _, where = str(wrong).partition(" - at `$")
         path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
+        if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
+            written = item.value["confidence"]
+            what = f"YAML reads {written!r} as a text, for want of a point: write 0.000000001 or 1.0e-9"
         raise InvalidLibrary(f"{where.strip('.`')}: {what}" if path else what, (place, *path)) from wrong
     _refuse_unknown_keys(item.value, PatternSet, (place,))
     if complaint := wrong_with_name(pattern.name):

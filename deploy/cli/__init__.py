@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "feed": "deploy.cli.feed:feed",
     "why": "deploy.cli.why:why",
     "replay": "deploy.cli.replay:replay",
+    "what-if": "deploy.cli.what_if:what_if",
     "state": "deploy.cli.state:state",
     "log": "deploy.cli.log:log",
     "patterns": "deploy.cli.patterns:patterns",

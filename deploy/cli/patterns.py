@@ -129,7 +129,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         click.echo(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
         table(verdict.flags)
     if verdict.cut:
-        click.echo("there was more encoded text than reflex decodes: raise reflex.max_decoded to see it")
+        click.echo("there was more than reflex decodes or compares (reflex.max_decoded): a match may have gone unseen")
 
 
 @patterns.command(epilog=examples('neuraxis patterns withdraw house-rules --why "too many false alarms"'))

@@ -224,3 +224,9 @@ def test_every_signature_can_be_listed(neuraxis: Any) -> None:
     listed = rows(neuraxis("list", "--signatures", "--json"))
     assert {"set", "action", "confidence", "signature", "whole_words"} == set(listed[0])
     assert "do anything now" in {row["signature"] for row in listed}
+
+
+def test_a_confidence_that_yaml_reads_as_a_text_is_refused_with_what_to_write():
+    raw = b"- name: rules\n  action: BLOCK\n  confidence: 1e-9\n  signatures: [open sesame]\n"
+    with pytest.raises(BadFile, match=r"write 0\.000000001 or 1\.0e-9"):
+        sets_in("rules.yaml", raw)
