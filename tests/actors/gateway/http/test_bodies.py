@@ -35,9 +35,13 @@ def completion(**fields: Any) -> LoopCompleted:
 def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     with pytest.raises(InvalidField) as wrong:
-        made = read(raw, kind)
-        completed(made) if kind is LoopCompletion else overridden("loop_001", made)
+        event_of(raw, kind)
     return wrong.value
+
+
+def event_of(raw: bytes, kind: Any) -> object:
+    made = read(raw, kind)
+    return completed(made) if isinstance(made, LoopCompletion) else overridden("loop_001", made)
 
 
 def test_the_seeds_request_is_taken_as_it_stands() -> None:
