@@ -76,9 +76,9 @@ def bring_up(plan: Plan) -> None:
 async def _run(plan: Plan, lock: int) -> None:
     if plan.ready_file is not None:
         plan.ready_file.unlink(missing_ok=True)
+    place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
     door = _door(plan)
     http = url_of(door) if door is not None else ""
-    place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
     model = await _model(plan)
     announced = False
     started = datetime.now(UTC).isoformat(timespec="seconds")
