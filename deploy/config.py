@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from deploy.settings import BrokerSettings, LogSettings, RuntimeSettings
+from deploy.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.text_files import with_texts
 
 DEFAULT_FILE = Path("neuraxis.toml")
@@ -84,6 +84,11 @@ class Config(msgspec.Struct, frozen=True):
         """The section ``runtime``."""
         return self.section("runtime", RuntimeSettings)
 
+    @property
+    def gateway(self) -> GatewaySettings:
+        """The section ``gateway``."""
+        return self.section("gateway", GatewaySettings)
+
     def values(self) -> Iterator[Value]:
         """Yield every value in effect, sections in order."""
         for name, settings in self.sections.items():
@@ -91,7 +96,12 @@ class Config(msgspec.Struct, frozen=True):
                 yield Value(key, value, self.origins.get(key, BY_DEFAULT))
 
 
-SET_SECTIONS: Sections = {"broker": BrokerSettings, "log": LogSettings, "runtime": RuntimeSettings}
+SET_SECTIONS: Sections = {
+    "broker": BrokerSettings,
+    "log": LogSettings,
+    "runtime": RuntimeSettings,
+    "gateway": GatewaySettings,
+}
 """The sections about running the set."""
 
 
@@ -174,6 +184,29 @@ def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool 
     Raises:
         BadConfiguration: an unknown section or key, or a value that its key does not take.
     """
+    merged, origins = _portions(sections, layers, ignore_others)
+    return Config({name: _convert(name, sections[name], portions) for name, portions in merged.items()}, origins)
+
+
+def overrides(sections: Sections, layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
+    """Return what ``layers`` set, by section, without the defaults below; the later the stronger.
+
+    Raises:
+        BadConfiguration: an unknown section or key, or a value that its key does not take beside the defaults.
+    """
+    resolve(sections, layers)
+    merged, _ = _portions(sections, layers, ignore_others=False)
+    found: dict[str, dict[str, Any]] = {}
+    for name, portions in merged.items():
+        for _, values in portions:
+            found[name] = _merge(found.get(name, {}), values)
+    return found
+
+
+def _portions(
+    sections: Sections, layers: Sequence[Layer], ignore_others: bool
+) -> tuple[dict[str, list[tuple[Layer, dict[str, Any]]]], dict[str, str]]:
+    """Return each section's values, layer by layer, and where each key's last one came from."""
     merged: dict[str, list[tuple[Layer, dict[str, Any]]]] = {name: [] for name in sections}
     origins: dict[str, str] = {}
     for layer in layers:
@@ -188,7 +221,7 @@ def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool 
                 raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")
             merged[name].append((layer, checked))
             origins.update((key, layer.origin) for key, _ in _leaves(name, checked))
-    return Config({name: _convert(name, sections[name], portions) for name, portions in merged.items()}, origins)
+    return merged, origins
 
 
 def load(

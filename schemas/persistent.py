@@ -66,6 +66,38 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         return len(self.young) + sum(key not in self.young for key in self.old)
 
 
+class Gatherings(msgspec.Struct, Generic[V], frozen=True):
+    """What is heard of each exchange until a verdict settles it, and the exchanges settled lately.
+
+    An exchange that nothing ever settles (word of it came after it had ended and was forgotten) is dropped by time, so
+    that nothing is pending for ever.
+    """
+
+    pending: Generations[V] = Generations()
+    settled: Generations[bool] = Generations()
+
+    def is_open(self, exchange: str) -> bool:
+        """Whether a verdict on the exchange can still come; an empty name is no exchange."""
+        return bool(exchange) and not self.settled.get(exchange)
+
+    def gather(self, exchange: str, heard: V, now_ns: int, lifetime_ns: int) -> "Gatherings[V]":
+        """Return the gatherings with what has been heard of an exchange."""
+        return Gatherings(self.pending.set(exchange, heard, now_ns, lifetime_ns), self.settled)
+
+    def settle(self, exchange: str, now_ns: int, lifetime_ns: int) -> "Gatherings[V]":
+        """Return the gatherings with an exchange settled, and nothing of it kept; an empty name changes nothing."""
+        if not exchange:
+            return self
+        return Gatherings(self.pending.delete(exchange), self.settled.set(exchange, True, now_ns, lifetime_ns))
+
+    def aged(self, now_ns: int, pending_ns: int, settled_ns: int) -> "Gatherings[V]":
+        """Return the gatherings without what has outlived its lifetime; themselves where nothing has."""
+        pending, settled = self.pending.aged(now_ns, pending_ns), self.settled.aged(now_ns, settled_ns)
+        if pending is self.pending and settled is self.settled:
+            return self
+        return Gatherings(pending, settled)
+
+
 class Derived:
     """What a state carries along that follows from the rest of it (an index, say): no part of its value.
 

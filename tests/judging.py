@@ -87,5 +87,6 @@ def _replay(actors: Sequence[Actor[Any]], messages: Sequence[Stored], partitions
     if undecided:
         yield f"undecided at rest: {undecided}"
     for (name, partition), view in replay.views.items():
-        if getattr(view.state, "pending", None):
-            yield f"{name}/{partition} leaks pending state: {view.state.pending}"
+        pending = getattr(getattr(view.state, "exchanges", view.state), "pending", None)
+        if pending:
+            yield f"{name}/{partition} leaks pending state: {pending}"

@@ -19,7 +19,7 @@ import msgspec
 from actors.alerts.grouping import ALERTING, ENDED, Key, key_of
 from actors.alerts.groups import Group, Window, alert_of, due_ns, grown, has_room, is_news, severity_of, told
 from actors.alerts.settings import AlertsSettings
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Map
 from schemas.vocabulary.alerts import LAPSED, QUIET, Alert, AlertsConfigured, AlertsScheduled
@@ -200,9 +200,7 @@ def _after_ms(due: int, now_ns: int) -> int:
 
 
 def _configured(state: State, event: AlertsConfigured) -> State:
-    # Recorded by a release with other settings, perhaps; a fold may not fail, and the settings in force stand.
-    try:
-        settings = settings_of(event, AlertsSettings)
-    except msgspec.ValidationError:
+    settings = readable_settings(event, AlertsSettings)
+    if settings is None:
         return state
     return msgspec.structs.replace(state, settings=settings)

@@ -31,5 +31,6 @@ ACTOR = Actor(
     evolve=evolve,
     configured=AppraisalConfigured,
     failed=AppraisalFailed,
+    behaviour=2,
     missing_model=missing_model,
 )

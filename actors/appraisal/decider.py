@@ -15,7 +15,7 @@ from actors.appraisal.judging import appraise, embedder_in, warm_up
 from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, AppraisalConfigured
@@ -129,12 +129,8 @@ def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
 
 
 def _configured(state: AppraisalState, configured: AppraisalConfigured) -> AppraisalState:
-    try:
-        settings = settings_of(configured, AppraisalSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, AppraisalSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)
 
 
 def _session_generation_ns(settings: AppraisalSettings) -> int:

@@ -12,9 +12,9 @@ import msgspec
 
 from actors.arbiter.ruling import rule
 from actors.arbiter.settings import ArbiterSettings
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import Gatherings
 from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.coherence import CoherencePassed
@@ -41,8 +41,7 @@ class ArbiterState(msgspec.Struct, frozen=True):
     """Exchanges without a ruling, and those settled lately."""
 
     settings: ArbiterSettings = ArbiterSettings()
-    pending: Map[str, Gathered] = Map()
-    settled: Generations[bool] = Generations()
+    exchanges: Gatherings[Gathered] = Gatherings()
 
 
 def decide(state: ArbiterState, message: Message) -> tuple[Event, ...]:
@@ -55,9 +54,9 @@ def decide(state: ArbiterState, message: Message) -> tuple[Event, ...]:
 
 def evolve(state: ArbiterState, message: Message) -> ArbiterState:
     """Fold a message into the state; total."""
-    settled = state.settled.aged(message.time_ns, _lifetime_ns(state))
-    if settled is not state.settled:
-        state = msgspec.structs.replace(state, settled=settled)
+    exchanges = state.exchanges.aged(message.time_ns, _pending_ns(state), _settled_ns(state))
+    if exchanges is not state.exchanges:
+        state = msgspec.structs.replace(state, exchanges=exchanges)
     match message.event:
         case ArbiterDenied() | ArbiterImmediate() | ArbiterEscalated() | ResponseEmitted():
             return _settle(state, message)
@@ -66,14 +65,15 @@ def evolve(state: ArbiterState, message: Message) -> ArbiterState:
     gathered = _gather(state, message)
     if gathered is None:
         return state
-    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, gathered))
+    exchanges = exchanges.gather(message.exchange, gathered, message.time_ns, _pending_ns(state))
+    return msgspec.structs.replace(state, exchanges=exchanges)
 
 
 def _gather(state: ArbiterState, message: Message) -> Gathered | None:
     """Return what is known of an exchange with a message; None where there is nothing to add, or no exchange."""
-    if not message.exchange or state.settled.get(message.exchange):
+    if not state.exchanges.is_open(message.exchange):
         return None
-    gathered = state.pending.get(message.exchange) or Gathered()
+    gathered = state.exchanges.pending.get(message.exchange) or Gathered()
     # What was heard first counts: a repeated input may not replace it.
     match message.event:
         case InputReceived(situation=situation) if gathered.situation is None:
@@ -89,21 +89,18 @@ def _gather(state: ArbiterState, message: Message) -> Gathered | None:
 
 
 def _settle(state: ArbiterState, message: Message) -> ArbiterState:
-    if not message.exchange:
-        return state
-    settled = state.settled.set(message.exchange, True, message.time_ns, _lifetime_ns(state))
-    pending = state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending
-    return msgspec.structs.replace(state, pending=pending, settled=settled)
+    exchanges = state.exchanges.settle(message.exchange, message.time_ns, _settled_ns(state))
+    return msgspec.structs.replace(state, exchanges=exchanges)
 
 
-def _lifetime_ns(state: ArbiterState) -> int:
+def _pending_ns(state: ArbiterState) -> int:
+    return state.settings.pending_lifetime_ms * _NS_PER_MS
+
+
+def _settled_ns(state: ArbiterState) -> int:
     return state.settings.settled_lifetime_ms * _NS_PER_MS
 
 
 def _configure(state: ArbiterState, configured: ArbiterConfigured) -> ArbiterState:
-    try:
-        settings = settings_of(configured, ArbiterSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, ArbiterSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

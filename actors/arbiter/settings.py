@@ -15,6 +15,8 @@ class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
         immediate_from: Similarity from which an approved precedent answers at once. Intuition reports answers from
             0.9 on, so that a lower value finds none.
         deliberative_timeout_ms: Time that deliberation gets before its exchange ends as FAILED.
+        pending_lifetime_ms: What is heard of an exchange is kept for at least this long without a verdict, and at most
+            twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
         latency_budget_ms: What the shell holds measured times against; no decision depends on it.
     """
@@ -22,5 +24,6 @@ class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
     harmful_from: Unit = 0.75
     immediate_from: Unit = 0.9
     deliberative_timeout_ms: Milliseconds = 5_000
+    pending_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     settled_lifetime_ms: Milliseconds = 600 * 1000
     latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 100.0

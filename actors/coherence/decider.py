@@ -12,9 +12,9 @@ import msgspec
 
 from actors.coherence.entropy import Known, Thought, judge
 from actors.coherence.settings import CoherenceSettings
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import Gatherings
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
 from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, Similar
@@ -38,8 +38,7 @@ class CoherenceState(msgspec.Struct, frozen=True):
 
     settings: CoherenceSettings = CoherenceSettings()
     sci: float = 1.0
-    pending: Map[str, Gathered] = Map()
-    settled: Generations[bool] = Generations()
+    exchanges: Gatherings[Gathered] = Gatherings()
 
 
 def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
@@ -52,9 +51,9 @@ def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
 
 def evolve(state: CoherenceState, message: Message) -> CoherenceState:
     """Fold a message into the state; total."""
-    settled = state.settled.aged(message.time_ns, _lifetime_ns(state))
-    if settled is not state.settled:
-        state = msgspec.structs.replace(state, settled=settled)
+    exchanges = state.exchanges.aged(message.time_ns, _pending_ns(state), _settled_ns(state))
+    if exchanges is not state.exchanges:
+        state = msgspec.structs.replace(state, exchanges=exchanges)
     match message.event:
         case SwarmMeasured(sci=sci):
             return msgspec.structs.replace(state, sci=sci)
@@ -65,14 +64,15 @@ def evolve(state: CoherenceState, message: Message) -> CoherenceState:
     gathered = _gather(state, message)
     if gathered is None:
         return state
-    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, gathered))
+    exchanges = exchanges.gather(message.exchange, gathered, message.time_ns, _pending_ns(state))
+    return msgspec.structs.replace(state, exchanges=exchanges)
 
 
 def _gather(state: CoherenceState, message: Message) -> Gathered | None:
     """Return what is known of an exchange with a message; None where there is nothing to add, or no exchange."""
-    if not message.exchange or state.settled.get(message.exchange):
+    if not state.exchanges.is_open(message.exchange):
         return None
-    gathered = state.pending.get(message.exchange) or Gathered()
+    gathered = state.exchanges.pending.get(message.exchange) or Gathered()
     # What was heard first counts: a repeated input may not replace it.
     match message.event:
         case ReflexPassed(flags=flags) if not gathered.flags:
@@ -99,21 +99,18 @@ def _violations(risks: Risks) -> tuple[str, ...]:
 
 
 def _settle(state: CoherenceState, message: Message) -> CoherenceState:
-    if not message.exchange:
-        return state
-    settled = state.settled.set(message.exchange, True, message.time_ns, _lifetime_ns(state))
-    pending = state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending
-    return msgspec.structs.replace(state, pending=pending, settled=settled)
+    exchanges = state.exchanges.settle(message.exchange, message.time_ns, _settled_ns(state))
+    return msgspec.structs.replace(state, exchanges=exchanges)
 
 
-def _lifetime_ns(state: CoherenceState) -> int:
+def _pending_ns(state: CoherenceState) -> int:
+    return state.settings.pending_lifetime_ms * _NS_PER_MS
+
+
+def _settled_ns(state: CoherenceState) -> int:
     return state.settings.settled_lifetime_ms * _NS_PER_MS
 
 
 def _configure(state: CoherenceState, configured: CoherenceConfigured) -> CoherenceState:
-    try:
-        settings = settings_of(configured, CoherenceSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, CoherenceSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -22,6 +22,8 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
         swarm_disturbance: Added to the swarm part by a thought that would affect the swarm.
         flags_violate_from: Confidence from which a FLAG signature of reflex hints at a constitutional violation; None:
             no flag does. Those below it are recorded and stop nothing.
+        pending_lifetime_ms: What is heard of an exchange is kept for at least this long without a verdict, and at most
+            twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
         latency_budget_ms: What the shell holds measured times against; no decision depends on it.
     """
@@ -32,5 +34,6 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     unknown_knowledge: Unit = 0.5
     swarm_disturbance: Unit = 0.2
     flags_violate_from: Unit | None = 0.6
+    pending_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     settled_lifetime_ms: Milliseconds = 600 * 1000
     latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 30.0

@@ -22,7 +22,7 @@ from actors.drift.composing import Worded, ask, compose, worded
 from actors.drift.draws import NO_PAUSE, course, next_pause
 from actors.drift.mind import Asked, Cycle, Mind, fatigue, is_tired, laying_to_rest, resting, spending
 from actors.drift.settings import DriftSettings
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.clock import ClockFired
@@ -270,9 +270,7 @@ def _with(state: State, message: Message, mind: Mind) -> State:
 
 
 def _configured(state: State, configured: DriftConfigured) -> State:
-    # A log written by another release may hold settings that do not convert: the last understood ones stay in force.
-    try:
-        settings = settings_of(configured, DriftSettings)
-    except msgspec.ValidationError:
+    settings = readable_settings(configured, DriftSettings)
+    if settings is None:
         return state
     return msgspec.structs.replace(state, settings=settings) if settings.enabled else State(settings=settings)

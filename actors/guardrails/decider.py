@@ -20,7 +20,7 @@ from actors.guardrails.family import Family, Lifted, Loop, judged, parted
 from actors.guardrails.judging import Reading, judge
 from actors.guardrails.live import ANSWERING, Live, answered, opened
 from actors.guardrails.settings import GuardrailsSettings
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.appraisal import AnswerAppraised
@@ -298,9 +298,5 @@ def _aged(state: State, now_ns: int) -> State:
 
 
 def _configured(state: State, configured: GuardrailsConfigured) -> State:
-    try:
-        settings = settings_of(configured, GuardrailsSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, GuardrailsSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

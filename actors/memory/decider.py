@@ -33,7 +33,7 @@ from actors.memory.terms import concepts_in
 from actors.memory.told import facts_in, key_of
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.reading.terms import terms_of
@@ -313,10 +313,5 @@ def _aged(state: State, now_ns: int) -> State:
 
 
 def _configured(state: State, event: MemoryConfigured) -> State:
-    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
-    # last understood ones stay in force, since folding must never fail.
-    try:
-        settings = settings_of(event, MemorySettings)
-    except msgspec.ValidationError:
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(event, MemorySettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -11,7 +11,7 @@ import msgspec
 from actors.monitor.judging import Condition, judge_modes, judge_rates, with_event
 from actors.monitor.settings import MonitorSettings
 from actors.monitor.window import Misroute, Window, decision_of, with_decision, with_misroute
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Map
 from schemas.vocabulary.monitor import (
@@ -100,9 +100,7 @@ def _windowed(window: Window, message: Message, settings: MonitorSettings) -> Wi
 
 
 def _configured(state: State, event: MonitorConfigured) -> State:
-    # Recorded by a release with other settings, perhaps; a fold may not fail, and the settings in force stand.
-    try:
-        settings = settings_of(event, MonitorSettings)
-    except msgspec.ValidationError:
+    settings = readable_settings(event, MonitorSettings)
+    if settings is None:
         return state
     return msgspec.structs.replace(state, settings=settings)

@@ -15,7 +15,7 @@ from actors.reflection.asking import ask, opinions_of
 from actors.reflection.judging import Counted, conclude, counted_with, insight_of
 from actors.reflection.sampling import Case, case_of, sample, stratum_of
 from actors.reflection.settings import ReflectionSettings
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.clock import ClockFired
@@ -218,9 +218,7 @@ def _satisfied(mind: Mind, exchange: str) -> Mind:
 
 
 def _configured(state: State, configured: ReflectionConfigured) -> State:
-    # A log written by another release may hold settings that do not convert: the last understood ones stay in force.
-    try:
-        settings = settings_of(configured, ReflectionSettings)
-    except msgspec.ValidationError:
+    settings = readable_settings(configured, ReflectionSettings)
+    if settings is None:
         return state
     return State(settings=settings) if settings.backend == "off" else msgspec.structs.replace(state, settings=settings)

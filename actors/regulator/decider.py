@@ -17,7 +17,7 @@ from actors.regulator.loop import Loop, adjusted, confirmed, cycle, reverted, wi
 from actors.regulator.pressures import Opinion
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Map
 from schemas.vocabulary.clock import ClockFired
@@ -132,9 +132,7 @@ def _of_agent(events: tuple[Event, ...]) -> tuple[Emission, ...]:
 
 
 def _configured(state: State, event: RegulatorConfigured) -> State:
-    # Recorded by a release with other settings, perhaps; a fold may not fail, and the settings in force stand.
-    try:
-        settings = settings_of(event, RegulatorSettings)
-    except msgspec.ValidationError:
+    settings = readable_settings(event, RegulatorSettings)
+    if settings is None:
         return state
     return msgspec.structs.replace(state, settings=settings)

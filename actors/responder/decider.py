@@ -11,7 +11,7 @@ from actors.responder.quoting import beginning
 from actors.responder.settings import ResponderSettings
 from actors.responder.tokens import CHARACTERS_PER_TOKEN
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
@@ -200,12 +200,8 @@ def _forget(state: ResponderState, now_ns: int) -> ResponderState:
 
 
 def _configure(state: ResponderState, event: ResponderConfigured) -> ResponderState:
-    try:
-        settings = settings_of(event, ResponderSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(event, ResponderSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)
 
 
 def _session_generation_ns(settings: ResponderSettings) -> int:

@@ -25,7 +25,7 @@ from actors.self_review.mind import Mind, judged, mean_fatigue, observe, seated,
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
@@ -191,9 +191,5 @@ def _aged(state: State, now_ns: int) -> State:
 
 
 def _configured(state: State, event: SelfReviewConfigured) -> State:
-    # Recorded by a release with other settings, perhaps; a fold may not fail, and the settings in force stand.
-    try:
-        settings = settings_of(event, SelfReviewSettings)
-    except msgspec.ValidationError:
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(event, SelfReviewSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -6,7 +6,6 @@ else opens the gate, and any citizen gets there whose prompts are good for as ma
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
 
 from actors.self_review.likeness import MICRO
 from actors.self_review.mind import PARTS, SIGNALS, Mind, Observed, record_of, scores_with
@@ -16,6 +15,7 @@ from actors.self_review.score import Grade
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from schemas.event import Event
+from schemas.moments import to_milliseconds
 from schemas.vocabulary.self_review import (
     Counterfactual,
     Dimensions,
@@ -35,8 +35,6 @@ from schemas.vocabulary.self_review import (
 
 GUARD_FLOOR = 1e-6
 """The least guard, and what keeps a deviation of nothing from being divided by."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def events_of(
@@ -105,7 +103,7 @@ def _review(
         tick=number,
         reasons=tuple(f"{signal}_record" for signal in fired),
         metrics=Signals(**{signal: readings[signal].value for signal in SIGNALS}),
-        timestamp=_written(time_ns),
+        timestamp=to_milliseconds(time_ns),
     )
     if seen.grade is not None:
         yield _result(citizen, number, seen, seen.grade)
@@ -179,8 +177,3 @@ def _parts(mind: Mind, grade: Grade | None) -> dict[str, Reading]:
             normalised=round(normalised(value, middle, spread, GUARD_FLOOR), 6),
         )
     return found
-
-
-def _written(time_ns: int) -> str:
-    moment = _EPOCH + timedelta(microseconds=time_ns // 1_000)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -87,7 +87,7 @@ class GuardrailsForceFinalized(Event, frozen=True, kw_only=True, tag="forged_id.
 
 
 class GuardrailsRerunOrdered(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.rerun_ordered"):
-    """A loop is to run again as ``new_loop_id``, for the trace's reason; ``best`` is the family's best-scored so far."""
+    """A loop is to run again as ``new_loop_id``, for its reason; ``best`` is the family's best-scored so far."""
 
     trace: LoopTrace
     new_loop_id: LoopName

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.persistent import Generations, Map, decode_state, encode_state, state_builtins, state_hash
+from schemas.persistent import Gatherings, Generations, Map, decode_state, encode_state, state_builtins, state_hash
 
 LIFETIME = 10
 steps = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 99), st.integers(0, 3 * LIFETIME)), max_size=30)
@@ -19,6 +19,22 @@ class State(msgspec.Struct, frozen=True):
     nested: Map[str, Map[int, Turn]] = Map()
     recent: Generations[Turn] = Generations()
     trust: float = 0.5
+
+
+@given(steps)
+def test_nothing_is_gathered_of_a_settled_exchange(steps: list[tuple[str, int, int]]) -> None:
+    gatherings: Gatherings[int] = Gatherings()
+    now_ns, settled = 0, set()
+    for exchange, heard, passed_ns in steps:
+        now_ns += passed_ns % 2  # within a lifetime, so that what was settled is still known
+        if not gatherings.is_open(exchange):
+            assert exchange in settled
+        elif heard % 3:
+            gatherings = gatherings.gather(exchange, heard, now_ns, LIFETIME * 10)
+        else:
+            gatherings = gatherings.settle(exchange, now_ns, LIFETIME * 10)
+            settled.add(exchange)
+    assert not [exchange for exchange in settled if gatherings.pending.get(exchange) is not None]
 
 
 turns = st.builds(Turn, st.text(), st.integers(0, 2**62))

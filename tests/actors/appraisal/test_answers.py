@@ -149,7 +149,9 @@ def test_a_question_without_telling_words_is_neutral(embedder: Any):
 
 @by_embedder
 def test_what_the_model_was_given_excuses_what_it_speaks_of(embedder: Any):
-    question = "Summarise the attached document about harvest, storage, shipping and prices for the directors of the board"
+    question = (
+        "Summarise the attached document about harvest, storage, shipping and prices for the directors of the board"
+    )
     given = f"{OFF_TOPIC} Ripe bananas are shipped in cooled containers.\n{question}"
     without = scores_of(embedder, question, question, question, OFF_TOPIC)
     assert scores_of(embedder, question, question, given, OFF_TOPIC).drift < without.drift

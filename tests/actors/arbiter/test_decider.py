@@ -68,16 +68,16 @@ def test_after_its_ruling_an_exchange_gets_no_other():
     for event in (asked(), NINE, COHERENT, CLEARED):
         assert arbiter.when(event) == []
     assert len(arbiter.emitted) == 1
-    assert len(arbiter.state.pending) == 0
+    assert len(arbiter.state.exchanges.pending) == 0
 
 
 @pytest.mark.parametrize("heard", [asked(), NINE, COHERENT, CLEARED])
 def test_an_exchange_that_ends_without_a_ruling_leaves_nothing(heard: Event):
     arbiter = Partition(ACTOR, heard)
-    assert len(arbiter.state.pending) == 1
+    assert len(arbiter.state.exchanges.pending) == 1
     arbiter.hear(ENDED)
     arbiter.hear(heard)
-    assert len(arbiter.state.pending) == 0
+    assert len(arbiter.state.exchanges.pending) == 0
 
 
 def test_the_words_of_the_input_are_not_kept():
@@ -88,14 +88,21 @@ def test_messages_of_no_exchange_are_no_exchange():
     arbiter = Partition(ACTOR)
     for event in (asked(), NINE, COHERENT, CLEARED, ENDED):
         assert arbiter.when(event, Address(exchange="")) == []
-    assert (len(arbiter.state.pending), len(arbiter.state.settled)) == (0, 0)
+    assert (len(arbiter.state.exchanges.pending), len(arbiter.state.exchanges.settled)) == (0, 0)
 
 
 def test_settled_exchanges_are_forgotten_after_their_lifetime():
     arbiter = Partition(ACTOR).configure(ArbiterSettings(settled_lifetime_ms=1000))
     arbiter.hear(ENDED, E1)
     arbiter.hear(asked(), E2, after_ms=2000)
-    assert len(arbiter.state.settled) == 0
+    assert len(arbiter.state.exchanges.settled) == 0
+
+
+def test_what_no_ruling_ever_settles_is_forgotten():
+    arbiter = Partition(ACTOR).configure(ArbiterSettings(pending_lifetime_ms=1000))
+    arbiter.hear(asked(), E1)
+    arbiter.hear(ENDED, E2, after_ms=2000)
+    assert len(arbiter.state.exchanges.pending) == 0
 
 
 def test_recorded_settings_that_no_longer_convert_leave_the_last_ones_in_force():
@@ -125,4 +132,4 @@ def test_an_exchange_gets_one_ruling_at_most_and_none_is_pending_when_all_have_e
         arbiter.hear(ENDED, Address(exchange=exchange))
     ruled = [message.exchange for message in arbiter.emitted]
     assert len(ruled) == len(set(ruled))
-    assert len(arbiter.state.pending) == 0
+    assert len(arbiter.state.exchanges.pending) == 0

@@ -61,17 +61,17 @@ def test_after_its_verdict_an_exchange_gets_no_other():
     assert gate.when(thought(harm=True)) == []
     assert gate.when(felt()) == []
     assert len(gate.emitted) == 1
-    assert len(gate.state.pending) == 0
+    assert len(gate.state.exchanges.pending) == 0
 
 
 @pytest.mark.parametrize("heard", [flagged("x"), felt([similar()]), thought()])
 def test_an_exchange_that_ends_without_a_verdict_leaves_nothing(heard: Event):
     gate = Partition(ACTOR, heard)
-    assert len(gate.state.pending) == 1
+    assert len(gate.state.exchanges.pending) == 1
     gate.hear(ENDED)
-    assert len(gate.state.pending) == 0
+    assert len(gate.state.exchanges.pending) == 0
     gate.hear(heard)
-    assert len(gate.state.pending) == 0
+    assert len(gate.state.exchanges.pending) == 0
 
 
 def test_messages_of_no_exchange_are_no_exchange():
@@ -80,7 +80,7 @@ def test_messages_of_no_exchange_are_no_exchange():
     gate.hear(thought(), nowhere)
     assert gate.when(felt(), nowhere) == []
     gate.hear(ENDED, nowhere)
-    assert (len(gate.state.pending), len(gate.state.settled)) == (0, 0)
+    assert (len(gate.state.exchanges.pending), len(gate.state.exchanges.settled)) == (0, 0)
 
 
 def test_settled_exchanges_are_forgotten_after_their_lifetime():
@@ -88,7 +88,14 @@ def test_settled_exchanges_are_forgotten_after_their_lifetime():
     gate.hear(thought(), E1)
     gate.hear(felt(), E1)
     gate.hear(measured(1.0), Address("", "", ""), after_ms=2000)
-    assert len(gate.state.settled) == 0
+    assert len(gate.state.exchanges.settled) == 0
+
+
+def test_what_no_verdict_ever_settles_is_forgotten():
+    gate = Partition(ACTOR).configure(CoherenceSettings(pending_lifetime_ms=1000))
+    gate.hear(thought(), E1)
+    gate.hear(measured(1.0), Address("", "", ""), after_ms=2000)
+    assert len(gate.state.exchanges.pending) == 0
 
 
 def test_no_words_of_anybody_are_kept():
@@ -124,4 +131,4 @@ def test_an_exchange_gets_one_verdict_at_most_and_none_is_pending_when_all_have_
         gate.hear(ENDED, Address(exchange=exchange))
     decided = [message.exchange for message in gate.emitted]
     assert len(decided) == len(set(decided))
-    assert len(gate.state.pending) == 0
+    assert len(gate.state.exchanges.pending) == 0

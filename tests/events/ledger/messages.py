@@ -74,11 +74,18 @@ def anchor(seq: int, through: int, rows: int, head: str) -> Stored:
     return stored(seq, LedgerAnchored(through_seq=through, rows=rows, head=head), exchange="", agent="", session="")
 
 
-def write(path: Path, messages: Sequence[Stored], *, size: int = 100, mark_every: int = 0) -> list[Written]:
+def write(
+    path: Path,
+    messages: Sequence[Stored],
+    *,
+    size: int = 100,
+    mark_every: int = 0,
+    partitions: Partitions = PARTITIONS,
+) -> list[Written]:
     """Append messages to a ledger file in batches of ``size``."""
 
     async def main() -> list[Written]:
-        async with await LedgerWriter.open(path, STREAM, PARTITIONS) as writer:
+        async with await LedgerWriter.open(path, STREAM, partitions) as writer:
             batches = [messages[start : start + size] for start in range(0, len(messages), size)]
             return [await writer.append(batch, mark_every) for batch in batches]
 

@@ -1,0 +1,150 @@
+"""``neuraxis what-if``."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target, content_of, examples, json_option, target_options
+from deploy.cli.source import log_option, opened
+
+if TYPE_CHECKING:
+    from deploy.config import Layer
+    from deploy.replaying import Point
+    from deploy.what_if import Sweep
+    from events.whatif import Report
+    from schemas.vocabulary.patterns import PatternSet
+    from schemas.vocabulary.precedents import PrecedentRecorded
+
+
+@click.command(
+    name="what-if",
+    epilog=examples(
+        "neuraxis what-if --set router.base_scores.RESPOND=0.55",
+        "neuraxis what-if --config stricter.toml --log backup/ledger.db --fail-over 2",
+        "neuraxis what-if --patterns house-rules.yaml --json | jq .changed",
+        "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05",
+    ),
+)
+@target_options
+@log_option
+@click.option("--patterns", default="", metavar="FILE", help="These imported patterns instead of the recorded ones.")
+@click.option("--precedents", default="", metavar="FILE", help="These precedents instead of the recorded ones.")
+@click.option("--agent", default="default", show_default=True, help="The agent whose precedents FILE holds.")
+@click.option("--sweep", default="", metavar="KEY=FROM:TO:STEP", help="Try each of these values.")
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@click.option(
+    "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
+)
+@click.option(
+    "--fail-over",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit status 1 if more than this share of exchanges ends otherwise.",
+)
+@json_option
+def what_if(
+    target: Target,
+    log_file: Path | None,
+    patterns: str,
+    precedents: str,
+    agent: str,
+    sweep: str,
+    upto: str,
+    shown: int,
+    fail_over: float | None,
+    as_json: bool,
+) -> None:
+    """Decide the recorded inputs anew under other settings, and tell which decisions change.
+
+    --set and --config say what is otherwise; all other settings are as recorded. Inputs, times and a model's answers
+    are taken from the log: nothing runs, and nothing is recorded. A decision that asks a model something it was never
+    asked ends its exchange there, and is counted. With unchanged settings nothing changes.
+    """
+    from deploy.config import assignment_layer, file_layer
+    from deploy.operator_edge import who
+    from deploy.patterns import sets_in
+    from deploy.precedents import precedents_in
+    from deploy.replaying import END, point_of
+    from deploy.what_if import sweep_of
+
+    layers = [assignment_layer(assignment) for assignment in target.sets]
+    if target.config_file is not None and (written := file_layer(target.config_file)) is not None:
+        layers.insert(0, written)
+    sets = sets_in(patterns, content_of(patterns)) if patterns else ()
+    known = precedents_in(precedents, content_of(precedents), who()) if precedents else []
+    values = sweep_of(sweep) if sweep else None
+    point = point_of(upto) if upto else END
+    reports = asyncio.run(_run(target, log_file, layers, values, sets, known, agent, point, shown))
+    if values is None:
+        _show(reports[0], shown, as_json)
+    else:
+        _show_sweep(values, reports, as_json)
+    _judge(reports, fail_over)
+
+
+async def _run(
+    target: Target,
+    log_file: Path | None,
+    layers: "Sequence[Layer]",
+    sweep: "Sweep | None",
+    patterns: "Sequence[PatternSet]",
+    precedents: "Sequence[PrecedentRecorded]",
+    agent: str,
+    upto: "Point",
+    shown: int,
+) -> "list[Report]":
+    from deploy.rendering.terminal import progress
+    from deploy.what_if import changes_of, layer_at, run, settings_of
+
+    variants = [[*layers, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [list(layers)]
+    settings = [settings_of(variant) for variant in variants]
+    async with opened(target, log_file) as source:
+        changes = [
+            changes_of(each, source.partitions, patterns=patterns, precedents=precedents, agent=agent)
+            for each in settings
+        ]
+        last = min((await source.info()).last_seq, upto.seq)
+        with progress("deciding anew", last) as advance:
+            return await run(source, changes, upto=upto, examples=shown, progress=advance)
+
+
+def _show(report: "Report", shown: int, as_json: bool) -> None:
+    if as_json:
+        _print({"share": report.share}, report)
+        return
+    from deploy.rendering.terminal import console
+    from deploy.rendering.what_if import render_report
+
+    out = console()
+    for part in render_report(report, shown):
+        out.print(part, soft_wrap=True)
+
+
+def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> None:
+    if as_json:
+        for value, report in zip(sweep.values, reports, strict=True):
+            _print({"key": sweep.key, "value": value, "share": report.share}, report)
+        return
+    from deploy.rendering.terminal import console
+    from deploy.rendering.what_if import render_sweep
+
+    console().print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
+
+
+def _print(more: dict[str, Any], report: "Report") -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode({**more, **msgspec.structs.asdict(report)}).decode())
+
+
+def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
+    from deploy.cli.failures import CheckFailed
+
+    worst = max(reports, key=lambda report: report.share)
+    if fail_over is not None and worst.share * 100 > fail_over:
+        raise CheckFailed(
+            f"{worst.changed:,} of {worst.exchanges:,} exchanges change ({worst.share:.1%}): more than {fail_over:g}%"
+        )

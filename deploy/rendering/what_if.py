@@ -1,0 +1,124 @@
+"""What other settings would have changed, for people. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.rendering.quoting import quoted
+from events.whatif import Example, Report
+
+_FIELDS_SHOWN = 8
+_LONGEST = 120
+
+
+def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
+    """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
+    head = f"{report.changed:,} of {report.exchanges:,} exchanges end otherwise ({report.share:.1%})"
+    yield Text(head, "bold yellow" if report.changed else "bold green")
+    if report.reworded:
+        yield Text(f"{report.reworded:,} more have the same decision in other words")
+    for why, count in report.without_end.items():
+        yield Text(f"{count:,} have no end: {_WITHOUT.get(why, why)}", "yellow")
+    for title, confusion in (("stage and action", report.ends), ("mode", report.modes)):
+        if any(was != now for was, row in confusion.items() for now in row):
+            yield Text(f"\n{title}, recorded → what-if", "bold")
+            yield _confusion(confusion)
+    yield Text("\nevents by actor", "bold")
+    yield _tallies(report)
+    for actor, tally in report.tallies.items():
+        for reason, count in sorted(tally.held.items()):
+            yield Text(f"{actor}: {count:,} decisions taken from the record, {reason}", "yellow")
+    if report.effects:
+        yield Text(
+            "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
+        )
+    for code, count in report.unreadable.items():
+        yield Text(f"{count:,} events cannot be read by this release: {code}", "yellow")
+    for example in report.examples[:examples]:
+        yield Text("")
+        yield from _example(example)
+
+
+_WITHOUT = {
+    "effect_missing": "a decision asked for an effect that was never made",
+    "open": "the log stops before it",
+}
+_EFFECTS = {
+    "reused": "reused from the record",
+    "never_asked": "never asked for on record",
+    "asked_otherwise": "asked for otherwise on record",
+}
+
+
+def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
+    """Return a table of a sweep: by value, the share of exchanges that end otherwise, and the shares of modes."""
+    modes = sorted({now for _, report in reports for row in report.modes.values() for now in row})
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    for name in (key, "changed", "share", "without end", *modes):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for value, report in reports:
+        shares = mode_shares(report)
+        without = sum(report.without_end.values())
+        numbers = (f"{report.changed:,}", f"{report.share:.1%}", f"{without:,}")
+        grid.add_row(value, *numbers, *(f"{shares.get(mode, 0.0):.1%}" for mode in modes))
+    return grid
+
+
+def mode_shares(report: Report) -> dict[str, float]:
+    """Return the share of each mode among the second timeline's exchanges that have one, in [0, 1]."""
+    counts: dict[str, int] = {}
+    for row in report.modes.values():
+        for mode, count in row.items():
+            counts[mode] = counts.get(mode, 0) + count
+    total = sum(counts.values())
+    return {mode: count / total for mode, count in counts.items()} if total else {}
+
+
+def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Table:
+    columns = sorted({now for row in confusion.values() for now in row})
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("recorded", no_wrap=True)
+    for name in columns:
+        grid.add_column(name, justify="right", no_wrap=True)
+    for was, row in confusion.items():
+        cells = (Text(f"{row[now]:,}" if now in row else "", "" if now == was else "yellow") for now in columns)
+        grid.add_row(was, *cells)
+    return grid
+
+
+def _tallies(report: Report) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("actor", no_wrap=True)
+    for name in ("decided", "identical", "different", "gone", "new"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for actor, tally in report.tallies.items():
+        numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new)
+        changed = tally.different or tally.gone or tally.new
+        grid.add_row(actor, *(f"{number:,}" for number in numbers), style="yellow" if changed else "")
+    return grid
+
+
+def _example(example: Example) -> Iterator[Text]:
+    outcome = example.outcome
+    was, now = outcome.recorded, outcome.whatif
+    head = Text(f"exchange {outcome.exchange}", "bold")
+    head.append(f" (sequence {outcome.seq}): {was.label} {was.reason} → {now.label} {now.reason}", "not bold")
+    yield head
+    first = outcome.first
+    if first is None:
+        return
+    what = "is gone" if first.whatif is None else "is new" if first.recorded is None else "differs"
+    yield Text(f"  first, at sequence {first.seq}: {first.topic} of {first.actor} {what}")
+    for path, (left, right) in list(example.fields.items())[:_FIELDS_SHOWN]:
+        yield Text(f"    {path}: {_shown(left)} → {_shown(right)}")
+    if len(example.fields) > _FIELDS_SHOWN:
+        yield Text(f"    and {len(example.fields) - _FIELDS_SHOWN} more fields", "dim")
+
+
+def _shown(value: Any) -> str:
+    text = quoted(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,23 @@
+"""What-if: recorded inputs and recorded effects, decided anew with other settings. No effect is ever run.
+
+A second timeline is folded beside the recorded one. What comes from outside (inputs, orders, completed loops) is taken
+from the record, at its place and time. Every actor's decisions are made anew by its decider, under the changed
+settings, and their events reach the other actors as they would have live. An event that the record holds too (by its
+id, a hash of cause, actor and index) takes its recorded place and time, whatever it now says; one that it does not hold
+stands right behind its cause, at its cause's time. So under unchanged settings both timelines are one.
+
+Effects (a model's answers) are taken by the id of their request, and only where the request is the recorded one to the
+byte. A decision that asks for another ends its branch there: the exchange is counted as *ended for want of an effect*.
+
+A deadline that fired on record fires where it is still pending. Another one fires only in an exchange that has taken
+another course, at the first recorded message past its time.
+
+Decisions that cannot be made anew (another behaviour of the decider, a model that is not here, sealed words, an event
+that the broker refused) are taken from the record where their message still arrives, and counted with the reason.
+"""
+
+from events.whatif.comparison import Example, Outcome, Report, Tally
+from events.whatif.past import Past, PastReader
+from events.whatif.timeline import Changes, Timeline
+
+__all__ = ["Changes", "Example", "Outcome", "Past", "PastReader", "Report", "Tally", "Timeline"]

@@ -1,0 +1,128 @@
+"""What a second timeline must know of the whole record before it begins: which events there are, and where.
+
+Memory: 16 bytes an event, and the events that no message led to (settings, timers).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from events.codec import Recorded, decode, is_spontaneous
+from events.decision import APPEND_REFUSED
+from events.log import Stored
+from events.routes import routes
+from schemas.actor import Actor
+from schemas.catalogue import CATALOGUE
+from schemas.event import Configured, Failed
+from schemas.subjects import Partitions, split_stored
+
+Key = tuple[str, str]
+"""Actor and partition."""
+
+
+class Past(msgspec.Struct, frozen=True, eq=False):
+    """A record in outline.
+
+    Attributes:
+        ids: The first 64 bits of the ids of all actors' events, sorted; ``places`` their sequences.
+        spontaneous: By partition, in order, the events of an actor that no message led to.
+        held: (actor, id of a message) -> why what it led to cannot be decided anew.
+        behaviours: Actor -> why none of its decisions can.
+        actors: Those that took part: an actor records its settings before anything else.
+        last_seq: Sequence of the last event.
+    """
+
+    ids: npt.NDArray[np.uint64]
+    places: npt.NDArray[np.int64]
+    spontaneous: Mapping[Key, tuple[Recorded, ...]]
+    held: Mapping[tuple[str, str], str]
+    behaviours: Mapping[str, str]
+    actors: frozenset[str]
+    last_seq: int
+
+    def place_of(self, id: str) -> int:
+        """Return the sequence of the event with this id, 0 where there is none."""
+        short = _short(id)
+        at = int(np.searchsorted(self.ids, short))
+        return int(self.places[at]) if at < len(self.ids) and int(self.ids[at]) == short else 0
+
+
+class PastReader:
+    """Reads a record once; feed it every message, in order."""
+
+    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions) -> None:
+        self._actors = {actor.name: actor for actor in actors}
+        self._partitions = partitions
+        self._ids: list[int] = []
+        self._places: list[int] = []
+        self._spontaneous: dict[Key, list[Recorded]] = {}
+        self._held: dict[tuple[str, str], str] = {}
+        self._behaviours: dict[str, str] = {}
+        self._last = 0
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message."""
+        self._last = stored.seq
+        try:
+            topic = split_stored(stored.subject)[0]
+        except ValueError:
+            return
+        entry = CATALOGUE.get(topic)
+        actor = self._actors.get(entry.owner) if entry is not None else None
+        if entry is None or actor is None:
+            return
+        id = stored.headers.get("ce-id", "")
+        if len(id) == _ID_DIGITS:
+            self._ids.append(_short(id))
+            self._places.append(stored.seq)
+        if not (is_spontaneous(topic) or issubclass(entry.event, Failed) or actor.missing_model is not None):
+            return
+        recorded = decode(stored)
+        if not isinstance(recorded, Recorded):
+            return
+        if is_spontaneous(topic):
+            self._note_spontaneous(actor, recorded)
+        else:
+            self._note_held(actor, recorded)
+
+    def finish(self) -> Past:
+        """Return the outline of what was read."""
+        ids, places = np.array(self._ids, np.uint64), np.array(self._places, np.int64)
+        order = np.argsort(ids, kind="stable")
+        return Past(
+            ids[order],
+            places[order],
+            {key: tuple(events) for key, events in self._spontaneous.items()},
+            self._held,
+            self._behaviours,
+            frozenset(name for name, _ in self._spontaneous),
+            self._last,
+        )
+
+    def _note_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
+        event = recorded.message.event
+        if isinstance(event, Configured) and event.behaviour != actor.behaviour:
+            self._behaviours[actor.name] = f"behaviour_{event.behaviour}"
+        for owner, partition, own in routes([actor], recorded.stored.subject, self._partitions):
+            if own:
+                self._spontaneous.setdefault((owner.name, partition), []).append(recorded)
+
+    def _note_held(self, actor: Actor[Any], recorded: Recorded) -> None:
+        event = recorded.message.event
+        reason = ""
+        if isinstance(event, Failed) and event.reason == APPEND_REFUSED:
+            reason = APPEND_REFUSED
+        elif actor.missing_model is not None and (model := actor.missing_model(event)):
+            reason = f"model_{model}"
+        if reason:
+            self._held[actor.name, recorded.envelope.cause] = reason
+
+
+_ID_DIGITS = 32
+
+
+def _short(id: str) -> int:
+    return int(id[:16], 16) if len(id) == _ID_DIGITS else 0
