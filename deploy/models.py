@@ -132,6 +132,7 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
         "act": ("planner", "llm"),
         "responder": ("backend", "llm"),
         "reflection": ("backend", "llm"),
+        "drift": ("synthesis", "llm"),
         "arbiter": ("deliberative_timeout_ms", config.section("llm", LlmSettings).deliberation_ms),
     }
     return _sets(

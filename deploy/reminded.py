@@ -6,9 +6,10 @@ from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
+from schemas.vocabulary.drift import DriftThought
 from schemas.vocabulary.memory import Fact, MemoryActionsAnswered, MemoryRecalled, MemoryRemembered
 
-_TOPICS = (topic_of(MemoryRemembered), topic_of(MemoryActionsAnswered), topic_of(MemoryRecalled))
+_TOPICS = tuple(topic_of(each) for each in (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, DriftThought))
 
 
 async def reminded_sessions(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
@@ -39,6 +40,8 @@ def _told(event: Event) -> Iterator[str]:
         yield from map(_text_of, event.facts)
     elif isinstance(event, MemoryActionsAnswered):
         yield from map(_text_of, event.stored)
+    elif isinstance(event, DriftThought):
+        yield event.text  # it quotes the session of its episode, which it is addressed to
 
 
 def _text_of(fact: Fact) -> str:

@@ -19,11 +19,16 @@ from events.whatif import Changes, PastReader, Report, Timeline
 from schemas.event import Event, topic_of
 from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActDelegationRequested
+from schemas.vocabulary.alerts import ALERTS
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
+from schemas.vocabulary.webhook import WebhookDelayed
 
 REQUESTS: frozenset[type[Event]] = frozenset((*MODEL_REQUESTS, ActDelegationRequested))
 """The events that ask for an effect."""
+
+DELIVERIES: frozenset[type[Event]] = frozenset((*ALERTS.values(), WebhookDelayed))
+"""The events that ask for one where somebody outside receives alerts."""
 
 MOST_POINTS = 200
 """Points of a sweep."""
@@ -134,7 +139,8 @@ async def run(
             reader.feed(stored)
         progress(batch[-1].seq // 10)
     past = reader.finish()
-    timelines = [Timeline(actors, source.partitions, past, each, REQUESTS, examples) for each in changes]
+    requests = REQUESTS | DELIVERIES if "webhook" in past.effectors else REQUESTS
+    timelines = [Timeline(actors, source.partitions, past, each, requests, examples) for each in changes]
     async for batch in _read(source, past.last_seq, upto):
         for timeline in timelines:
             for stored in batch:

@@ -43,7 +43,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    behaviour=4,
+    behaviour=5,
     tells=tell,
 )
 

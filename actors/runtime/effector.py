@@ -7,6 +7,7 @@ delivered, to however many workers, and however long after the broker has forgot
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
-from events.log import Append, Fence, Seal, Stored
+from events.log import Append, Fence, Record, Seal, Stored
 from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effector import Effector
@@ -112,6 +113,7 @@ class EffectorWorker:
         self._prefix = entry_of(effector.failed).prefix
         self._under_way: dict[int, Delivery] = {}
         self._idle: set[asyncio.Task[Any]] = set()
+        self._storing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline."""
@@ -177,17 +179,18 @@ class EffectorWorker:
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
         request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
-        if await self._look(request, delivery.stored.seq) is None:
+        seen = await self._look(request, delivery.stored.seq)
+        if seen is None:
             self.counters.answered += 1
             return
         started = self._clock.elapsed_ns()
         decided = await self._decide(request, delivery.attempt)
         took_us = (self._clock.elapsed_ns() - started) // 1000
         try:
-            await self._store(request, decided, took_us)
+            await self._store(request, decided, took_us, seen)
         except Refused as refused:
             _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
-            await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
+            await self._store(request, self._failure(request, APPEND_REFUSED), took_us, seen)
 
     async def _opened(self, stored: Stored) -> Stored:
         """Open a request's words; insists while their key cannot be reached."""
@@ -216,11 +219,17 @@ class EffectorWorker:
             else:
                 return last
 
-    async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int) -> None:
+    async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int, seen: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
-        after, wait = request.offered.stored.seq, _RETRY_FIRST
+        # One at a time where they share a fence: of many answers that are ready together, each append would break the
+        # fences of all others, which then look and append anew, as often as there are answers.
+        async with self._storing[request.filter]:
+            await self._append(request, decided, records, max(seen, request.offered.stored.seq))
+
+    async def _append(self, request: _Request, decided: Sequence[Decided], records: list[Record], after: int) -> None:
+        wait = _RETRY_FIRST
         while (fence := await self._look(request, after)) is not None:
             after = max(after, fence)
             try:

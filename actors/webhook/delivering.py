@@ -20,7 +20,7 @@ from tenacity.wait import wait_random_exponential
 from actors.runtime.clock import Clock
 from actors.webhook.calling import CallFailed, call
 from actors.webhook.payloads import payload
-from actors.webhook.receivers import Address
+from actors.webhook.receivers import Address, is_wanted
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.actor import Message
 from schemas.entry import Severity
@@ -29,7 +29,6 @@ from schemas.vocabulary.alerts import ALERTS, Alert
 from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
 
 QUEUED = "Queued"
-_LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = structlog.get_logger("neuraxis.webhook")
 
@@ -162,12 +161,6 @@ class Delivering:
 def wants(receiver: Receiver, alert: Alert) -> bool:
     """Whether a receiver gets an alert."""
     return is_wanted(receiver, Severity(alert.severity), alert.source)
-
-
-def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
-    """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they might lead to more."""
-    loud = _LOUDNESS.index(severity) >= _LOUDNESS.index(receiver.least)
-    return source != "webhook" and loud and (not receiver.sources or source in receiver.sources)
 
 
 def wanted(settings: WebhookSettings) -> tuple[type[Alert], ...]:

@@ -8,7 +8,7 @@ import structlog
 
 from actors.runtime.hosting import Surroundings
 from actors.webhook.delivering import Delivering, naming, wanted
-from actors.webhook.receivers import BadReceiver, addresses
+from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
 from schemas.effector import Effector
 from schemas.vocabulary.webhook import WebhookDelayed, WebhookFailed
@@ -28,8 +28,6 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
     """
     found = addresses(settings.receivers, around.environment)
     alerts = wanted(settings)
-    if not alerts:
-        raise BadReceiver("no webhook receiver gets any alert: correct their least and sources")
     timeout = httpx.Timeout(settings.answer_ms / 1000, connect=settings.connect_ms / 1000)
     async with httpx.AsyncClient(headers={"User-Agent": "neuraxis"}, timeout=timeout) as http:
         delivering = Delivering(http, settings, found, clock=around.clock)

@@ -1,12 +1,18 @@
 """Where receivers are: their addresses and tokens, from the environment or files, shown to nobody."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
 from actors.webhook.settings import Receiver
+from schemas.entry import Severity
+from schemas.vocabulary.alerts import ALERTS
+
+_LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
+_SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})
 
 
 class BadReceiver(ValueError):
@@ -29,11 +35,31 @@ def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str])
     """Return the address of each receiver; of an Alertmanager that of its alerts.
 
     Raises:
-        BadReceiver: there is no receiver, or one without a usable address or token.
+        BadReceiver: there is no receiver, one without a usable address or token, or one that would never get an alert.
     """
     if not receivers:
         raise BadReceiver("no receiver is configured: write a table [webhook.receivers.NAME], or run no webhook worker")
+    for name, receiver in receivers.items():
+        _check_wish(name, receiver)
     return {name: _address(name, receiver, environment) for name, receiver in receivers.items()}
+
+
+def is_wanted(receiver: Receiver, severity: Severity, source: str) -> bool:
+    """Whether a receiver gets alerts of a severity and source. None gets those of webhook: they might lead to more."""
+    loud = _LOUDNESS.index(severity) >= _LOUDNESS.index(receiver.least)
+    return source != "webhook" and loud and (not receiver.sources or source in receiver.sources)
+
+
+def _check_wish(name: str, receiver: Receiver) -> None:
+    for source in receiver.sources:
+        if source not in _SOURCES:
+            near = get_close_matches(source, _SOURCES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(_SOURCES)}"
+            raise BadReceiver(f"webhook receiver {name}: no alert has the source {source!r}: {hint}")
+    if not any(is_wanted(receiver, *key) for key in ALERTS):
+        raise BadReceiver(
+            f"webhook receiver {name}: its sources have no alert as loud as {receiver.least.value}: lower its least"
+        )
 
 
 def _address(name: str, receiver: Receiver, environment: Mapping[str, str]) -> Address:

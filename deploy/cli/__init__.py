@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "review": "deploy.cli.review:review",
     "drift": "deploy.cli.drift:drift",
     "regulator": "deploy.cli.regulator:regulator",
+    "reflection": "deploy.cli.reflection:reflection",
     "simulate": "deploy.cli.simulate:simulate",
     "forget": "deploy.cli.forget:forget",
     "config": "deploy.cli.config:config",

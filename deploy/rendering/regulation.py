@@ -23,7 +23,8 @@ Lines = Sequence[RenderableType]
 
 def _out_of_range(event: ModeOutOfRange) -> Lines:
     line = Text(f"{event.mode} {event.share:.1%} of the last {event.decisions}: ")
-    line.append(f"{event.side} its healthy range", "yellow")
+    near = event.low <= event.share <= event.high
+    line.append("still at the edge of its healthy range" if near else f"{event.side} its healthy range", "yellow")
     return [line.append(f" of {event.low:.0%} to {event.high:.0%}")]
 
 
@@ -48,14 +49,18 @@ def _recovered(event: RateRecovered) -> Lines:
 
 
 def _scheduled(event: RegulatorScheduled) -> Lines:
-    return [Text(f"the next cycle in {event.wake_after_ms / 3_600_000:g} h")]
+    return [Text(f"the next cycle in {_time(event.wake_after_ms)}")]
 
 
 def _completed(event: CycleCompleted) -> Lines:
     head = Text(f"{event.outcome.replace('_', ' ')}, after {event.decisions} decisions")
-    after = event.wake_after_ms / 3_600_000
-    head.append(f"; the next cycle in {after:g} h" if after else "; no next cycle until a decision is made")
+    after = event.wake_after_ms
+    head.append(f"; the next cycle in {_time(after)}" if after else "; no next cycle until a decision is made")
     return [head, *(Text(pressure_line(pressure), "dim") for pressure in event.pressures)]
+
+
+def _time(ms: int) -> str:
+    return f"{ms / 3_600_000:g} h" if ms >= 3_600_000 else f"{ms / 1_000:g} s"
 
 
 def pressure_line(pressure: Pressure) -> str:

@@ -6,8 +6,9 @@ settings, and their events reach the other actors as they would have live. An ev
 id, a hash of cause, actor and index) takes its recorded place and time, whatever it now says; one that it does not hold
 stands right behind its cause, at its cause's time. So under unchanged settings both timelines are one.
 
-Effects (a model's answers) are taken by the id of their request, and only where the request is the recorded one to the
-byte. A decision that asks for another ends its branch there: the exchange is counted as *ended for want of an effect*.
+Effects (a model's answers, deliveries of alerts) are taken by the id of their request, and only where the request is
+the recorded one to the byte. A decision that asks for another ends its branch there: the exchange is counted as *ended
+for want of an effect*.
 
 A deadline that fired on record fires where it is still pending. Another one fires only in an exchange that has taken
 another course, at the first recorded message past its time.

@@ -32,6 +32,7 @@ class Past(msgspec.Struct, frozen=True, eq=False):
         held: (actor, id of a message) -> why what it led to cannot be decided anew.
         behaviours: Actor -> why none of its decisions can.
         actors: Those that took part: an actor records its settings before anything else.
+        effectors: Those others that answered something.
         last_seq: Sequence of the last event.
     """
 
@@ -41,6 +42,7 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     held: Mapping[tuple[str, str], str]
     behaviours: Mapping[str, str]
     actors: frozenset[str]
+    effectors: frozenset[str]
     last_seq: int
 
     def place_of(self, id: str) -> int:
@@ -61,6 +63,7 @@ class PastReader:
         self._spontaneous: dict[Key, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
         self._behaviours: dict[str, str] = {}
+        self._effectors: set[str] = set()
         self._last = 0
 
     def feed(self, stored: Stored) -> None:
@@ -72,7 +75,11 @@ class PastReader:
             return
         entry = CATALOGUE.get(topic)
         actor = self._actors.get(entry.owner) if entry is not None else None
-        if entry is None or actor is None:
+        if entry is None:
+            return
+        if actor is None:
+            if stored.headers.get("ce-cause"):
+                self._effectors.add(entry.owner)
             return
         id = stored.headers.get("ce-id", "")
         if len(id) == _ID_DIGITS:
@@ -99,6 +106,7 @@ class PastReader:
             self._held,
             self._behaviours,
             frozenset(name for name, _ in self._spontaneous),
+            frozenset(self._effectors),
             self._last,
         )
 

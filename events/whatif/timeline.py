@@ -120,9 +120,7 @@ class Timeline:
         elif isinstance(offered, Unreadable) or not offered.envelope.cause:
             self._take_given(offered)
         elif offered.envelope.cause in self._asked:
-            self._asked.discard(offered.envelope.cause)
-            self._effects["reused"] += 1
-            self._deliver(offered)
+            self._reuse(offered)
         self._drain()
 
     def finish(self) -> Report:
@@ -137,6 +135,14 @@ class Timeline:
         if isinstance(offered, Recorded) and isinstance(offered.message.event, InputReceived):
             self._comparison.begin(offered.message.exchange, offered.stored.seq)
         self._deliver(offered)
+
+    def _reuse(self, effect: Recorded) -> None:
+        if effect.envelope.index + 1 >= effect.envelope.count:
+            self._asked.discard(effect.envelope.cause)
+        if type(effect.message.event) in self._requests:
+            self._asked.add(effect.message.id)  # an effect that is itself a request: a delivery that is put off
+        self._effects["reused"] += 1
+        self._deliver(effect)
 
     # --- recorded events of actors
 

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from actors.drift.settings import DriftSettings
 from actors.registry import ACTORS
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import decode_event, entry_of
 from schemas.event import Event, encode_event, topic_of
 from schemas.persistent import decode_state, encode_state, state_builtins, state_hash
+from schemas.vocabulary.drift import DriftStarted
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.pipeline import Pipeline
-from tests.actors.scenario import MS, Address, Partition, configured
+from tests.actors.scenario import MS, START_NS, Address, Partition, configured
 from tests.actors.strategies import addresses, events_for, texts, variations, view_types, waits_ms
 
 every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
@@ -36,6 +38,8 @@ GUARDS = {
     "router": "DELIBERATIVE",
 }
 """The actors that an input must pass -> the stage that is named when one is silent."""
+
+HOUR_MS = 3_600_000
 
 few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -156,6 +160,13 @@ conversations = st.lists(
 )
 
 
+def undistracted(stopped: tuple[str, ...] = (), now_ns: int = START_NS) -> Pipeline:
+    """Return all actors, where no mind drifts: a silent day would be hundreds of thoughts, which are not the point."""
+    pipeline = Pipeline(ACTORS, stopped=stopped, now_ns=now_ns)
+    pipeline.partitions["drift"].configure(DriftSettings(enabled=False))
+    return pipeline
+
+
 def converse(pipeline: Pipeline, conversation: list[tuple[str, str, str, int]]) -> None:
     for number, (text, agent, session, wait_ms) in enumerate(conversation):
         pipeline.ask(text, Address(agent, session, f"exchange-{number}"))
@@ -174,7 +185,7 @@ any_guard_stopped = pytest.mark.parametrize(
 @given(conversation=conversations)
 @few
 def test_every_input_gets_exactly_one_end(stopped: tuple[str, ...], conversation: list[Any]):
-    pipeline = Pipeline(ACTORS, stopped=stopped)
+    pipeline = undistracted(stopped)
     converse(pipeline, conversation)
     ends = Counter(message.exchange for message in pipeline.ends())
     assert ends == {f"exchange-{number}": 1 for number in range(len(conversation))}
@@ -195,7 +206,7 @@ def test_a_stopped_guard_lets_nothing_through(guard: str):
 @given(conversation=conversations)
 @few
 def test_every_end_leads_back_to_its_input_without_a_gap(conversation: list[Any]):
-    pipeline = Pipeline(ACTORS)
+    pipeline = undistracted()
     converse(pipeline, conversation)
     by_id = {message.id: message for message in pipeline.stream}
     for end in pipeline.ends():
@@ -225,8 +236,26 @@ def test_a_missed_deadline_leads_back_to_its_input_too(guard: str):
 @few
 def test_nothing_is_pending_once_every_exchange_has_ended(stopped: tuple[str, ...], conversation: list[Any]):
     """By convention what waits for the end of an exchange is a field named ``pending``, at any depth of a state."""
-    pipeline = Pipeline(ACTORS, stopped=stopped)
+    pipeline = undistracted(stopped)
     converse(pipeline, conversation)
+    assert {name: waiting for name, waiting in pending(pipeline).items() if waiting} == {}
+
+
+within_an_hour_ms = st.sampled_from([0, 60_000, HOUR_MS])
+idle_at_times = st.lists(
+    st.tuples(texts, st.just("ann"), st.sampled_from(["morning", "evening"]), within_an_hour_ms), min_size=1, max_size=4
+)
+
+
+@given(conversation=idle_at_times)
+@few
+def test_an_agent_that_drifts_between_exchanges_ends_each_once_and_leaves_nothing_pending(conversation: list[Any]):
+    pipeline = Pipeline(ACTORS)
+    converse(pipeline, conversation)
+    pipeline.advance(HOUR_MS)
+    assert any(isinstance(message.event, DriftStarted) for message in pipeline.stream)
+    ends = Counter(message.exchange for message in pipeline.ends())
+    assert ends == {f"exchange-{number}": 1 for number in range(len(conversation))}
     assert {name: waiting for name, waiting in pending(pipeline).items() if waiting} == {}
 
 
@@ -262,10 +291,10 @@ def test_a_session_past_its_lifetime_leaves_no_trace(conversation: list[Any]):
 
     Not so for actors of AGENT scope: agents learn, and what they keep does not end with a session.
     """
-    pipeline = Pipeline(ACTORS)
+    pipeline = undistracted()
     converse(pipeline, conversation)
     pipeline.advance(FORGETTING_MS)
-    fresh = Pipeline(ACTORS, now_ns=pipeline.now_ns)
+    fresh = undistracted(now_ns=pipeline.now_ns)
     for each in (pipeline, fresh):
         each.ask("A new day", Address("cat", "another day", "probe"))
     assert traces(pipeline) == traces(fresh)
@@ -279,7 +308,7 @@ def traces(pipeline: Pipeline) -> dict[str, str]:
 @given(conversation=conversations)
 @few
 def test_a_repeated_input_gets_no_second_end(conversation: list[Any]):
-    pipeline = Pipeline(ACTORS)
+    pipeline = undistracted()
     for number, (text, agent, session, wait_ms) in enumerate(conversation):
         address = Address(agent, session, f"exchange-{number}")
         pipeline.ask(text, address)

@@ -158,6 +158,7 @@ def test_the_actors_are_told_to_ask_the_model() -> None:
     assert asked["router.tiebreak"] == "llm"
     assert asked["responder.backend"] == "llm"
     assert asked["reflection.backend"] == "llm"
+    assert asked["drift.synthesis"] == "llm"
     assert asked["arbiter.deliberative_timeout_ms"] == "55000"
     configured(*(assignment_layer(f"{key}={value}") for key, value in asked.items()))
 

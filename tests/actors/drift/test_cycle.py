@@ -50,6 +50,7 @@ def test_a_repeated_input_of_an_ended_exchange_does_not_keep_the_agent_from_drif
 
 
 def test_an_agent_with_an_open_exchange_does_not_drift_until_that_has_ended():
+    """mode-router: Drift Cycle, all queues idle? no -> skip."""
     drift = partition()
     talk(drift)
     drift.hear(InputReceived(text="And?"), Address(exchange="open"))
@@ -84,6 +85,7 @@ def test_a_timer_that_was_replaced_while_it_went_off_starts_nothing():
 
 
 def test_a_drift_starts_with_what_it_drew():
+    """mode-router: Drift Cycle, select seed concept (weighted random)."""
     drift = partition()
     talk(drift)
     event = wake(drift)
@@ -103,6 +105,7 @@ def test_where_memory_comes_upon_nothing_there_is_no_thought(reason: str):
 
 
 def test_an_agent_that_lived_through_nothing_lately_waits_until_it_is_talked_to():
+    """mode-router: Drift Cycle, recent episodes? no -> skip."""
     drift = partition()
     talk(drift)
     (event,) = drift.when(MemoryWandered(request=started(drift), reason="no_episode"), AGENT)
@@ -113,6 +116,7 @@ def test_an_agent_that_lived_through_nothing_lately_waits_until_it_is_talked_to(
 
 @pytest.mark.parametrize(("activation", "thinks"), [(0.0, False), (0.399999, False), (0.4, True), (1.0, True)])
 def test_an_activation_from_four_tenths_on_is_a_thought(activation: float, thinks: bool):
+    """mode-router: Drift Cycle, activation energy; Safeguards, threshold 0.4."""
     drift = partition()
     talk(drift)
     first, *_ = drift.when(upon(started(drift), activation), TALKED)
@@ -160,6 +164,7 @@ def test_a_drift_that_nobody_answers_is_given_up_until_the_next_exchange():
 
 
 def test_a_concept_rests_for_an_hour_after_a_thought():
+    """mode-router: Drift Safeguards, per-concept cooldown (60min)."""
     drift = partition()
     talk(drift)
     thought(drift, seed="concept:97")
@@ -182,6 +187,7 @@ def test_a_concept_that_came_to_nothing_rests_too():
 
 
 def test_thoughts_tire_until_half_an_hour_after_them():
+    """mode-router: Drift Cycle, fatigued? yes -> skip."""
     drift = partition()
     talk(drift)
     for number in range(3):

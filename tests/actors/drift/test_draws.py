@@ -16,6 +16,7 @@ units = st.floats(0.0, 1.0, exclude_max=True)
 
 @given(draws=st.tuples(units, units, units))
 def test_a_pause_lasts_210_to_390_seconds_or_in_a_long_gap_up_to_two_and_a_half_times_that(draws: tuple[float, ...]):
+    """mode-router: Drift Safeguards, stochastic jitter 210-390s."""
     found = pause(draws, SETTINGS)
     assert found.long_gap == (draws[1] < 0.1)
     least, most = (1.8, 2.5) if found.long_gap else (1.0, 1.0)
@@ -29,16 +30,19 @@ def test_the_ends_of_the_jitter_are_210_and_390_seconds():
 
 
 def test_a_long_gap_stretches_the_interval_by_1_8_to_2_5():
+    """mode-router: Drift Safeguards, extended silence 1.8-2.5x."""
     assert pause((0.5, 0.0, 0.0), SETTINGS).wake_after_ms == 540_000
     assert pause((0.5, 0.0, 1.0), SETTINGS).wake_after_ms == 750_000
 
 
 def test_one_gap_in_ten_is_a_long_one():
+    """mode-router: Drift Safeguards, long gap probability (10%)."""
     # Of 2,000 fixed ids: six standard deviations are 80.
     assert abs(sum(next_pause(each, SETTINGS).long_gap for each in IDS) - 200) < 80
 
 
 def test_strategies_come_first_by_their_weights_and_kinds_alike():
+    """mode-router: Seed Selection Strategies, weights 40, 30, 20 and 10%."""
     drawn = [course(each, SETTINGS) for each in IDS]
     first = Counter(each.strategies[0] for each in drawn)
     for strategy, share in zip(STRATEGIES, (0.4, 0.3, 0.2, 0.1), strict=True):

@@ -36,6 +36,7 @@ def timed(idle: Idle, kind: type) -> list[tuple[int, object]]:
 
 
 def test_an_idle_agent_has_a_thought_that_comes_to_mind_later_in_any_session():
+    """mode-router: Drift Cycle, store as drift gist, surfaces in context."""
     idle = Idle()
     idle.talk("What is the capital of Peru?", "e1")
     idle.pipeline.advance(HOUR_MS)
@@ -49,6 +50,7 @@ def test_an_idle_agent_has_a_thought_that_comes_to_mind_later_in_any_session():
 @given(life=lives)
 @few
 def test_no_concept_is_begun_with_twice_in_an_hour(life: list[tuple[list[str], int]]):
+    """mode-router: Drift Safeguards, per-concept cooldown, over any life."""
     idle, begun = lived(life, 6), defaultdict(list)
     for at, event in timed(idle, MemoryWandered):
         assert isinstance(event, MemoryWandered)
@@ -61,6 +63,7 @@ def test_no_concept_is_begun_with_twice_in_an_hour(life: list[tuple[list[str], i
 @given(life=lives)
 @few
 def test_an_agent_that_has_spent_its_budget_in_half_an_hour_does_not_start_to_drift(life: list[tuple[list[str], int]]):
+    """mode-router: Drift Safeguards, fatigue budget (2.5 per 30min)."""
     idle = lived(life, 6)
     thoughts = timed(idle, DriftThought)
     for at, event in timed(idle, DriftStarted):
@@ -77,6 +80,7 @@ def test_an_agent_that_has_spent_its_budget_in_half_an_hour_does_not_start_to_dr
 @given(life=lives)
 @few
 def test_every_thought_is_strong_enough_and_its_seed_rests(life: list[tuple[list[str], int]]):
+    """mode-router: Drift Safeguards, activation energy threshold, over any life."""
     idle = lived(life, 6)
     upon = {each.request: each for each in idle.told(MemoryWandered)}
     causes, by_id = idle.pipeline.causes, {each.id: each for each in idle.pipeline.stream}
@@ -120,6 +124,7 @@ def test_a_life_lived_again_is_thought_again_to_the_byte(life: list[tuple[list[s
 
 
 def test_only_fading_concepts_are_strengthened_and_only_by_thoughts():
+    """mode-router: Drift Safeguards, decaying reinforcement, only on success."""
     for settings_, strengthens in ((strategies("decaying"), True), (strategies("recent"), False)):
         idle = Idle(settings_)
         idle.talk("llama ada", "e1")
@@ -132,6 +137,21 @@ def test_only_fading_concepts_are_strengthened_and_only_by_thoughts():
     lonely.pipeline.advance(HOUR_MS)
     assert set(lonely.reasons()) == {"weak", "no_seed"}
     assert mind_of(lonely.pipeline.partitions["memory"].state, "agent").thoughts == ()
+
+
+@given(life=lives)
+@few
+def test_whatever_was_lived_through_the_thoughts_that_strengthen_are_those_on_fading_concepts(
+    life: list[tuple[list[str], int]],
+):
+    """mode-router: Drift Safeguards, decaying reinforcement, over any life."""
+    idle = lived(life, 6)
+    kept = mind_of(idle.pipeline.partitions["memory"].state, "agent").thoughts
+    said = idle.told(DriftThought)
+    assert len(kept) == len(said)
+    assert [(each.concept, each.strengthens) for each in kept] == [
+        (each.concept, each.strategy == "decaying") for each in said
+    ]
 
 
 def test_talking_goes_on_without_a_drift_being_put_off_or_doubled():

@@ -69,6 +69,7 @@ def test_a_model_is_asked_in_the_session_whose_words_it_sees():
 
 
 def test_a_model_s_thought_is_the_thought_on_one_line():
+    """mode-router: Drift Cycle, LLM synthesis -> reflection | question | hypothesis."""
     drift, request = asking()
     event = thought(drift.when(completed(request), TALKED))
     assert (event.kind, event.text) == ("hypothesis", "Peru may have two capitals.")

@@ -75,6 +75,7 @@ def holds(memory: Partition, word: str) -> bool:
 
 
 def test_an_agent_without_an_episode_of_seven_days_comes_upon_nothing():
+    """mode-router: Drift Cycle, recent episodes, within 7 days."""
     memory = partition()
     assert wander(memory, "random").reason == "no_episode"
     talk(memory, "The llama met Ada", "e1")
@@ -83,6 +84,7 @@ def test_an_agent_without_an_episode_of_seven_days_comes_upon_nothing():
 
 
 def test_decaying_begins_with_the_weakest_that_is_still_there():
+    """mode-router: Seed Selection Strategies, Decaying, weakest first."""
     memory = partition()
     talk(memory, "llama ada", "e1")
     memory.now_ns += 3 * DAY_MS * 1_000_000
@@ -94,6 +96,7 @@ def test_decaying_begins_with_the_weakest_that_is_still_there():
 
 
 def test_decaying_leaves_alone_what_is_strong_or_gone():
+    """mode-router: Seed Selection Strategies, Decaying, 0.2 < strength < 2.0."""
     memory = partition(MemorySettings(wander_back_ms=30 * DAY_MS))
     talk(memory, "llama", "e1")
     # A single meeting is below 0.2 after more than 2.32 half-lives of seven days.
@@ -106,6 +109,7 @@ def test_decaying_leaves_alone_what_is_strong_or_gone():
 
 
 def test_recent_begins_with_a_concept_of_the_latest_episode():
+    """mode-router: Seed Selection Strategies, Recent."""
     memory = partition()
     talk(memory, "llama ada", "e1")
     talk(memory, "peru capital", "e2")
@@ -113,6 +117,7 @@ def test_recent_begins_with_a_concept_of_the_latest_episode():
 
 
 def test_salient_begins_with_a_concept_of_the_most_salient_episode_of_seven_days():
+    """mode-router: Seed Selection Strategies, Salient."""
     memory = partition()
     salient(memory, "old fire", "e1", 1.0)
     memory.now_ns += 8 * DAY_MS * 1_000_000
@@ -122,6 +127,7 @@ def test_salient_begins_with_a_concept_of_the_most_salient_episode_of_seven_days
 
 
 def test_random_begins_with_any_concept_of_enough_confidence():
+    """mode-router: Seed Selection Strategies, Random, confidence >= 0.4."""
     memory = partition()
     talk(memory, "llama ada", "e1")
     assert wander(memory, "random").reason == "no_seed", "met once, confidence is a third"
@@ -147,6 +153,7 @@ def test_the_seed_is_no_part_of_what_it_brings_up():
 
 
 def test_a_hop_leaves_seven_tenths_times_the_strength_of_the_link():
+    """mode-router: Drift Cycle, spreading activation (depth 2)."""
     memory = partition()
     talk(memory, "llama ada", "e1")
     talk(memory, "ada peru", "e2")
@@ -160,6 +167,7 @@ def test_a_hop_leaves_seven_tenths_times_the_strength_of_the_link():
 
 
 def test_the_thought_will_rest_on_the_latest_episode_of_both():
+    """mode-router: Drift Cycle, retrieve grounding episode."""
     memory = partition()
     talk(memory, "llama ada", "e1")
     talk(memory, "llama ada again", "e2")
@@ -233,6 +241,7 @@ def test_a_thought_comes_to_mind_for_a_week():
 
 
 def test_a_thought_about_a_fading_concept_strengthens_it_by_a_tenth():
+    """mode-router: Drift Safeguards, decaying reinforcement +0.1."""
     memory = partition()
     talk(memory, "llama ada", "e1")
     think(memory, wander(memory, "decaying"))
@@ -242,6 +251,7 @@ def test_a_thought_about_a_fading_concept_strengthens_it_by_a_tenth():
 
 
 def test_a_thought_about_any_other_strengthens_nothing():
+    """mode-router: Drift Safeguards, only decaying seeds."""
     for strategy in ("recent", "salient"):
         memory = partition()
         talk(memory, "llama ada", "e1")

@@ -76,6 +76,7 @@ def test_a_healthy_mix_is_reported_by_nothing():
     ],
 )
 def test_the_table_of_healthy_ranges_and_red_flags(mode: Mode, healthy: tuple[int, int], red: tuple[int, int]):
+    """mode-router: Mode Entropy Monitoring, RESPOND, CLARIFY, ACT, ACKNOWLEDGE and IGNORE."""
     (low, high), (red_low, red_high) = healthy, red
     for percent in (low, high):
         assert of(mode, decide(watching(), with_share(mode, percent))) == []
@@ -103,6 +104,7 @@ def test_the_table_of_healthy_ranges_and_red_flags(mode: Mode, healthy: tuple[in
     ],
 )
 def test_a_red_flag_says_what_it_is_a_sign_of(mode: Mode, percent: float, sign: str):
+    """mode-router: Mode Entropy Monitoring, what each red flag means."""
     [event] = of(mode, decide(watching(), with_share(mode, percent)))
     assert isinstance(event, ModeRedFlag)
     assert event.sign == sign

@@ -5,7 +5,6 @@ import time
 import msgspec
 
 from schemas.actor import Message
-from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.reflection import ReflectionConcluded, ReflectionRequested
 from tests.actors.llm import scripted
@@ -17,13 +16,9 @@ SECOND_OPINION = answer(opinion(1, rationale="Nothing was known."))
 
 
 def performed(asked: Message) -> Message:
-    """Return the call of a request, under its id, as one stored just now: the effector measures age by the real clock.
-
-    A critique carries it, which asks for the same purpose: what is looked at is the call and the answer to its id.
-    """
+    """Return a request as one stored just now: the effector measures its age by the real clock."""
     assert isinstance(asked.event, ReflectionRequested)
-    carrier = CritiqueRequested(loop_id="", call=asked.event.call)
-    return msgspec.structs.replace(asked, event=carrier, time_ns=time.time_ns())
+    return msgspec.structs.replace(asked, time_ns=time.time_ns())
 
 
 def test_a_model_over_http_gives_a_second_opinion_that_counts() -> None:

@@ -9,6 +9,7 @@ from actors.reflection import ACTOR
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
 from schemas.catalogue import owned_by
+from schemas.event import Failed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded, ReflectionRequested
 from tests.actors.reflection.builders import ON, Reflecting, answer, content, opinion, selection
@@ -23,6 +24,7 @@ def lone(selected: Any, said: dict[str, Any]) -> tuple[bool, str]:
 
 
 def test_it_asks_only_while_no_exchange_of_the_agent_is_open():
+    """mode-router: Routing Reflection, 1 during idle periods."""
     agent = Reflecting()
     agent.exchange()
     agent.partition.hear(InputReceived(text="Wait"), Address(exchange="open"))
@@ -30,6 +32,7 @@ def test_it_asks_only_while_no_exchange_of_the_agent_is_open():
 
 
 def test_it_dequeues_what_it_has_looked_at():
+    """mode-router: Routing Reflection, 1 dequeues."""
     agent = Reflecting()
     asked = agent.request(selection(), selection())
     agent.says(asked, answer(opinion(1), opinion(2)))
@@ -55,6 +58,7 @@ def test_it_dequeues_what_it_has_looked_at():
 def test_a_dimension_counts_only_where_the_signals_bear_it_out(
     dimension: str, signals: dict[str, Any], bare: dict[str, Any]
 ):
+    """mode-router: Routing Reflection, 2 and safeguards, dimensional causality check."""
     said = opinion(1, dimension=dimension)
     assert lone(selection(0.19, is_new_topic=signals.get("is_new_topic", False), **without(signals)), said) == (
         True,
@@ -74,12 +78,14 @@ def test_a_margin_below_the_ambiguous_one_bears_out_unclear_intent():
 
 
 def test_an_opinion_says_where_a_decision_was_ambiguous_and_not_only_what_to_select():
+    """mode-router: Routing Reflection, 3 insight about WHERE ambiguity exists."""
     [insight] = Reflecting().look_back((selection(), {**COUNTS, "rationale": "Nothing was known."})).insights
     assert (insight.dimension, insight.suggested_mode, insight.agrees) == ("memory_availability", "CLARIFY", False)
     assert insight.rationale == "Nothing was known."
 
 
 def test_a_batch_is_half_low_confidence_a_fifth_high_and_the_rest_tie_breaks():
+    """mode-router: Routing Reflection, 4 sampling 50% low, 20% high, 30% tie-breaker."""
     every = [selection(0.1), selection(0.9), selection(0.05, tied=True)] * 6
     event = Reflecting().request(*every).event
     assert isinstance(event, ReflectionRequested)
@@ -89,10 +95,12 @@ def test_a_batch_is_half_low_confidence_a_fifth_high_and_the_rest_tie_breaks():
 
 @pytest.mark.parametrize(("confidence", "counts"), [(0.70, False), (0.701, True)])
 def test_an_opinion_counts_only_above_a_confidence_of_70_percent(confidence: float, counts: bool):
+    """mode-router: Routing Reflection, safeguards, confidence gate > 0.70."""
     assert lone(selection(), opinion(1, confidence=confidence)) == (counts, "" if counts else "low_confidence")
 
 
 def test_a_person_who_was_content_outweighs_a_disagreement():
+    """mode-router: Routing Reflection, safeguards, user override."""
     agent = Reflecting()
     asked = agent.request(selection())
     agent.partition.hear(content("x1"), Address(exchange="x2"))
@@ -117,6 +125,7 @@ def test_content_that_is_heard_later_takes_the_disagreement_out_of_the_window():
 
 @pytest.mark.parametrize(("disagreeing", "pressure"), [(3, False), (4, True)])
 def test_a_pressure_needs_more_than_a_quarter_of_disagreement(disagreeing: int, pressure: bool):
+    """mode-router: Routing Reflection, safeguards, >25% disagreement."""
     said = [COUNTS] * disagreeing + [opinion(1, "RESPOND")] * (12 - disagreeing)
     concluded = Reflecting().look_back(*((selection(), each) for each in said))
     assert (concluded.counted, concluded.disagreement) == (12, round(disagreeing / 12, 6))
@@ -130,6 +139,7 @@ def test_a_pressure_needs_a_pattern_that_is_sustained(opinions: int, pressure: b
 
 
 def test_what_is_older_than_seven_days_counts_no_more():
+    """mode-router: Routing Reflection, safeguards, over 7 days."""
     agent = Reflecting()
     assert agent.look_back(*[(selection(), COUNTS)] * 10).pressure
     agent.partition.now_ns += ON.window_ms * 1_000_000
@@ -150,7 +160,8 @@ def test_a_mode_that_was_not_on_offer_counts_for_nothing():
 
 
 def test_it_is_a_consultant_whose_events_hold_no_weight_and_move_none_by_themselves():
-    own = {entry.event for entry in owned_by("reflection")}
+    """mode-router: Routing Reflection, consultant, not authority."""
+    own = {entry.event for entry in owned_by("reflection") if not issubclass(entry.event, Failed)}
     readers = {name for name, actor in ACTORS.items() if own.intersection(actor.consumes)}
     assert readers <= {"regulator", "clock"}, "the clock reads when to wake it"
     assert not any("weight" in name for event in own for name in event.__struct_fields__)

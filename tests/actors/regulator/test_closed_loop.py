@@ -37,6 +37,7 @@ def judged(before: int, after: int) -> tuple[Regulated, list[object]]:
 
 
 def test_the_first_decision_of_an_agent_schedules_a_cycle_a_day_later():
+    """mode-router: Routing Stability Regulator, 24h cycle."""
     assert Regulated().decide({"RESPOND": 1}) == [RegulatorScheduled(wake_after_ms=DAY_MS)]
 
 
@@ -94,6 +95,7 @@ def test_an_adjustment_is_not_judged_before_two_days():
 
 
 def test_an_adjustment_that_helped_is_confirmed():
+    """mode-router: Routing Stability Regulator, 5 evaluates whether adjustments improved metrics."""
     agent, led_to = judged(before=90, after=70)
     kept = only(Confirmed, led_to)
     assert (kept.metric_before, kept.metric_after, kept.offset) == (0.15, 0.0, -0.02)
@@ -107,6 +109,7 @@ def test_an_adjustment_that_helped_is_confirmed():
     ids=["little", "none", "worse"],
 )
 def test_an_adjustment_that_did_not_help_is_undone(after: int, verdict: str):
+    """mode-router: Routing Stability Regulator, 5 reverts if no improvement or degradation."""
     agent, led_to = judged(before=90, after=after)
     undone = only(Reverted, led_to)
     assert (undone.verdict, undone.delta, undone.offset) == (verdict, 0.02, 0.0)

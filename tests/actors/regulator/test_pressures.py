@@ -21,6 +21,7 @@ def test_a_healthy_day_has_no_pressure():
     ("ambiguous", "severity"), [(20, None), (30, 0.125), (60, 0.5), (100, 1.0)], ids=["at", "above", "half", "all"]
 )
 def test_the_tie_breaker_rate_presses_above_a_fifth(ambiguous: int, severity: float | None):
+    """mode-router: Routing Stability Regulator, 2 tie-breaker rate."""
     summary = only(CycleCompleted, Regulated().day(ambiguous=ambiguous))
     assert [(each.name, each.severity) for each in summary.pressures] == (
         [] if severity is None else [("tie_breaker", severity)]
@@ -49,6 +50,7 @@ def test_a_day_without_act_raises_its_base():
 
 @pytest.mark.parametrize(("acts", "presses"), [(1, True), (2, False)])
 def test_act_is_under_used_below_two_percent(acts: int, presses: bool):
+    """mode-router: Routing Stability Regulator, 2 ACT opportunity miss rate."""
     modes: Mapping[Mode, int] = {"RESPOND": 70, "CLARIFY": 15, "ACKNOWLEDGE": 15 - acts, "ACT": acts}
     summary = only(CycleCompleted, Regulated().day(modes))
     assert ("act_under_use" in {each.name for each in summary.pressures}) is presses
@@ -73,6 +75,7 @@ def test_too_much_responding_lowers_its_base():
     ],
 )
 def test_misroutes_are_answered_by_their_commonest_kind(kind: Feedback, parameter: str):
+    """mode-router: Routing Stability Regulator, 2 misroute rate."""
     kinds: list[Feedback] = [kind] * 20 + ["missed_clarify", "missed_act", "under_engagement"]
     moved = only(Adjusted, Regulated().day(feedbacks=kinds))
     assert (moved.pressure, moved.parameter) == (kind, parameter)
@@ -102,6 +105,7 @@ def test_what_was_routed_well_is_no_misroute():
     ],
 )
 def test_a_sustained_disagreement_is_answered_by_its_dimension(dimension: Dimension, parameter: str, sign: int):
+    """mode-router: Routing Stability Regulator, 2 reflection disagreement."""
     agent = Regulated()
     agent.decide()
     agent.hear(concluded(0.4, dimension))
@@ -130,6 +134,7 @@ def test_an_old_disagreement_is_none():
 
 
 def test_one_mode_alone_is_answered_at_its_base():
+    """mode-router: Routing Stability Regulator, 2 mode entropy."""
     modes: Mapping[Mode, int] = {"CLARIFY": 92, "RESPOND": 4, "ACT": 4}
     moved = only(Adjusted, Regulated().day(modes))
     assert (moved.pressure, moved.parameter, moved.delta < 0) == ("mode_entropy", "CLARIFY.base", True)
@@ -142,6 +147,7 @@ def test_an_agent_that_ignores_everything_has_no_weight_to_move():
 
 
 def test_the_worst_pressure_is_answered_and_no_other():
+    """mode-router: Routing Stability Regulator, 3 worst pressure -> a single parameter."""
     led_to = Regulated().day(OVERCONFIDENT, ambiguous=100, feedbacks=["missed_act"] * 15)
     summary, moved = only(CycleCompleted, led_to), only(Adjusted, led_to)
     names: list[PressureName] = [each.name for each in summary.pressures]
@@ -180,6 +186,7 @@ def test_the_choice_after_an_act_loop_is_no_decision_of_its_own():
 
 
 def test_only_the_last_day_counts():
+    """mode-router: Routing Stability Regulator, 1 pressure signals of the last 24h."""
     agent = Regulated()
     agent.day(OVERCONFIDENT)
     agent.partition.now_ns += 60 * 60 * 1_000_000_000
@@ -187,6 +194,7 @@ def test_only_the_last_day_counts():
 
 
 def test_every_weight_of_the_contract_has_its_hard_bounds():
+    """mode-router: Routing Stability Regulator, 4 hard bounds on all weights."""
     assert dict(BOUNDS) == {
         "RESPOND.base": (0.30, 0.70),
         "CLARIFY.base": (0.10, 0.50),

@@ -77,6 +77,7 @@ def changes(agent: Regulated) -> list[tuple[int, Adjusted | Reverted]]:
 @given(history=histories, overrides=by_hand)
 @several
 def test_no_day_sees_more_than_two_hundredths_of_change(history: list[Any], overrides: dict[str, float]):
+    """mode-router: Routing Stability Regulator, 4 max 0.02 a day."""
     moved = changes(lived(history, base_of(overrides)))
     for at_ns, _ in moved:
         of_the_day = [abs(each.delta) for other_ns, each in moved if 0 <= other_ns - at_ns < DAY_MS * MS]
@@ -86,6 +87,7 @@ def test_no_day_sees_more_than_two_hundredths_of_change(history: list[Any], over
 @given(history=histories, overrides=by_hand)
 @several
 def test_no_weight_changes_twice_within_two_days(history: list[Any], overrides: dict[str, float]):
+    """mode-router: Routing Stability Regulator, 4 48h cooldown per parameter."""
     times: dict[str, list[int]] = defaultdict(list)
     for at_ns, event in changes(lived(history, base_of(overrides))):
         times[event.parameter].append(at_ns)
@@ -96,6 +98,7 @@ def test_no_weight_changes_twice_within_two_days(history: list[Any], overrides: 
 @given(history=histories, overrides=by_hand)
 @several
 def test_no_adjustment_leads_out_of_the_bounds(history: list[Any], overrides: dict[str, float]):
+    """mode-router: Routing Stability Regulator, 4 hard bounds, whatever happened."""
     base = base_of(overrides)
     for _, event in changes(lived(history, base)):
         least, most = limits(event.parameter, base)

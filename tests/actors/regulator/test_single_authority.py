@@ -40,6 +40,7 @@ def weights_by_agent(pipeline: Pipeline) -> Iterator[tuple[str, Event]]:
 
 
 def test_only_the_regulator_writes_events_that_name_a_weight_to_move():
+    """mode-router: Routing Stability Regulator, single authority for weight mutation."""
     naming = [entry for entry in CATALOGUE.values() if "parameter" in entry.event.__struct_fields__]
     assert {entry.owner for entry in naming} == {"regulator"}
     assert {entry_of(kind).owner for kind in (Adjusted, Reverted)} == {"regulator"}
@@ -62,6 +63,7 @@ def test_a_reverted_weight_is_what_it_was():
 
 
 def test_the_very_next_decision_uses_an_adjusted_weight():
+    """mode-router: Routing Stability Regulator, 6 persists: events in place of a file nobody reads again."""
     pipeline = Pipeline(ACTORS)
     chat(pipeline, "first")
     pipeline.advance(DAY_MS)

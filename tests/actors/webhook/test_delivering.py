@@ -9,7 +9,7 @@ import structlog
 from structlog.testing import LogCapture
 
 from actors.webhook import delivering as delivering_module
-from actors.webhook.delivering import is_wanted
+from actors.webhook.receivers import is_wanted
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.entry import Severity
 from schemas.event import Event

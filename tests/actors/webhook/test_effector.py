@@ -186,7 +186,7 @@ def test_settings_without_a_receiver_are_refused_in_words(broker: Broker) -> Non
         with pytest.raises(BadReceiver, match="no receiver is configured"):
             async with running(log, WebhookSettings(), {}):
                 raise AssertionError("opened")
-        with pytest.raises(BadReceiver, match="gets any alert"):
+        with pytest.raises(BadReceiver, match="no alert has the source 'nobody'"):
             async with running(log, receivers("ops", sources=("nobody",)), {"URL_ops": "http://127.0.0.1:9"}):
                 raise AssertionError("opened")
 

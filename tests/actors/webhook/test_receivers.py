@@ -6,6 +6,7 @@ import pytest
 
 from actors.webhook.receivers import Address, BadReceiver, addresses
 from actors.webhook.settings import Receiver
+from schemas.entry import Severity
 from tests.actors.webhook.alerts import SECRET
 
 HOOK = f"https://hooks.example/services/{SECRET}"
@@ -37,6 +38,12 @@ def test_an_alertmanager_may_be_named_by_its_base(base: str) -> None:
         (Receiver(style="slack", url_file="no such file"), "cannot be read: FileNotFoundError"),
         (Receiver(style="slack", url_env="WORD"), "its address is no http.s. URL: correct WORD"),
         (Receiver(style="slack", url_env="HOOK", token_env="LINES"), "not one line of visible ASCII"),
+        (Receiver(style="slack", url_env="HOOK", sources=("monitor", "braker")), "'braker': did you mean 'breaker'"),
+        (Receiver(style="slack", url_env="HOOK", sources=("webhook",)), "no alert has the source 'webhook': there are"),
+        (
+            Receiver(style="slack", url_env="HOOK", sources=("llm",), least=Severity.CRITICAL),
+            "no alert as loud as critical: lower its least",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused_without_showing_it(receiver: Receiver, complaint: str) -> None:

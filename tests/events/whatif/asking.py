@@ -19,13 +19,19 @@ from tests.events.recording import PARTITIONS, Recording
 REQUESTS: frozenset[type[Event]] = frozenset({ActPlanRequested, ResponseRequested, TiebreakRequested})
 
 
-def whatif(log: Sequence[Stored], settings: Mapping[str, Mapping[str, Any]] | None = None, **more: Any) -> Report:
+def whatif(
+    log: Sequence[Stored],
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    requests: frozenset[type[Event]] = REQUESTS,
+    **more: Any,
+) -> Report:
     """Decide a log anew; ``more`` are other changes."""
     actors = tuple(ACTORS.values())
     reader = PastReader(actors, PARTITIONS)
     for stored in log:
         reader.feed(stored)
-    timeline = Timeline(actors, PARTITIONS, reader.finish(), Changes(settings=settings or {}, **more), REQUESTS)
+    timeline = Timeline(actors, PARTITIONS, reader.finish(), Changes(settings=settings or {}, **more), requests)
     for stored in log:
         timeline.feed(stored)
     return timeline.finish()

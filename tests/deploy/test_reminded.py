@@ -1,0 +1,56 @@
+"""Whom a session's words reached within its agent, read from a real log."""
+
+import asyncio
+
+import msgspec
+
+from actors.runtime.records import to_record
+from deploy.reminded import reminded_sessions
+from events.decision import Cause, address
+from events.jetstream import JetStreamLog
+from events.log import Append, Record
+from schemas.catalogue import CATALOGUE, entry_of
+from schemas.event import Event
+from schemas.subjects import Partitions
+from schemas.vocabulary.drift import DriftThought
+from schemas.vocabulary.memory import MemoryRecalled, Recollection
+from tests.broker import Broker
+
+PARTITIONS = Partitions()
+THOUGHT = msgspec.structs.replace(CATALOGUE["forged_id.drift.thought"].sample, text="An idle thought about the vault")
+
+
+def stored(event: Event, session: str, agent: str = "ann") -> Record:
+    """Return an event as the shell of its actor appends it."""
+    tokens = PARTITIONS.agent_token(agent), PARTITIONS.session_token(session)
+    cause = Cause(f"{session} {agent} {type(event).__name__}", 0, 0, agent, session, "", *tokens)
+    [decided] = address(entry_of(event).owner, cause, (event,), PARTITIONS)
+    return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
+
+
+def recalled(text: str) -> MemoryRecalled:
+    """Return a recollection of a text."""
+    sample = entry_of(MemoryRecalled).sample
+    assert isinstance(sample, MemoryRecalled)
+    found = Recollection(id="drift:1", layer="gist", text=text, energy=0.5, tokens=6)
+    return msgspec.structs.replace(sample, recollections=(found,))
+
+
+def test_a_session_that_was_reminded_of_a_thought_about_another_is_found(broker: Broker) -> None:
+    assert isinstance(THOUGHT, DriftThought)
+    records = [
+        stored(THOUGHT, "vault"),
+        stored(recalled(THOUGHT.text), "reminded"),
+        stored(recalled("Something else"), "unconcerned"),
+        stored(recalled(THOUGHT.text), "of another agent", agent="bob"),
+    ]
+
+    async def run() -> tuple[str, ...]:
+        log = await JetStreamLog.connect(broker.url, sealed=False)
+        try:
+            await log.append([Append(records)])
+            return await reminded_sessions(log, "ann", "vault")
+        finally:
+            await log.close()
+
+    assert asyncio.run(run()) == ("reminded",)
