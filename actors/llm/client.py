@@ -64,7 +64,12 @@ class ChatClient:
     @asynccontextmanager
     async def open(cls, endpoint: Endpoint, *, connect_s: float, concurrency: int) -> AsyncIterator["ChatClient"]:
         """Open connections as they are needed, and close them at the end."""
-        headers = {"User-Agent": "neuraxis", "Accept": "application/json, text/event-stream"}
+        headers = {
+            "User-Agent": "neuraxis",
+            "Accept": "application/json, text/event-stream",
+            # What is read is bounded in bytes: a compressed answer may be of any size.
+            "Accept-Encoding": "identity",
+        }
         if endpoint.api_key:
             headers["Authorization"] = f"Bearer {endpoint.api_key}"
         http = httpx.AsyncClient(
@@ -116,6 +121,10 @@ class ChatClient:
         try:
             url = f"{self._base_url}{path}"
             async with self._http.stream(method, url, content=body or None, headers=headers) as response:
+                # A cookie would be sent with every later call, whoever's it is.
+                self._http.cookies.clear()
+                if response.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
+                    raise CallFailed("answer_invalid", "ContentEncoding")
                 if response.status_code != httpx.codes.OK:
                     raise await _refusal(response)
                 yield response
@@ -127,7 +136,7 @@ class ChatClient:
 
 async def _whole(response: httpx.Response, most: int) -> bytes:
     body = bytearray()
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         body += piece
         if len(body) > most:
             raise NotTheProtocol(f"an answer of more than {most} bytes")
@@ -154,7 +163,7 @@ async def _streamed(response: httpx.Response, spoken: Callable[[str], Awaitable[
 
 async def _chunks(response: httpx.Response) -> AsyncIterator[Chunk]:
     events, read = Events(), 0
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         read += len(piece)
         if read > MOST_BYTES:
             raise NotTheProtocol(f"a stream of more than {MOST_BYTES} bytes")
@@ -196,6 +205,6 @@ def retry_after(written: str, now: datetime) -> float | None:
         return float(written)
     try:
         at = parsedate_to_datetime(written)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

@@ -7,6 +7,7 @@ memory.recalled         -> router.mode_selected, or router.tiebreak_requested wh
 llm.completed, .failed  -> router.mode_selected, for the tie-break that was asked
 act.finished            -> router.mode_selected without ACT, where ACT had been selected
 response.emitted        the text is dropped; the session remembers what was answered, and in which mode
+operator.forget_ordered the session is dropped, with what its last words hash to
 router.mode_selected    the topic's streak of low confidence grows or ends
 router.configured       the settings from here on
 """
@@ -26,6 +27,7 @@ from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
 
@@ -126,6 +128,8 @@ def evolve(state: State, message: Message) -> State:
             return _remember(state, message, memory, pending)
         case ResponseEmitted() as response:
             return _ended(state, message, response, pending)
+        case ForgetOrdered(what="session"):
+            return msgspec.structs.replace(state, sessions=state.sessions.delete(message.session_key))
         case RouterConfigured() as configured:
             return _configured(state, configured)
     return state
