@@ -1,10 +1,13 @@
 """The gateway of a running set, over real HTTP: source G's requests as they stand, keys, limits, and a kill."""
 
+import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +23,7 @@ from tests.e2e.live import Live, command, environment
 LOOP, STATUS, OVERRIDE = (
     f"/orchestrator/{name}" for name in ("loop-complete", "guardrails-status", "override-guardrails")
 )
-KEY = "a key of more than sixteen characters"
+KEY = "a-key-of-more-than-sixteen-characters"
 
 
 def completion(loop: str, **fields: Any) -> dict[str, Any]:
@@ -47,6 +50,12 @@ def run_file(live: Live) -> dict[str, Any]:
 def pid_of(live: Live, name: str) -> int:
     (found,) = [process["pid"] for process in run_file(live)["processes"] if process["name"] == name]
     return int(found)
+
+
+def last_in(ledger: Path) -> int:
+    with contextlib.closing(sqlite3.connect(ledger)) as opened:
+        (last,) = opened.execute("SELECT max(seq) FROM events").fetchone()
+    return int(last or 0)
 
 
 @pytest.fixture
@@ -84,12 +93,13 @@ def test_a_loop_is_judged_shown_overridden_and_explained(client: httpx.Client, l
     (recorded,) = found["overrides"]
     assert (recorded["by"], recorded["why"]) == ("operator", "Manual override to continue exploration")
     assert (recorded["fatigue"], recorded["max_reruns"]) == (True, False)
+    until(lambda: last_in(live.ledger) >= recorded["seq"], "the ledger has it")
+    assert live.rows("guardrails", "show", "seed_001", "--log", str(live.ledger), "--json") == [found]
 
 
 def test_an_override_from_the_command_line_lets_a_family_run_on(client: httpx.Client, live: Live) -> None:
-    assert (
-        client.post(LOOP, json=completion("cli_001_r3", **SCORES)).json()["decision_result"]["decision"] == "finalize"
-    )
+    stopped = client.post(LOOP, json=completion("cli_001_r3", **SCORES)).json()
+    assert stopped["decision_result"]["decision"] == "finalize"
     (done,) = live.rows(
         "guardrails", "override", "cli_001_r3", "--max-reruns", "--by", "ann", "--why", "near", "--json"
     )
@@ -164,6 +174,20 @@ def test_an_answer_of_the_set_is_a_loop_too_when_it_was_judged(client: httpx.Cli
     assert asked.status_code == 404, "the composer's answers are not judged: only a model's are"
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the examples are for curl")
+def test_the_examples_of_the_documentation_work(live: Live) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
+    examples = re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(examples) >= 2
+    for example in examples:
+        script = example.replace("http://127.0.0.1:8642", run_file(live)["http"]).replace("curl -s", "curl -sS --fail")
+        done = subprocess.run(
+            ["sh", "-ec", script], capture_output=True, text=True, env=environment(), timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count('"status":"success"') == example.count("curl -s")
+
+
 def test_a_killed_gateway_comes_back_at_its_address_and_knows_what_was_judged(client: httpx.Client, live: Live) -> None:
     before = client.post(LOOP, json=completion("killed_001", **SCORES)).json()
     killed = pid_of(live, "gateway")
@@ -208,6 +232,7 @@ def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Li
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
                 until(lambda: is_ready(client) or process.poll() is not None, "the gateway is ready")
+                assert process.poll() is None, (live.folder / "gateway.log").read_text()
                 assert client.post(LOOP, json=completion("keyed_001")).status_code == 401
                 allowed = {"Authorization": f"Bearer {KEY}"}
                 assert client.post(LOOP, json=completion("keyed_001"), headers=allowed).status_code == 200

@@ -50,14 +50,14 @@ class Door:
     Args:
         app: What serves them.
         keys: The API keys, if any are asked for.
-        local: Whether it listens on a loopback address: then ``Host`` must name one.
+        local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
         limits: See there.
     """
 
     def __init__(self, app: ASGIApp, keys: ApiKeys, *, local: bool, limits: Limits) -> None:
         self._app = app
         self._keys = keys
-        self._local = local
+        self._only_by_loopback = local and not keys
         self._limits = limits
         self._serving = 0
 
@@ -80,7 +80,7 @@ class Door:
 
     def _check_address(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
-        if self._local and not _names_loopback(host):
+        if self._only_by_loopback and not _names_loopback(host):
             raise _Refused(403, "Host names no loopback address: call this by 127.0.0.1 or localhost")
         origin = headers.get("origin")
         if origin is not None and _netloc_of(origin) != host:

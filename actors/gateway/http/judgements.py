@@ -5,14 +5,15 @@ A projection of their events in the log, bounded, and read from the log again af
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
-from typing import TypeVar
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TypeVar, get_args
 
 import msgspec
 
 from events.codec import Recorded, decode
-from events.log import Log
-from schemas.event import Event, topic_of
+from events.log import Log, Stored
+from schemas.event import ROOT, Event, topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -35,6 +36,15 @@ ANSWERS: tuple[type[Event], ...] = (
     GuardrailsFailed,
 )
 """Guardrails' events that end a request."""
+
+_FILTERS = tuple(topic_filter(topic_of(event)) for event in ANSWERS)
+_JUDGEMENTS = tuple(topic_of(kind).removeprefix(ROOT) for kind in get_args(Judgement))
+
+_FIRST_WINDOW, _WIDER = 65_536, 4
+"""Messages of the log that are looked through first, and by how much more with each further step."""
+
+_AT_MOST = 4
+"""Events that are read at the start, for each judgement that is kept."""
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -62,7 +72,7 @@ class Judgements:
     """The latest judgements of ``most`` loops, and the latest ``most`` answers.
 
     Attributes:
-        caught_up: Set once everything has been read that the log held when reading began.
+        caught_up: Set once the judgements have been read that the log held when reading began.
     """
 
     def __init__(self, most: int) -> None:
@@ -98,26 +108,25 @@ class Judgements:
                 self._waiting.pop(cause, None)
 
     async def follow(self, log: Log) -> None:
-        """Read guardrails' events from the log's start and go on with those to come, until cancelled.
+        """Read guardrails' latest events in the log and go on with those to come, until cancelled.
 
         Raises:
             Unavailable: the log cannot be read at the start; later outages are waited out.
         """
-        filters = [topic_filter(topic_of(event)) for event in ANSWERS]
-        upto = max([await log.last(each) for each in filters])
-        tail = await log.tail(filters, 0)
-        if not upto:
-            self.caught_up.set()
+        upto = (await log.info()).last_seq
+        self._fold_all(await _latest(log, upto, self._most))
+        tail = await log.tail(_FILTERS, upto)
+        self.caught_up.set()
         try:
             while True:
-                batch = await tail.next()
-                for recorded in map(decode, batch):
-                    if isinstance(recorded, Recorded):
-                        self.fold(recorded)
-                if batch[-1].seq >= upto:
-                    self.caught_up.set()
+                self._fold_all(await tail.next())
         finally:
             await tail.close()
+
+    def _fold_all(self, batch: Iterable[Stored]) -> None:
+        for recorded in map(decode, batch):
+            if isinstance(recorded, Recorded):
+                self.fold(recorded)
 
     def fold(self, recorded: Recorded) -> None:
         """Take in one event of the log; one that is known already changes nothing."""
@@ -134,6 +143,25 @@ class Judgements:
         for waiting in self._waiting.get(cause, ()):
             if not waiting.done():
                 waiting.set_result(answer)
+
+
+async def _latest(log: Log, upto: int, most: int) -> Iterable[Stored]:
+    """Return the events of about the latest ``most`` judgements, in order.
+
+    A log is read forwards, so in windows from its end back, each larger than the one behind it: a long log must not
+    take longer to start on than a short one.
+    """
+    found: deque[Stored] = deque(maxlen=_AT_MOST * most)
+    window, judged = _FIRST_WINDOW, 0
+    while upto > 0 and judged < most:
+        after = max(0, upto - window)
+        part: deque[Stored] = deque(maxlen=found.maxlen)
+        async for batch in log.history(_FILTERS, after, upto):
+            part.extend(batch)
+        judged += sum(stored.subject.endswith(_JUDGEMENTS) for stored in part)
+        part.extend(found)
+        found, upto, window = part, after, _WIDER * window
+    return found
 
 
 def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:

@@ -154,7 +154,7 @@ paths = st.sampled_from([LOOP, OVERRIDE, TICKS])
 names = st.text(min_size=1, max_size=30)
 
 
-def ask(method: str, path: str, body: bytes, headers: dict[str, bytes]) -> httpx.Response:
+def ask(method: str, path: str, body: bytes, headers: dict[bytes, bytes]) -> httpx.Response:
     answers = []
 
     async def main(stream: SimulatedStream) -> None:
@@ -179,7 +179,7 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="\n")
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="k" * 201)
 def test_no_body_and_no_key_breaks_the_gateway(path: str, body: bytes, key: str | None) -> None:
-    headers = {} if key is None else {"Idempotency-Key": key.encode("utf-8", "surrogatepass")}
+    headers = {} if key is None else {b"Idempotency-Key": key.encode("utf-8", "surrogatepass")}
     answer = ask("POST", path, body, headers)
     assert answer.status_code in (200, 202, 400, 404)
     told = answer.json()

@@ -66,6 +66,12 @@ def test_a_gateway_for_this_machine_answers_to_no_other_name(host: str) -> None:
     assert refused.json()["status"] == "error"
 
 
+def test_behind_a_proxy_on_this_machine_a_key_takes_the_place_of_the_name() -> None:
+    proxied = {"Host": "neuraxis.example", "Origin": "https://neuraxis.example"}
+    assert ask("/schema", proxied, keys=[KEY]).status_code == 401
+    assert ask("/schema", {**proxied, "Authorization": f"Bearer {KEY}"}, keys=[KEY]).status_code == 200
+
+
 def test_a_gateway_that_others_reach_answers_to_any_name_but_asks_for_a_key() -> None:
     headers = {"Host": "neuraxis.example"}
     assert ask("/schema", headers, local=False, keys=[KEY]).status_code == 401
