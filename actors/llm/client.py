@@ -21,6 +21,7 @@ from actors.llm.protocol import (
 )
 from actors.llm.sse import DONE, Events
 from schemas.calls import ModelCall
+from schemas.vocabulary.llm import ANSWER_INVALID
 
 MOST_BYTES = 8 * 1024 * 1024
 """What is read of one answer; a stream spends some 200 bytes of JSON on a token."""
@@ -89,7 +90,7 @@ class ChatClient:
             try:
                 return read_models(await _whole(response, MOST_BYTES))
             except NotTheProtocol as wrong:
-                raise CallFailed("answer_invalid", "NotTheProtocol") from wrong
+                raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
 
     async def ask(
         self, call: ModelCall, model: str, request: str, spoken: Callable[[str], Awaitable[None]]
@@ -112,7 +113,7 @@ class ChatClient:
                     return await _streamed(response, spoken)
                 return read_answer(await _whole(response, MOST_BYTES))
             except NotTheProtocol as wrong:
-                raise CallFailed("answer_invalid", "NotTheProtocol") from wrong
+                raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
 
     @asynccontextmanager
     async def _response(
@@ -124,12 +125,12 @@ class ChatClient:
                 # A cookie would be sent with every later call, whoever's it is.
                 self._http.cookies.clear()
                 if response.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
-                    raise CallFailed("answer_invalid", "ContentEncoding")
+                    raise CallFailed(ANSWER_INVALID, "ContentEncoding")
                 if response.status_code != httpx.codes.OK:
                     raise await _refusal(response)
                 yield response
         except httpx.DecodingError as wrong:
-            raise CallFailed("answer_invalid", type(wrong).__name__) from wrong
+            raise CallFailed(ANSWER_INVALID, type(wrong).__name__) from wrong
         except httpx.HTTPError as wrong:
             raise CallFailed("endpoint_unreachable", type(wrong).__name__, passing=True, dead=True) from wrong
 

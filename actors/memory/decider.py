@@ -5,7 +5,7 @@ appraisal.completed     topic, salience and embedding are kept with them
 arbiter.escalated       -> memory.recalled, once, for an exchange whose words are kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
 response.emitted        the words are dropped; -> memory.remembered, where the exchange was executed and not blank
-operator.forget_ordered -> memory.forgotten
+operator.forget_ordered -> memory.forgotten, and which sessions it was said in (memory.turns_forgotten)
 memory.recalled         the recall counts among the agent's latest
 memory.actions_answered what was memorized is known from here on; its recalls and skills count
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
@@ -19,7 +19,15 @@ import msgspec
 from actors.memory.episodes import Episode
 from actors.memory.facts import Origin
 from actors.memory.familiarity import familiarity_of
-from actors.memory.forgetting import Dropped, Left, dropped_with, quoting, without_fact, without_session
+from actors.memory.forgetting import (
+    Dropped,
+    Left,
+    dropped_with,
+    quoting,
+    sessions_with,
+    without_fact,
+    without_session,
+)
 from actors.memory.gist import gist_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
 from actors.memory.pending import Pending, appraised, emptied, pending_of
@@ -39,11 +47,13 @@ from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import (
+    SESSIONS_AT_ONCE,
     MemoryActionsAnswered,
     MemoryConfigured,
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
+    TurnsForgotten,
 )
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
@@ -81,7 +91,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return what a message leads to; see the module."""
     event = message.event
     if isinstance(event, ForgetOrdered):
-        return (_forgotten(state, message, event),)
+        return _forgotten(state, message, event)
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
@@ -180,12 +190,14 @@ def _remembered(state: State, pending: Pending, response: ResponseEmitted) -> Me
     )
 
 
-def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> MemoryForgotten:
-    dropped = Dropped(frozenset(), frozenset())
+def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
+    dropped, concerned = Dropped(frozenset(), frozenset()), []
     if ordered.what == "fact":
         mind, sessions = mind_of(state, message.agent), sessions_of(state.sessions, message.agent)
         dropped = dropped_with(mind, sessions, ordered.key)
-    return MemoryForgotten(
+        under_way = {words.session for words in _quoting(state, message.agent, ordered.key).values()}
+        concerned = sorted(sessions_with(mind, sessions, dropped.exchanges) | under_way)
+    forgotten = MemoryForgotten(
         what=ordered.what,
         key=ordered.key,
         by=ordered.by,
@@ -194,6 +206,14 @@ def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> Memory
         exchanges=tuple(sorted(dropped.exchanges)),
         facts=tuple(sorted(dropped.facts)),
     )
+    pages = range(0, len(concerned), SESSIONS_AT_ONCE)
+    return (forgotten, *(TurnsForgotten(sessions=tuple(concerned[at : at + SESSIONS_AT_ONCE])) for at in pages))
+
+
+def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
+    """Return an agent's open exchanges that hold a value of a fact."""
+    quotes = quoting(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
+    return {name: words for name, words in state.pending.items() if words.agent == agent and quotes(words.text)}
 
 
 def _left(state: State, message: Message, what: str, dropped: Dropped) -> Left:
@@ -261,12 +281,14 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
 def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
     dropped = Dropped(frozenset(event.exchanges), frozenset(event.facts))
     left = _left(state, message, event.what, dropped)
-    quotes = quoting(each.value for each in mind_of(state, message.agent).facts.get(key_of(event.key), ()))
     pending, sessions = state.pending, state.sessions
-    for exchange, words in state.pending.items():
-        concerned = words.session == message.session if event.what == "session" else quotes(words.text)
-        if words.agent == message.agent and concerned:
-            pending = pending.set(exchange, emptied(words))
+    if event.what == "session":
+        addressed = (message.agent, message.session)
+        concerned = {name: words for name, words in pending.items() if (words.agent, words.session) == addressed}
+    else:
+        concerned = _quoting(state, message.agent, event.key)
+    for exchange, words in concerned.items():
+        pending = pending.set(exchange, emptied(words))
     for name, session in left.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
     state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
