@@ -98,7 +98,7 @@ class Answering:
             if not model:
                 raise CallFailed("no_model", "NoModelForPurpose")
             completion, attempts = await self._in_time(message, call, model)
-            text = answer_of(completion.text, call.answer_schema)
+            text = answer_of(completion.text, call.answer_schema, call.most_tokens)
         except CallFailed as failed:
             return (_failure(message, call, failed.reason, failed.error),)
         except AnswerInvalid as invalid:

@@ -29,7 +29,7 @@ from actors.memory.forgetting import (
     without_session,
 )
 from actors.memory.gist import gist_of
-from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
+from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, without_oldest
 from actors.memory.pending import Pending, appraised, emptied, pending_of
 from actors.memory.recalling import Cue, recall
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
@@ -121,7 +121,7 @@ def evolve(state: State, message: Message) -> State:
             return _keep(state, message.exchange, appraised(pending, event))
         case MemoryRecalled(recollections=recollections):
             mind = recalling(mind_of(state, message.agent), [bool(recollections)], state.settings)
-            state = _with_mind(state, message.agent, mind)
+            state = _with_mind(state, message, mind)
             if pending is None:
                 return state
             return _keep(state, message.exchange, msgspec.structs.replace(pending, recalled=True))
@@ -131,7 +131,7 @@ def evolve(state: State, message: Message) -> State:
             return _end(state, message, pending, event)
         case SeatAdded(entity=entity, value=value):
             mind = weighted(mind_of(state, message.agent), entity, value, state.settings)
-            return _with_mind(state, message.agent, mind) if message.agent in state.minds else state
+            return _with_mind(state, message, mind) if message.agent in state.minds else state
         case MemoryForgotten():
             return _forget(state, message, event)
         case MemoryConfigured():
@@ -240,7 +240,7 @@ def _acted(state: State, message: Message, pending: Pending | None, event: Memor
     mind = recalling(mind, found, state.settings)
     if pending is not None and event.stored and not pending.forgotten:
         mind = memorizing(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
-    return _with_mind(state, message.agent, mind)
+    return _with_mind(state, message, mind)
 
 
 def _end(state: State, message: Message, pending: Pending | None, response: ResponseEmitted) -> State:
@@ -274,7 +274,7 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
         Gist(number, event.conversation_topic, event.gist, message.time_ns),
         settings,
     )
-    state = msgspec.structs.replace(_with_mind(state, message.agent, mind), ending=None)
+    state = msgspec.structs.replace(_with_mind(state, message, mind), ending=None)
     return _with_session(state, message, session)
 
 
@@ -292,15 +292,19 @@ def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
     for name, session in left.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
     state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
-    return _with_mind(state, message.agent, living(left.mind)) if message.agent in state.minds else state
+    return _with_mind(state, message, living(left.mind)) if message.agent in state.minds else state
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, agent: str, mind: Mind) -> State:
-    return msgspec.structs.replace(state, minds=state.minds.set(agent, mind))
+def _with_mind(state: State, message: Message, mind: Mind) -> State:
+    minds = state.minds
+    if message.agent not in minds and len(minds) >= state.settings.agents:
+        minds = without_oldest(minds)
+    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    return msgspec.structs.replace(state, minds=minds)
 
 
 def _with_session(state: State, message: Message, session: Session) -> State:

@@ -33,6 +33,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
 
     ``exchanges``, ``told`` and ``seats`` count the exchanges remembered, the facts told and the seats heard so far.
     ``recalls`` says of the latest recalls whether anything came to mind, ``skills`` how often each skill was performed.
+    ``seen_ns`` is the time of the last event that changed it.
     """
 
     exchanges: int = 0
@@ -44,6 +45,18 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     skills: Map[str, int] = Map()
     weights: Map[str, Weight] = Map()
     seats: int = 0
+    seen_ns: int = 0
+
+
+def without_oldest(minds: Map[str, Mind]) -> Map[str, Mind]:
+    """Return the minds of a partition without those used least lately: an eighth of them at once, one at least.
+
+    Whoever may name agents may name any number; so finding the oldest stays rare.
+    """
+    by_age = sorted(minds.items(), key=lambda item: (item[1].seen_ns, item[0]))
+    for agent, _ in by_age[: max(1, len(by_age) // 8)]:
+        minds = minds.delete(agent)
+    return minds
 
 
 def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:

@@ -104,16 +104,16 @@ def test_fields_of_others_are_passed_over_and_missing_ones_are_none() -> None:
 
 
 def test_a_fence_round_the_json_is_taken_off() -> None:
-    assert answer_of('```json\n{"a": 1}\n```', {"type": "object"}) == '{"a": 1}'
+    assert answer_of('```json\n{"a": 1}\n```', {"type": "object"}, 512) == '{"a": 1}'
 
 
 @given(st.text(max_size=40).filter(lambda text: "think>" not in text))
 def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) -> None:
     if not text.strip():
         with pytest.raises(AnswerInvalid, match="EmptyAnswer"):
-            answer_of(text, None)
+            answer_of(text, None, 512)
     else:
-        assert answer_of(text, None) == text.strip()
+        assert answer_of(text, None, 100_000) == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -168,3 +168,12 @@ def test_what_an_endpoint_calls_itself_is_cut() -> None:
     told = completion("Lima.", "m" * 100_000, "f" * 100_000, Usage(prompt_tokens=10**26, completion_tokens=-1))
     assert (len(told.model), len(told.finish_reason)) == (MOST_WORD, MOST_WORD)
     assert (told.prompt_tokens, told.completion_tokens) == (MOST_TOKENS, 0)
+
+
+def test_an_answer_far_longer_than_was_asked_for_is_cut():
+    assert answer_of("word " * 1000, None, 10) == ("word " * 1000)[:160]
+
+
+def test_a_structure_far_longer_than_was_asked_for_is_none():
+    with pytest.raises(AnswerInvalid, match="TooLong"):
+        answer_of('{"a": "' + "word " * 1000 + '"}', {"type": "object"}, 10)
