@@ -234,11 +234,11 @@ async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple
         for actor in ACTORS.values()
         for partition in partitions_of(actor, order.subject, log.partitions)
     }
-    since_ns = max(order.time_ns for order in orders)
+    last = max(order.seq for order in orders)
     give_up = time.monotonic() + _SNAPSHOT_WAIT_S
-    stale = [key for key in keys if await snapshots.saved_ns(key) is not None]
+    stale = [key for key in keys if await snapshots.upto(key) is not None]
     there = len(stale)
-    while stale := [key for key in stale if (await snapshots.saved_ns(key) or since_ns) < since_ns]:
+    while stale := [key for key in stale if (found := await snapshots.upto(key)) is not None and found < last]:
         if time.monotonic() > give_up:
             break
         await asyncio.sleep(_LOOK_S)
