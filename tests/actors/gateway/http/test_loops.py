@@ -186,6 +186,27 @@ def test_a_key_that_the_stream_has_forgotten_is_recognised_by_a_gateway_that_sta
     in_world(body)
 
 
+def test_a_key_sent_again_after_the_stream_has_forgotten_it_and_before_anybody_judged_stops_nobody() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        headers = {"Idempotency-Key": "order 7"}
+        async with gateway(stream, wait_s=3.0) as client:
+            for _ in range(2):
+                answer = await client.post("/orchestrator/loop-complete", json=SCORED, headers=headers)
+                assert answer.status_code == 504
+                await asyncio.sleep(10 * DEDUPE_WINDOW)
+            assert len(stored(stream, "loop.completed")) == 2
+            async with guarding(stream):
+                # Of the same partition; a repeat that held it up would hold this up as well.
+                assert (await complete(client, loop_id="another")).status_code == 200
+                status = await client.get(f"{STATUS}/loop_001")
+                assert status.status_code == 200
+                again = await client.post("/orchestrator/loop-complete", json=SCORED, headers=headers)
+                assert again.json()["status"] == status.json()["status"]
+        assert len(stored(stream, "guardrails.repeated")) == 1
+
+    in_world(body)
+
+
 def test_concurrent_completions_of_a_family_are_judged_one_after_the_other() -> None:
     async def body(stream: SimulatedStream) -> None:
         loops = ["loop_001", "loop_001_r1", "loop_001_r2", "loop_001_r3"]
