@@ -39,7 +39,7 @@ def to_record(decided: Decided, source: str, build: str, now_ns: int, latency_us
     )
     headers = encode_headers(envelope)
     headers[LATENCY] = str(latency_us)
-    # Of the place of its cause, too: an outside event that is sent again once the stream has forgotten its id is decided
-    # again, and those decisions share their ids. Taken for repeats they would stop the partition for a dedupe window.
+    # Of the place of its cause, too: an outside event that is sent again once the stream has forgotten its id is
+    # decided again, under the same id. Taken for a repeat that would stop the partition for a dedupe window.
     headers[MESSAGE_ID] = f"{message.id}.{decided.cause_seq}"
     return Record(decided.subject, headers, decided.data)
