@@ -41,7 +41,7 @@ def headers_schema() -> dict[str, Any]:
             MESSAGE_ID: {
                 "type": "string",
                 "minLength": 1,
-                "description": "By this the broker drops repeats: the id, and its cause's place.",
+                "description": "By this the broker drops repeats: the id, and for an actor's event its cause's place.",
             },
         },
         "required": [
