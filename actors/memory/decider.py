@@ -29,7 +29,7 @@ from actors.memory.forgetting import (
     without_session,
 )
 from actors.memory.gist import gist_of
-from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, without_oldest
+from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
 from actors.memory.pending import Pending, appraised, emptied, pending_of
 from actors.memory.recalling import Cue, recall
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
@@ -40,7 +40,7 @@ from actors.memory.told import facts_in, key_of
 from actors.memory.weights import living, weighted
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import Generations, Map, without_oldest
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -302,7 +302,7 @@ def _keep(state: State, exchange: str, pending: Pending) -> State:
 def _with_mind(state: State, message: Message, mind: Mind) -> State:
     minds = state.minds
     if message.agent not in minds and len(minds) >= state.settings.agents:
-        minds = without_oldest(minds)
+        minds = without_oldest(minds, lambda mind: mind.seen_ns)
     minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
     return msgspec.structs.replace(state, minds=minds)
 

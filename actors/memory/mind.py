@@ -48,17 +48,6 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     seen_ns: int = 0
 
 
-def without_oldest(minds: Map[str, Mind]) -> Map[str, Mind]:
-    """Return the minds of a partition without those used least lately: an eighth of them at once, one at least.
-
-    Whoever may name agents may name any number; so finding the oldest stays rare.
-    """
-    by_age = sorted(minds.items(), key=lambda item: (item[1].seen_ns, item[0]))
-    for agent, _ in by_age[: max(1, len(by_age) // 8)]:
-        minds = minds.delete(agent)
-    return minds
-
-
 def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:
     """Return the mind after an exchange; its number is ``exchanges`` of the mind that is returned."""
     number = mind.exchanges + 1

@@ -53,10 +53,11 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
             lowest to the highest; ``highest`` the highest of each ever.
         armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since.
         criticality: How tense the citizen is, as a moving average.
-        memory: The working memory at the last tick; None before the first.
+        memory: Hashes of what was in the working memory at the last tick; None before the first.
         fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.
         seats: Worth by entity.
         decisions: What was decided under each mode.
+        seen_ns: The time of the last event that changed it.
     """
 
     ticks: int = 0
@@ -66,11 +67,12 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     armed: bool = False
     scores: Numbers = ()
     criticality: float = 0.0
-    memory: tuple[str, ...] | None = None
+    memory: tuple[int, ...] | None = None
     fatigue: Map[str, float] = Map()
     found: bool = False
     seats: Map[str, Seat] = Map()
     decisions: Decisions = Map()
+    seen_ns: int = 0
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
