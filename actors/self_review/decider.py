@@ -94,9 +94,9 @@ def evolve(state: State, message: Message) -> State:
         case ForgetOrdered():
             return _forget(state, message, event)
         case SelfReviewTriggered():
-            return _with_mind(state, message, msgspec.structs.replace(mind, armed=True, scores=()))
+            return _with_mind(state, message, msgspec.structs.replace(mind, armed=True, scores=(), unscored=0))
         case SelfReviewDisarmed():
-            return _with_mind(state, message, msgspec.structs.replace(mind, armed=False, scores=()))
+            return _with_mind(state, message, msgspec.structs.replace(mind, armed=False, scores=(), unscored=0))
         case SeatAdded():
             return _with_mind(state, message, seated(mind, event, state.settings))
         case SelfReviewConfigured():

@@ -272,7 +272,11 @@ def test_without_guardrails_a_request_is_told_that_it_is_in_the_log() -> None:
         assert f"sequence {event.seq}" in answer.json()["message"]
         assert answer.json()["loop_id"] == "loop_001"
         assert ready.status_code == 503
-        assert ready.json()["checks"] == {"log": "ok", "judgements": "ok", "guardrails": "no living worker runs them"}
+        assert ready.json()["checks"] == {
+            "log": "ok",
+            "judgements": "ok",
+            "guardrails": "no living worker is ready to run them",
+        }
 
     in_world(body)
 
@@ -298,6 +302,10 @@ def test_a_set_with_guardrails_at_work_is_ready() -> None:
         async with guarding(stream), gateway(stream) as client:
             await complete(client)
             assert (await client.get("/healthz")).json() == {"status": "ok"}
-            assert (await client.get("/readyz")).json()["status"] == "ready"
+            async with asyncio.timeout(5):  # the worker tells with its next heartbeat
+                while (answer := await client.get("/readyz")).status_code != 200:
+                    assert answer.json()["checks"]["guardrails"] == "no living worker is ready to run them"
+                    await asyncio.sleep(0.1)
+            assert answer.json()["status"] == "ready"
 
     in_world(body)
