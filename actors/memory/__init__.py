@@ -33,6 +33,8 @@ for a week, and that ends with the episode it rests on (``thoughts``).
 knows its session, and every concept the episodes it is from.
 
 Behaviour 2: weights; and twelve recollections by default, of which an answer takes the strongest.
+Behaviour 3: says in which sessions a fact was told that is forgotten; a bounded number of agents is remembered; an
+idle mind wanders, and keeps its thoughts.
 """
 
 from actors.memory.decider import State, decide, evolve, initial
@@ -69,5 +71,5 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=MemoryConfigured,
     failed=MemoryFailed,
-    behaviour=2,
+    behaviour=3,
 )

@@ -36,6 +36,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     ``exchanges``, ``told``, ``seats`` and ``thought`` count the exchanges remembered, the facts told, the seats heard
     and the thoughts that came so far. ``thoughts`` are those that are kept, oldest first.
     ``recalls`` says of the latest recalls whether anything came to mind, ``skills`` how often each skill was performed.
+    ``seen_ns`` is the time of the last event that changed it.
     """
 
     exchanges: int = 0
@@ -49,6 +50,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     seats: int = 0
     thoughts: tuple[Thought, ...] = ()
     thought: int = 0
+    seen_ns: int = 0
 
 
 def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:

@@ -49,6 +49,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         fading_below: Strength below which it may be.
         sure_from: Confidence from which any concept may be begun with.
         strengthened_by: What a thought adds to the strength of the fading concept that it began with.
+        agents: Agents of a partition that are remembered; an eighth of them, used least lately, goes when there are
+            more.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 
@@ -77,4 +79,5 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     fading_below: Strength = 2.0
     sure_from: Unit = 0.4
     strengthened_by: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.1
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
     ended_lifetime_ms: Milliseconds = 600 * 1000

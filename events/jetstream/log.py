@@ -55,8 +55,6 @@ class JetStreamLog:
         self.stream = stream
         self.sealing = sealing
         self._partitions = partitions
-        self._consumers = 0
-        self._batches = 0
 
     @classmethod
     async def connect(
@@ -144,8 +142,7 @@ class JetStreamLog:
         return _sequence(answer, again=fence is None)
 
     async def _publish_batch(self, messages: Sequence[tuple[Record, Fence | None]]) -> int:
-        self._batches += 1
-        batch = f"{self.connection.token}{self._batches}"
+        batch = self.connection.new_name()
         number, call = self.connection.expect()
         last = len(messages)
         try:
@@ -181,8 +178,7 @@ class JetStreamLog:
         return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
 
     def _reading(self, filters: Sequence[str], after: int) -> Reading:
-        self._consumers += 1
-        return Reading(self.connection, self.stream, filters, after, f"{self.connection.token}-{self._consumers}")
+        return Reading(self.connection, self.stream, filters, after, self.connection.new_name())
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
