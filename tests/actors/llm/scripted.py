@@ -52,11 +52,11 @@ class Endpoint:
         self.models = models
         self.asked: list[Asked] = []
         self.base_url = ""
-        self._open: set[asyncio.StreamWriter] = set()
+        self.connections: set[asyncio.StreamWriter] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one connection's request."""
-        self._open.add(writer)
+        self.connections.add(writer)
         try:
             asked = await _request(reader)
             if asked.path == "/v1/models":
@@ -70,8 +70,10 @@ class Endpoint:
         except (ConnectionError, asyncio.IncompleteReadError):
             return
         finally:
-            self._open.discard(writer)
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()  # what nobody reads any more is dropped with the connection
+            self.connections.discard(writer)
 
     async def _answer(self, reply: Reply, writer: asyncio.StreamWriter) -> None:
         length = sum(map(len, reply.pieces)) + (0 if reply.then == "end" else 1)
@@ -86,8 +88,8 @@ class Endpoint:
 
     def drop_all(self) -> None:
         """Drop the connections that are open."""
-        for writer in tuple(self._open):
-            writer.close()
+        for writer in tuple(self.connections):
+            writer.transport.abort()
 
 
 async def _request(reader: asyncio.StreamReader) -> Asked:
@@ -108,7 +110,11 @@ async def serving(*replies: Reply, models: Sequence[str] = ("qwen3:8b", "qwen3:4
         yield endpoint
     finally:
         server.close()
-        endpoint.drop_all()
+        await asyncio.sleep(0)  # for those that were let in with the last turn of the loop
+        async with asyncio.timeout(30):
+            while endpoint.connections:
+                endpoint.drop_all()
+                await asyncio.sleep(0.001)
         await server.wait_closed()
 
 
