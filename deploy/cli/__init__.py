@@ -19,6 +19,8 @@ COMMANDS: dict[str, str] = {
     "replay": "deploy.cli.replay:replay",
     "what-if": "deploy.cli.what_if:what_if",
     "state": "deploy.cli.state:state",
+    "diff": "deploy.cli.diff:diff",
+    "bisect": "deploy.cli.bisect:bisect",
     "log": "deploy.cli.log:log",
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",

@@ -21,8 +21,22 @@ _CATCH_UP_S = 2.0
 def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--log``, as the argument ``log_file``."""
     file = click.Path(path_type=Path, dir_okay=False)
-    help = "Read this ledger file instead of a live log; nothing needs to run."
+    help = "Read this ledger file or bundle instead of a live log; nothing needs to run."
     return click.option("--log", "log_file", type=file, metavar="FILE", help=help)(command)
+
+
+def filter_of(topic: str) -> str:
+    """Return the filter over stored subjects that a pattern of public ones stands for; raises WrongUse."""
+    from deploy.cli.failures import WrongUse
+    from schemas.event import ROOT
+    from schemas.subjects import topic_filter
+
+    if not topic or topic == f"{ROOT}.>":
+        return "log.>"
+    tokens = topic.split(".")
+    if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
+        raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
+    return topic_filter(topic)
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "neuraxis state router travel",
         "neuraxis state responder 07 --at 1200 --json | jq .state",
+        "neuraxis state breaker 07 --path sessions.since_ns",
         "neuraxis state clock all --log backup/ledger.db",
     )
 )
@@ -25,19 +26,32 @@ if TYPE_CHECKING:
 @target_options
 @log_option
 @click.option("--at", "at", default="", metavar="SEQ|TIME", help="As of then.  [default: now]")
+@click.option("--path", "path", default="", metavar="PATH", help="Print what is there alone, as JSON.")
 @json_option
-def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, as_json: bool) -> None:
+def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, path: str, as_json: bool) -> None:
     """Print what an actor's partition knew at a point of the log: what is kept under KEY, and the whole state.
 
     KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all`.
-    The state holds people's words.
+    PATH is written as paths are printed, `sessions["travel"].trust`. The state holds people's words.
     """
     import msgspec
 
     from actors.registry import actor_named
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.conditions import MISSING, BadCondition, at_path, path_of
     from deploy.replaying import END, point_of
 
+    try:
+        steps = path_of(path) if path else ()
+    except BadCondition as bad:
+        raise WrongUse(str(bad)) from None
     found = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    if steps:
+        value = at_path(found.state, steps)
+        if value is MISSING:
+            raise CheckFailed(f"{path} leads nowhere in the state of {found.actor}/{found.partition}")
+        click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
+        return
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return

@@ -1,0 +1,177 @@
+"""``neuraxis log export``, ``import`` and ``record``: copies of the log that others read, replay and keep."""
+
+import asyncio
+import secrets
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from deploy.cli.options import Target, examples, target_options
+from deploy.cli.source import filter_of, log_option, opened, opened_with_index
+
+if TYPE_CHECKING:
+    from deploy.exporting import Selection
+    from deploy.replaying import Point
+    from events.bundles import Manifest
+
+DECISIONS = Path("tests/decisions")
+"""Where ``record`` keeps bundles unless told otherwise."""
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis log export --session ada-7 -o ada-7.jsonl",
+        "neuraxis log export --format bundle -o case.nxb",
+        "neuraxis log export --format bundle --redact --log ledger.db -o public.nxb",
+    )
+)
+@target_options
+@log_option
+@click.option("--from", "first", type=click.IntRange(1), default=1, metavar="SEQ", help="From there on.")
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
+@click.option("--agent", default="", help="Only this agent.")
+@click.option("--session", default="", help="Only this session.")
+@click.option("--exchange", default="", help="Only this exchange, by its whole id.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "bundle"]), default="jsonl", show_default=True)
+@click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes.")
+@click.option(
+    "--redact-key-file", "key_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Key of the hashes, 32 bytes or more.  [default: a new one, told to nobody]",
+)  # fmt: skip
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout (JSONL only).")
+def export(
+    target: Target,
+    log_file: Path | None,
+    first: int,
+    upto: str,
+    topic: str,
+    agent: str,
+    session: str,
+    exchange: str,
+    form: str,
+    redact: bool,
+    key_file: Path | None,
+    output: str,
+) -> None:
+    """Write events as CloudEvents, one JSON object a line, or the log up to a point as a bundle.
+
+    People's words are written as they are stored: readable, unless the log is sealed or --redact is given.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.exporting import Selection
+    from deploy.replaying import END, point_of
+
+    point = point_of(upto) if upto else END
+    key = _key(redact, key_file)
+    if form == "bundle":
+        if first != 1 or topic or agent or session or exchange:
+            raise WrongUse("a bundle holds every event up to its end, or nobody could replay it: give only --to")
+        if output == "-":
+            raise WrongUse("a bundle cannot be written to stdout: name a file with -o")
+        _report(output, asyncio.run(_bundle(target, log_file, Path(output), point, key)))
+        return
+    selection = Selection(
+        filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
+    )
+    try:
+        with click.open_file(output, "wb", atomic=output != "-") as file:
+            count = asyncio.run(_lines(target, log_file, selection, file, key))
+    except OSError as wrong:
+        raise WrongUse(f"{output} cannot be written: {wrong.strerror or wrong}") from wrong
+    click.echo(f"{output}: {count:,} events", err=True)
+
+
+@click.command(
+    "import", epilog=examples("neuraxis log import case.nxb --ledger case.db", "neuraxis replay --verify --log case.db")
+)
+@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--ledger", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="New ledger file."
+)
+def import_(bundle: Path, ledger: Path) -> None:
+    """Write a bundle's events into a new ledger file: the same sequences, times, bodies and chain."""
+    from deploy.cli.failures import WrongUse
+    from events.bundles import is_bundle, unpack
+
+    if not is_bundle(bundle):
+        raise WrongUse(f"{bundle} is no bundle: `neuraxis log export --format bundle` makes them")
+    _report(str(ledger), asyncio.run(unpack(bundle, ledger)))
+
+
+@click.command(
+    epilog=examples("neuraxis log record polite-override", "neuraxis log record case-17 --exchange 3f2a --redact")
+)
+@target_options
+@log_option
+@click.argument("name")
+@click.option("--exchange", default="", help="Up to the end of this exchange, by its whole id.")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DECISIONS, show_default=True)
+@click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes; those decisions go unverified.")
+def record(target: Target, log_file: Path | None, name: str, exchange: str, folder: Path, redact: bool) -> None:
+    """Keep the log as a bundle that the pytest plugin verifies: all of it, or up to the end of an exchange.
+
+    Every earlier event is in it, since any of them may have shaped the decision.
+    """
+    from deploy.cli.failures import WrongUse
+
+    if not name or Path(name).name != name or name.startswith("."):
+        raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")
+    path = folder / f"{name}.nxb"
+    if path.exists():
+        raise WrongUse(f"{path} exists: choose another name, or delete it")
+    folder.mkdir(parents=True, exist_ok=True)
+    _report(str(path), asyncio.run(_recorded(target, log_file, path, exchange, _key(redact, None))))
+
+
+def _key(redact: bool, file: Path | None) -> bytes | None:
+    from deploy.cli.failures import WrongUse
+    from events.bundles.redaction import MIN_KEY_BYTES
+
+    if not redact:
+        if file is not None:
+            raise WrongUse("--redact-key-file is for --redact: give both")
+        return None
+    if file is None:
+        return secrets.token_bytes(MIN_KEY_BYTES)
+    try:
+        key = file.read_bytes()
+    except OSError as wrong:
+        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
+    if len(key) < MIN_KEY_BYTES:
+        raise WrongUse(f"{file} holds {len(key)} bytes: a key needs {MIN_KEY_BYTES} or more, from a random source")
+    return key
+
+
+async def _lines(
+    target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
+) -> int:
+    from deploy.exporting import export_lines
+
+    async with opened(target, log_file) as source:
+        return await export_lines(source, selection, file.write, key)
+
+
+async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
+    from deploy.exporting import export_bundle
+
+    async with opened(target, log_file) as source:
+        return await export_bundle(source, path, upto, key)
+
+
+async def _recorded(target: Target, log_file: Path | None, path: Path, exchange: str, key: bytes | None) -> "Manifest":
+    from deploy.cli.failures import WrongUse
+    from deploy.exporting import export_bundle
+    from deploy.replaying import END, Point
+
+    async with opened_with_index(target, log_file) as source:
+        found = await source.exchange(exchange) if exchange else []
+        if exchange and not found:
+            raise WrongUse(f"{source.name} has no exchange {exchange!r}")
+        return await export_bundle(source, path, Point(seq=found[-1].seq) if found else END, key)
+
+
+def _report(path: str, manifest: "Manifest") -> None:
+    of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
+    click.echo(f"{path}: {manifest.events:,} events, head {manifest.head[:12]}{of}", err=True)
