@@ -4,6 +4,7 @@ Equal events give equal bytes (with the same build of zlib): no times, no names 
 reader trusts nothing that it has not held against a limit or a hash, and says what is wrong otherwise.
 """
 
+import struct
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -31,6 +32,9 @@ _MAX_MANIFEST_BYTES = 1024 * 1024
 _ALLOWED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _BATCH = 1024
+
+# What zipfile raises on bytes it cannot make sense of, RuntimeError for flags it does not serve.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -141,7 +145,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
                         batch = []
         except BadLine as wrong:
             raise LedgerDamaged(f"{path}: line {last + 1} is no event: {wrong}") from wrong
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as wrong:
+        except _UNREADABLE as wrong:
             raise LedgerDamaged(f"{path}: its events cannot be read behind {last}: {wrong}") from wrong
         if (manifest.events, manifest.last_seq, manifest.head) != (last, last, head.hex()):
             raise LedgerDamaged(
@@ -157,7 +161,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(path)
     except FileNotFoundError as missing:
         raise Misconfigured(f"{path}: there is no such file") from missing
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as wrong:
+    except _UNREADABLE as wrong:
         raise LedgerDamaged(f"{path} is no bundle, or cut: {wrong}") from wrong
     # Nothing is ever unpacked under a name from the archive; other members only tell of another kind of file.
     members = archive.infolist()
@@ -185,7 +189,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
                 f"{path} has bundle format {format}, this release reads {FORMAT}: use the one that wrote it"
             )
         return msgspec.json.decode(raw, type=Manifest)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, msgspec.MsgspecError) as wrong:
+    except (*_UNREADABLE, msgspec.MsgspecError) as wrong:
         raise LedgerDamaged(f"{path}: its manifest cannot be read: {wrong}") from wrong
 
 
