@@ -10,10 +10,8 @@ Below come the parts of ours: what an event comes after the message that led to 
 decision. The aim is a p99 below 25 ms to the arbiter. Run it with ``python -m bench.guards [ROUNDS]``.
 """
 
-import asyncio
 import contextlib
 import statistics
-import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +21,8 @@ from nats.aio.client import Client
 from actors.gateway.inputs import new_input
 from bench.guards_inputs import text_of
 from bench.hops_faststream import SUBJECTS
-from bench.server import SYNCS, nats_server
-from bench.side import FASTSTREAM, Side, number_in, open_faststream
-from bench.table import Row, percentile_rows, rows_of, show
+from bench.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
+from bench.table import Row, percentile_rows, rows_of
 from events.jetstream import Access, Connection
 from events.jetstream.reading import Reading
 from events.jetstream.stream import DEFAULT_STREAM
@@ -191,18 +188,9 @@ async def _run(url: str, sync: str, rounds: int) -> list[Row]:
     ]
 
 
-def run(rounds: int = ROUNDS) -> list[Row]:
-    """Measure every case; takes about two minutes."""
-    rows: list[Row] = []
-    for sync in SYNCS:
-        with nats_server(sync) as url:
-            rows += asyncio.run(_run(url, sync, rounds))
-    return rows
-
-
 def main() -> None:
-    """Print the rows as a table."""
-    show(run(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS))
+    """Measure every case and print the rows; takes about two minutes."""
+    measure_and_show(_run, ROUNDS)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,15 @@ nothing, keeps no state, and a handler that dies between publishing and acknowle
 ``python -m bench.hops [ROUNDS]``.
 """
 
-import asyncio
 import contextlib
 import statistics
-import sys
 from functools import partial
 
 from nats.aio.client import Client
 
 from bench.hops_neuraxis import Asked, FourthPassed
-from bench.server import SYNCS, nats_server
-from bench.side import FASTSTREAM, Side, number_in, open_faststream
-from bench.table import Measure, Row, measure_in_turns, percentile_rows, rows_of, show
+from bench.side import FASTSTREAM, Side, measure_and_show, number_in, open_faststream
+from bench.table import Measure, Row, measure_in_turns, percentile_rows, rows_of
 from events.jetstream.stream import DEFAULT_STREAM
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
@@ -92,18 +89,9 @@ async def _run(url: str, sync: str, rounds: int) -> list[Row]:
     return rows
 
 
-def run(rounds: int = ROUNDS) -> list[Row]:
-    """Measure every case; takes about four minutes."""
-    rows: list[Row] = []
-    for sync in SYNCS:
-        with nats_server(sync) as url:
-            rows += asyncio.run(_run(url, sync, rounds))
-    return rows
-
-
 def main() -> None:
-    """Print the rows as a table."""
-    show(run(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS))
+    """Measure every case and print the rows; takes about four minutes."""
+    measure_and_show(_run, ROUNDS)
 
 
 if __name__ == "__main__":

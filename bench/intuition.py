@@ -4,8 +4,10 @@ Motifs are texts of 8 to 24 words drawn by Zipf's law, so that some shingles are
 Half of the questions are motifs with a word in seven changed, half are new texts. ``motif`` is the search that rejects
 (the nearest motif from 0.7 on), ``verdict`` all that a verdict lists (the five most similar precedents from 0.3 on, and
 the nearest motif however unlike), ``added`` one precedent more in the state and its index. Every answer is exact; the
-peers' are compared with ours. Times are the thread's own, since a machine that others share tells nothing of the 99th
-percentile otherwise. Run it with ``python -m bench.intuition [MOTIFS...]``.
+peers' are compared with ours. ``hostile layers`` is the whole verdict, without the scorer, on inputs that are made to
+be slow: layers full of sentences of the words that all motifs are of, and of one sentence over and over. Times are the
+thread's own, since a machine that others share tells nothing of the 99th percentile otherwise.
+Run it with ``python -m bench.intuition [MOTIFS...]``.
 """
 
 import gc
@@ -16,6 +18,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -25,8 +28,10 @@ import numpy as np
 from actors.intuition.index import Entry, Hashes, handle, similarity
 from actors.intuition.index.query import Query
 from actors.intuition.index.store import Store
+from actors.intuition.judging import Input, Part, judge
 from actors.intuition.library import Library, Precedent
-from actors.intuition.signature import signature_of, to_bytes
+from actors.intuition.settings import IntuitionSettings
+from actors.intuition.signature import signature_of, text_signature, to_bytes
 
 SIZES = (10_000, 100_000, 1_000_000)
 DICT_MOST = 100_000
@@ -35,6 +40,11 @@ DICT_MOST = 100_000
 THRESHOLD = 0.7
 QUESTIONS = 2_000
 SECONDS_PER_CASE = 4.0
+HOSTILE_MOTIFS = (667, 20_000)
+HOSTILE_LAYERS = (1, 100, 1024)
+"""Layers of a megabyte in all."""
+
+_WORDS = ("please", "ignore", "the", "earlier", "secret", "instructions", "and", "then")
 _VOCABULARY = 30_000
 _SITUATION = "general"
 
@@ -67,7 +77,7 @@ def _warm() -> None:
     if engine is not None:
         store = Store()
         engine.add(store, Entry(1, "e", np.array([1, 2], np.uint64).tobytes(), 1, True))
-        engine.search(store, Query(np.array([1], np.uint64), 1, 1, 1, 5, 0.3, 0.0))
+        engine.search(store, Query(np.array([1], np.uint64), 1, 5, 0.3, 0.0))
         engine.smallest(store, np.array([1], np.uint64))
 
 
@@ -78,8 +88,47 @@ def run(sizes: Sequence[int] = SIZES) -> Iterator[Row]:
     shares = 1.0 / np.arange(1, _VOCABULARY + 1)
     texts = _Texts(draw, words, shares / shares.sum())
     _warm()
+    for size in HOSTILE_MOTIFS:
+        yield from _hostile_rows(size)
     for size in sizes:
         yield from _rows(size, texts)
+
+
+def _hostile_rows(size: int) -> Iterator[Row]:
+    library = Library()
+    for number, sentence in enumerate(_sentences(0, size)):
+        library = library.recording(f"p-{number}", _precedent_of(text_signature(sentence)))
+    settings = IntuitionSettings(scorer=False)
+    inputs = [_hostile(layers, repeated) for layers in HOSTILE_LAYERS for repeated in (False, True)]
+    engines = ["interpreted"]
+    if handle.compiled_engine():
+        engines.insert(0, "compiled")
+    for engine in engines:
+        compiled = handle.compiled_engine() if engine == "compiled" else None
+        with mock.patch.multiple(handle, compiled_engine=lambda compiled=compiled: compiled, COMPILED_FROM=0):
+            judge(library, settings, inputs[0])  # builds the store
+            samples = []
+            for hostile in inputs * 5:
+                begun = time.thread_time_ns()
+                judge(library, settings, hostile)
+                samples.append(time.thread_time_ns() - begun)
+        yield _row(size, "hostile layers", engine, _percentiles(samples))
+
+
+def _hostile(layers: int, repeated: bool) -> Input:
+    """Return an input of a megabyte; of a repeated sentence only the layer's first words tell the layers apart."""
+    parts = [Part("text", "Summarise these.")]
+    for layer in range(layers):
+        count = 16_000 // layers
+        sentences = _sentences(1, 1) * count if repeated else _sentences(layer + 1, count)
+        parts.append(Part(f"document[{layer}]", f"Number {layer}. {'. '.join(sentences)}."))
+    return Input(tuple(parts), _SITUATION)
+
+
+def _sentences(seed: int, count: int) -> list[str]:
+    """Return sentences of the same few words: whatever three follow one another are in many of them."""
+    draw = Random(seed)
+    return [" ".join(draw.choices(_WORDS, k=10)) for _ in range(count)]
 
 
 class _Texts:
@@ -148,8 +197,12 @@ def _rows(size: int, texts: _Texts) -> Iterator[Row]:
 
 
 def _precedent(text: Hashes) -> Precedent:
+    return _precedent_of(signature_of(text))
+
+
+def _precedent_of(signature: Hashes) -> Precedent:
     return Precedent(
-        signature=to_bytes(signature_of(text)),
+        signature=to_bytes(signature),
         situation=_SITUATION,
         action="answer",
         outcome="harmful",
@@ -260,10 +313,10 @@ def _resident() -> int:
 
 def main() -> None:
     """Print the rows as they come."""
-    print(f"{'motifs':>9} {'case':8} {'engine':15} {'p50 us':>9} {'p99 us':>9} {'p50 x':>7} {'p99 x':>7}")
+    print(f"{'motifs':>9} {'case':14} {'engine':15} {'p50 us':>9} {'p99 us':>9} {'p50 x':>7} {'p99 x':>7}")
     for row in run([int(size) for size in sys.argv[1:]] or SIZES):
         ratios = " ".join(f"{ratio:7.1f}" if ratio else " " * 7 for ratio in (row.p50_ratio, row.p99_ratio))
-        print(f"{row.motifs:9} {row.case:8} {row.engine:15} {row.p50_us:9.1f} {row.p99_us:9.1f} {ratios}", flush=True)
+        print(f"{row.motifs:9} {row.case:14} {row.engine:15} {row.p50_us:9.1f} {row.p99_us:9.1f} {ratios}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from typing import Any
 
 import msgspec
 import nats
@@ -17,6 +18,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from bench.hops_faststream import STREAM, SUBJECTS
+from bench.server import SYNCS, nats_server
+from bench.table import Row, show
 
 FASTSTREAM = ("pull", "push")
 """The kinds of subscriber that the peer has."""
@@ -164,3 +167,16 @@ def open_faststream(url: str, how: str, text_of: Callable[[int], str]) -> Abstra
 async def _ask_faststream(how: str, text_of: Callable[[int], str], client: Client, number: int) -> None:
     body = msgspec.json.encode({"topic": SUBJECTS[0], "number": number, "text": text_of(number)})
     await client.publish(f"{how}.{SUBJECTS[0]}", body, headers={"content-type": "application/json"})
+
+
+def measure_and_show(measure: Callable[[str, str, int], Coroutine[Any, Any, list[Row]]], rounds: int) -> None:
+    """Measure at each setting of sync, on a broker of its own, and print the rows as a table.
+
+    ``measure`` takes the broker's URL, its sync, and how many rounds to run: as many as the command line says, else
+    ``rounds``.
+    """
+    rows: list[Row] = []
+    for sync in SYNCS:
+        with nats_server(sync) as url:
+            rows += asyncio.run(measure(url, sync, int(sys.argv[1]) if len(sys.argv) > 1 else rounds))
+    show(rows)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from deploy.settings import BrokerSettings, LogSettings, RuntimeSettings
+from deploy.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.text_files import with_texts
 
 DEFAULT_FILE = Path("neuraxis.toml")
@@ -84,6 +84,11 @@ class Config(msgspec.Struct, frozen=True):
         """The section ``runtime``."""
         return self.section("runtime", RuntimeSettings)
 
+    @property
+    def gateway(self) -> GatewaySettings:
+        """The section ``gateway``."""
+        return self.section("gateway", GatewaySettings)
+
     def values(self) -> Iterator[Value]:
         """Yield every value in effect, sections in order."""
         for name, settings in self.sections.items():
@@ -91,7 +96,12 @@ class Config(msgspec.Struct, frozen=True):
                 yield Value(key, value, self.origins.get(key, BY_DEFAULT))
 
 
-SET_SECTIONS: Sections = {"broker": BrokerSettings, "log": LogSettings, "runtime": RuntimeSettings}
+SET_SECTIONS: Sections = {
+    "broker": BrokerSettings,
+    "log": LogSettings,
+    "runtime": RuntimeSettings,
+    "gateway": GatewaySettings,
+}
 """The sections about running the set."""
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from deploy.finding import Finding, Verdict
+from deploy.gateway_health import examine_gateway
 from deploy.model_health import examine_effectors, examine_model
 from deploy.running_set import ModelInUse, RunFile
 from deploy.up import promise
@@ -54,7 +55,11 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
 async def examine(patient: Patient) -> list[Finding]:
     """Look at everything; a check that cannot be made says so instead of failing the others."""
-    findings = [judge_processes(patient.run), judge_disk(patient.data, _disk(patient.data))]
+    findings = [
+        judge_processes(patient.run),
+        await examine_gateway(patient.run),
+        judge_disk(patient.data, _disk(patient.data)),
+    ]
     try:
         connection = await Connection.open(patient.access)
     except LogError as wrong:

@@ -11,7 +11,6 @@ from deploy.operator_edge import Order, append
 from deploy.reminded import reminded_sessions
 from deploy.replaying import run
 from deploy.sources import StreamSource
-from deploy.states import partition_named
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog, KeyValueSnapshots
@@ -125,7 +124,7 @@ async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session:
     if MEMORY not in ACTORS:
         return 0
     actor = ACTORS[MEMORY]
-    partition = partition_named(actor, agent, log.partitions)
+    partition = log.partitions.agent_token(agent)
     replay = Replay([actor], log.partitions)
     filters = partition_filters(actor, partition)
     await run(StreamSource(log), replay, filters=filters, progress=lambda _: None)

@@ -1,12 +1,27 @@
 """Files that people write lists of items in: JSON, JSON lines or YAML, each item with the line it begins on. Pure."""
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import yaml
 
+MAX_FILE_BYTES = 64 * 1024 * 1024
+"""Largest file that is read. What it holds takes several times as much memory."""
+
+YAML: type[yaml.SafeLoader | yaml.CSafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""Reads YAML: libyaml, tens of times faster, where PyYAML was built with it."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_YAML_TAG = "tag:yaml.org,2002:"
+_PLAIN = frozenset(f"{_YAML_TAG}{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map"))
+_VALUES = "text (in quotes where it looks like something else), numbers, lists and mappings alone"
+_UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_NO_TEXT = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
 
 
 class BadFile(ValueError):
@@ -30,48 +45,91 @@ class Item(msgspec.Struct, frozen=True):
 def items_of(name: str, raw: bytes) -> list[Item]:
     """Return the items of a file: a JSON array, a JSON value a line, or a YAML list.
 
-    The form is told by the name's end (``.json``, ``.jsonl``, ``.yaml``), else by the first character.
+    The form is told by the name's end (``.json``, ``.jsonl``, ``.yaml``), else by the first character. YAML is taken as
+    plain text, numbers, lists and mappings alone; a key that stands twice in a mapping is a mistake in either form.
 
     Raises:
-        BadFile: it is not of that form.
+        BadFile: it is not of that form, or has more than :data:`MAX_FILE_BYTES`.
     """
+    if len(raw) > MAX_FILE_BYTES:
+        raise BadFile(f"{name}: more than {MAX_FILE_BYTES // 1024**2} MiB: split it into several files")
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
-        raw.decode()
+        text = raw.decode()
     except UnicodeDecodeError as wrong:
         raise BadFile.at(name, _line_at(raw, wrong.start), "not UTF-8: convert the file") from wrong
     suffix = name.lower().rpartition(".")[2]
     start = raw.lstrip()[:1]
     if suffix in ("yaml", "yml"):
-        return _yaml_items(name, raw)
+        return _yaml_items(name, text)
     if suffix in ("jsonl", "ndjson") or (suffix != "json" and start == b"{"):
         return list(_json_lines(name, raw))
-    return _json_items(name, raw) if suffix == "json" or start == b"[" else _yaml_items(name, raw)
+    return _json_items(name, raw) if suffix == "json" or start == b"[" else _yaml_items(name, text)
 
 
 def _json_lines(name: str, raw: bytes) -> Iterator[Item]:
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
-            try:
-                yield Item(number, msgspec.json.decode(line))
-            except (msgspec.DecodeError, RecursionError) as wrong:
-                raise BadFile.at(name, number, f"not JSON: {wrong}") from wrong
+            yield _json_item(name, number, line)
 
 
 def _json_items(name: str, raw: bytes) -> list[Item]:
     try:
-        items = msgspec.json.decode(raw, type=list[msgspec.Raw])
-        places = []
-        at = 0
-        for item in items:
-            at = raw.index(bytes(item), at)  # the items are pieces of the text, in order
-            places.append(Item(_line_at(raw, at), msgspec.json.decode(item)))
-            at += len(item)
-        return places
+        pieces = msgspec.json.decode(raw, type=list[msgspec.Raw])
     except msgspec.ValidationError as wrong:
         raise BadFile.at(name, 1, "not a list: write the items between [ and ]") from wrong
     except (msgspec.DecodeError, RecursionError) as wrong:
+        _refuse_lone_surrogates(name, 1, raw)
         raise BadFile.at(name, _line_at(raw, _byte_of(str(wrong), len(raw))), f"not JSON: {wrong}") from wrong
+    items = []
+    at, line = 0, 1
+    for piece in map(bytes, pieces):
+        begin = raw.index(piece, at)  # the items are pieces of the text, in order
+        line += raw.count(b"\n", at, begin)
+        items.append(_json_item(name, line, piece))
+        at = begin + len(piece)
+        line += piece.count(b"\n")
+    return items
+
+
+def _json_item(name: str, line: int, raw: bytes) -> Item:
+    """Read one value; ``line`` is the one it begins on."""
+    _refuse_lone_surrogates(name, line, raw)
+    try:
+        msgspec.json.decode(raw)  # stricter than the standard library, which alone tells of keys that stand twice
+        return Item(line, json.loads(raw.decode(), object_pairs_hook=_mapping))
+    except (msgspec.DecodeError, ValueError, RecursionError) as wrong:
+        what = str(wrong) if isinstance(wrong, _KeyTwice) else f"not JSON: {wrong}"
+        raise BadFile.at(name, line + raw.count(b"\n", 0, _byte_of(str(wrong), 0)), what) from wrong
+
+
+class _KeyTwice(ValueError):
+    """A key that stands twice in one mapping."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the key {key!r} stands twice in one mapping: keep one of them")
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _KeyTwice(key)
+        found[key] = value
+    return found
+
+
+def _refuse_lone_surrogates(name: str, line: int, raw: bytes) -> None:
+    # The standard library reads them; msgspec calls them a truncated input.
+    first = _ESCAPED_SURROGATE.search(raw)
+    if first is None:
+        return
+    try:
+        json.dumps(json.loads(raw.decode()), ensure_ascii=False).encode()
+    except UnicodeEncodeError as wrong:
+        raise BadFile.at(name, line + raw.count(b"\n", 0, first.start()), _NO_TEXT) from wrong
+    except (ValueError, RecursionError):
+        return  # no JSON: whoever reads it says so
 
 
 def _byte_of(message: str, otherwise: int) -> int:
@@ -85,31 +143,75 @@ def _line_at(raw: bytes, offset: int) -> int:
     return raw.count(b"\n", 0, offset) + 1
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them can stand for more items than any memory holds."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Compose a node; raises for an alias."""
-        if self.check_event(yaml.AliasEvent):
-            alias = self.get_event()  # type: ignore[no-untyped-call]  # PyYAML has no types of its own
-            problem = "aliases are not supported: repeat the text"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=alias.start_mark)
-        return super().compose_node(parent, index)
-
-
-def _yaml_items(name: str, raw: bytes) -> list[Item]:
+def _yaml_items(name: str, text: str) -> list[Item]:
+    control = _UNPRINTABLE.search(text)
+    if control is not None:
+        line = text.count("\n", 0, control.start()) + 1
+        raise BadFile.at(name, line, f"not YAML: the control character U+{ord(control[0]):04X}: drop it")
     try:
-        loader = _Loader(raw.decode())
-        root = loader.get_single_node()
+        _refuse_aliases(name, text)
+        root = yaml.compose(text, Loader=YAML)
         if root is None:
             return []
         if not isinstance(root, yaml.SequenceNode):
-            raise BadFile.at(name, root.start_mark.line + 1, "not a list: begin each item with a dash")
-        return [Item(node.start_mark.line + 1, loader.construct_document(node)) for node in root.value]
+            raise BadFile.at(name, _line_of(root), "not a list: begin each item with a dash")
+        _refuse_all_but_plain(name, root)
+        loader = YAML("")
+        return [Item(_line_of(node), _plain_value(loader, name, node)) for node in root.value]
     except yaml.MarkedYAMLError as wrong:
         line = wrong.problem_mark.line + 1 if wrong.problem_mark is not None else 1
-        raise BadFile.at(name, line, f"not YAML: {wrong.problem or wrong.context}") from wrong
-    except (yaml.YAMLError, ValueError, RecursionError) as wrong:
-        if isinstance(wrong, BadFile):
-            raise
+        problem = wrong.problem or wrong.context or ""
+        what = _NO_TEXT if "invalid Unicode character escape" in problem else f"not YAML: {problem}"
+        raise BadFile.at(name, line, what) from wrong
+    except (yaml.YAMLError, RecursionError) as wrong:
         raise BadFile(f"{name}: not YAML: {wrong}") from wrong
+
+
+def _refuse_aliases(name: str, text: str) -> None:
+    # A few lines of them can stand for more items than any memory holds.
+    if "*" not in text:
+        return
+    for event in yaml.parse(text, Loader=YAML):
+        if isinstance(event, yaml.AliasEvent):
+            line = event.start_mark.line if event.start_mark is not None else 0
+            raise BadFile.at(name, line + 1, "not YAML: aliases are not supported: repeat the text")
+
+
+def _refuse_all_but_plain(name: str, root: yaml.Node) -> None:
+    """Raise for the first node that is no text, number, list or mapping, or whose keys are not what they should be."""
+    left = [root]
+    while left:
+        node = left.pop()
+        if node.tag not in _PLAIN:
+            kind = node.tag.removeprefix(_YAML_TAG)
+            raise BadFile.at(name, _line_of(node), f"{kind!r} is no type of value here: write {_VALUES}")
+        if isinstance(node, yaml.ScalarNode) and _SURROGATE.search(node.value):
+            raise BadFile.at(name, _line_of(node), _NO_TEXT)
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(name, node)
+            left += [each for pair in reversed(node.value) for each in reversed(pair)]
+        elif isinstance(node, yaml.SequenceNode):
+            left += reversed(node.value)
+
+
+def _check_keys(name: str, mapping: yaml.MappingNode) -> None:
+    seen = set()
+    for key, _ in mapping.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise BadFile.at(name, _line_of(key), "a list or a mapping is no key: write a text")
+        if key.tag == f"{_YAML_TAG}merge":
+            raise BadFile.at(name, _line_of(key), "'<<' is not supported: repeat the keys")
+        if (key.tag, key.value) in seen:
+            raise BadFile.at(name, _line_of(key), str(_KeyTwice(key.value)))
+        seen.add((key.tag, key.value))
+
+
+def _plain_value(loader: yaml.SafeLoader | yaml.CSafeLoader, name: str, node: yaml.Node) -> Any:
+    try:
+        return loader.construct_document(node)
+    except ValueError as wrong:  # of a number that is none, such as !!int x
+        raise BadFile.at(name, _line_of(node), f"not YAML: {wrong}") from wrong
+
+
+def _line_of(node: yaml.Node) -> int:
+    return int(node.start_mark.line) + 1

@@ -74,7 +74,7 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
         if pretty
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _ToStderr()
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -89,6 +89,27 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
         logging.getLogger(library).setLevel(logging.WARNING)
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(**bound)
+
+
+def set_up_for_command() -> None:
+    """Send a command's warnings to stderr, unless this process has its logs set up already.
+
+    Left alone, structlog prints to stdout, among what the command is asked for.
+    """
+    if not structlog.is_configured():
+        set_up("warning")
+
+
+class _ToStderr(logging.Handler):
+    """Writes to what stderr is at the time: while a progress bar is shown, that is what prints above the bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        try:
+            sys.stderr.write(f"{self.format(record)}\n")
+            sys.stderr.flush()
+        except Exception:
+            self.handleError(record)
 
 
 def _json(value: MutableMapping[str, Any], **_: Any) -> str:

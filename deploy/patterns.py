@@ -9,14 +9,16 @@ import yaml
 
 from actors.reflex.imports import Imports, after
 from actors.reflex.library import InvalidLibrary, Path, make_library
-from deploy.item_files import BadFile, Item, items_of
+from deploy.item_files import YAML, BadFile, Item, items_of
 from deploy.sources import Source
 from events.codec import Recorded, decode
 from schemas.event import topic_of
+from schemas.names import wrong_with_name
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
 _UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 
 
@@ -45,14 +47,16 @@ def _set_of(item: Item, place: int) -> PatternSet:
     except msgspec.ValidationError as wrong:
         what, _, where = str(wrong).partition(" - at `$")
         path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
+        if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
+            written = item.value["confidence"]
+            what = f"YAML reads {written!r} as a text, for want of a point: write 0.000000001 or 1.0e-9"
         raise InvalidLibrary(f"{where.strip('.`')}: {what}" if path else what, (place, *path)) from wrong
     _refuse_unknown_keys(item.value, PatternSet, (place,))
-    for number, (written, signature) in enumerate(zip(item.value["signatures"], pattern.entries(), strict=True)):
-        where_it_is = (place, "signatures", number)
+    if complaint := wrong_with_name(pattern.name):
+        raise InvalidLibrary(f"the name {complaint}", (place, "name"))
+    for number, written in enumerate(item.value["signatures"]):
         if isinstance(written, dict):
-            _refuse_unknown_keys(written, Signature, where_it_is)
-        if not _is_unicode(signature.text):
-            raise InvalidLibrary(f"{signature.text!r} holds a lone surrogate: it is no Unicode text", where_it_is)
+            _refuse_unknown_keys(written, Signature, (place, "signatures", number))
     return pattern
 
 
@@ -64,10 +68,6 @@ def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], pa
             raise InvalidLibrary(f"{key!r} is not known here: there are {known}", (*path, key))
 
 
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
-
-
 def line_of(raw: bytes, path: Path) -> int | None:
     """Return the line, counted from 1, on which a place in a JSON or YAML document stands; None if it cannot be told.
 
@@ -75,7 +75,7 @@ def line_of(raw: bytes, path: Path) -> int | None:
     """
     text = _UNPRINTABLE.sub("?", raw.decode(errors="replace").replace("\t", " "))
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=YAML)
         for step in path:
             node = _below(node, step)
     except (yaml.YAMLError, RecursionError, LookupError):
@@ -91,6 +91,11 @@ def _below(node: yaml.Node | None, step: str | int) -> yaml.Node:
         # Of a key that is wrong or missing, the mapping's own line is the nearest there is.
         return next((value for key, value in node.value if key.value == step), node)
     raise LookupError(step)
+
+
+def in_force(imports: Imports, event: PatternsImported) -> bool:
+    """Whether the same sets are in force under the same name already, whoever imported them."""
+    return any(entry.name == event.name and entry.sets == event.sets for entry in imports.entries)
 
 
 async def imports_in(source: Source) -> Imports:

@@ -9,6 +9,7 @@ from deploy.item_files import BadFile, Item, items_of
 from deploy.sources import Source
 from events.codec import Recorded, decode
 from schemas.event import topic_of
+from schemas.names import wrong_with_name
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
 
@@ -54,6 +55,8 @@ def precedents_in(name: str, raw: bytes, by: str) -> list[PrecedentRecorded]:
     events = []
     for item in items:
         event = _event_of(name, item, by)
+        if wrong := wrong_with_name(event.precedent):
+            raise BadFile.at(name, item.line, f"precedent: the name {wrong}")
         if event.precedent in lines:
             first = lines[event.precedent]
             raise BadFile.at(name, item.line, f"{event.precedent!r} was on line {first} already: rename one of them")
@@ -125,6 +128,16 @@ def _listed(event: PrecedentRecorded, seq: int) -> Listed:
         by=event.by,
         seq=seq,
     )
+
+
+def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> list[PrecedentRecorded]:
+    """Return the precedents that are not in force just so; whoever records or recorded them makes no difference."""
+    known = {each.precedent: _content(each) for each in there}
+    return [event for event in events if known.get(event.precedent) != _content(event)]
+
+
+def _content(each: PrecedentRecorded | Listed) -> tuple[str | float, ...]:
+    return (each.situation, each.action, each.outcome, each.harm_level, each.description, each.answer)
 
 
 def unknown(names: Sequence[str], there: Iterable[Listed]) -> list[str]:

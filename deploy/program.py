@@ -19,20 +19,24 @@ WRONG_USE = 2
 class WorkerProgram:
     """A ``Program``: a child that takes ``--lifeline FD`` and says on that line when it serves.
 
-    ``argv`` is its command.
+    ``argv`` is its command, ``keep_fds`` open descriptors that it inherits at every start.
     """
 
-    def __init__(self, name: str, argv: Sequence[str], *, stop_deadline: float = STOP_DEADLINE) -> None:
+    def __init__(
+        self, name: str, argv: Sequence[str], *, stop_deadline: float = STOP_DEADLINE, keep_fds: Sequence[int] = ()
+    ) -> None:
         self.name = name
         self.stop_deadline = stop_deadline
         self._argv = tuple(argv)
+        self._keep_fds = tuple(keep_fds)
         self._line: socket.socket | None = None
 
     async def start(self) -> Process:
         """Start it with a fresh line; raises ProgramFailed when the command cannot be run."""
         self._line, theirs = socket.socketpair()
         try:
-            return await spawn((*self._argv, "--lifeline", str(theirs.fileno())), keep_fds=(theirs.fileno(),))
+            line = theirs.fileno()
+            return await spawn((*self._argv, "--lifeline", str(line)), keep_fds=(line, *self._keep_fds))
         except OSError as wrong:
             self.release()
             raise ProgramFailed(f"{self.name} cannot be started: {wrong}") from wrong

@@ -52,6 +52,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     ``contexts`` is the folder of NATS CLI contexts of the embedded broker, one a user; empty with a broker of one's
     own. ``context`` is the file of the context that the command line takes. ``nats_url`` is empty until the broker
     serves. ``started`` is RFC 3339. ``ready`` says that every actor is live. ``model`` is None until it was looked for.
+    ``http`` is the URL of the gateway, empty without one.
     """
 
     pid: int
@@ -65,6 +66,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     ready: bool = False
     processes: tuple[Status, ...] = ()
     model: ModelInUse | None = None
+    http: str = ""
 
 
 class DataFolder(msgspec.Struct, frozen=True):

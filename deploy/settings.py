@@ -68,3 +68,25 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     standby: bool = True
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "pretty"] = "auto"
+
+
+class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The gateway: the set over HTTP.
+
+    Attributes:
+        http: Where it listens, as HOST:PORT (port 0: any free one), or ``off``. An address that other machines reach
+            takes API keys.
+        key_file: A file of API keys, one a line, besides those in ``NEURAXIS_API_KEYS``.
+        wait_s: How long a request waits for what it asked for.
+        concurrent: Requests served at once; others are told to come again.
+        header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
+        loops: Loops whose latest judgement is kept in memory for questions about it.
+    """
+
+    http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
+    key_file: str = ""
+    wait_s: Seconds = 10.0
+    concurrent: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256
+    header_s: Seconds = 10.0
+    body_s: Seconds = 10.0
+    loops: Annotated[int, msgspec.Meta(ge=1)] = 4096

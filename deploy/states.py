@@ -28,13 +28,30 @@ class PartState(msgspec.Struct, frozen=True, kw_only=True):
     state: Any
 
 
+class NoSuchPartition(ValueError):
+    """A key that names no partition of an actor; the message says which keys do."""
+
+    code = "no_such_partition"
+
+
 def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
-    """Return the partition that ``key`` names: its own token, or that of the session or agent it names."""
-    if key in partition_names(actor, partitions):
+    """Return the partition that ``key`` names: its own token, or that of the session or agent it names.
+
+    Raises:
+        NoSuchPartition: the key means a whole actor, and this one is divided.
+    """
+    names = partition_names(actor, partitions)
+    if key in names:
         return key
     if actor.scope is Scope.GLOBAL:
         return WHOLE
-    return partitions.session_token(key) if actor.scope is Scope.SESSION else partitions.agent_token(key)
+    token = partitions.session_token(key) if actor.scope is Scope.SESSION else partitions.agent_token(key)
+    if key == WHOLE:
+        raise NoSuchPartition(
+            f"{actor.name} is divided by {actor.scope}, and {key!r} is not one of its partitions: name one "
+            f"{actor.scope}, or a partition, {names[0]} to {names[-1]} ({token} holds what is named {key!r})"
+        )
+    return token
 
 
 async def state_at(

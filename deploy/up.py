@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -12,13 +13,15 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from actors.gateway.http.keys import keys_for
 from actors.registry import ACTORS
 from deploy.access import Reach, access_of, context_of
-from deploy.broker import ADMIN, DECIDERS, EFFECTORS, LEDGER, OPERATOR, EmbeddedBroker
+from deploy.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.broker.users import context_file, write_context
 from deploy.config import Config
 from deploy.effectors import EFFECTORS as HOSTED
 from deploy.lifeline import notify_systemd
+from deploy.listening import address_of, listen, url_of
 from deploy.models import Attachment, actor_flags, attach, worker_flags
 from deploy.program import WorkerProgram
 from deploy.running_set import DataFolder, RunFile
@@ -58,6 +61,7 @@ def bring_up(plan: Plan) -> None:
         ProgramFailed: something could not be brought up.
         BadContext, LogError: an external broker cannot be used.
         BadEndpoint: the language model cannot be used as it is configured.
+        BadKeys, BadConfiguration: the gateway may not listen where it should.
     """
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
@@ -73,6 +77,8 @@ async def _run(plan: Plan, lock: int) -> None:
     if plan.ready_file is not None:
         plan.ready_file.unlink(missing_ok=True)
     place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
+    door = _door(plan)
+    http = url_of(door) if door is not None else ""
     model = await _model(plan)
     announced = False
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -91,6 +97,7 @@ async def _run(plan: Plan, lock: int) -> None:
             ready=announced and all(status.ready for status in statuses),
             processes=statuses,
             model=model.use,
+            http=http,
         )
         try:
             plan.data.write(run)
@@ -105,9 +112,10 @@ async def _run(plan: Plan, lock: int) -> None:
             plan.ready_file.write_text(f"{os.getpid()}\n")
         notify_systemd("READY=1")
         data, backend = str(plan.data.path), model.use.backend
-        _logger.info("set_ready", actors=[*ACTORS, LEDGER], data=data, url=place.url(), llm=backend)
+        _logger.info("set_ready", actors=[*ACTORS, LEDGER], data=data, url=place.url(), http=http, llm=backend)
 
-    supervisor = Supervisor([*place.stages, worker_programs(plan, place, model)], changed=describe)
+    gateways = () if door is None else (_gateway(plan, place, door),)
+    supervisor = Supervisor([*place.stages, (*worker_programs(plan, place, model), *gateways)], changed=describe)
     stop = asyncio.Event()
 
     def asked_to_stop() -> None:
@@ -119,6 +127,19 @@ async def _run(plan: Plan, lock: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
     await supervisor.run(stop, ready)
     _logger.info("set_stopped", data=str(plan.data.path))
+
+
+def _door(plan: Plan) -> socket.socket | None:
+    """Open the gateway's socket, here: it outlives every restart of the gateway, and keeps its address."""
+    settings = plan.config.gateway
+    address = address_of(settings.http)
+    if address is None:
+        return None
+    keys_for(address.host, settings.key_file, os.environ)
+    listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
+    if address.port not in (0, listener.getsockname()[1]):
+        _logger.warning("http_port_taken", wanted=settings.http, instead=url_of(listener))
+    return listener
 
 
 async def _model(plan: Plan) -> Attachment:
@@ -180,6 +201,12 @@ def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[Worker
         return (*deciders, ledger)
     effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), tuple(HOSTED), worker_flags(model))
     return (*deciders, ledger, effectors)
+
+
+def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
+    command = (sys.executable, "-P", "-m", "deploy.cli", "gateway", "--listener", str(door.fileno()))
+    flags = ("--data", str(plan.data.path), "--context", place.context(GATEWAY), *plan.config_flags)
+    return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(door.fileno(),))
 
 
 def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...], more: tuple[str, ...] = ()) -> WorkerProgram:

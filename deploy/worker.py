@@ -1,12 +1,10 @@
 """A worker process, from its arguments to its end: the log, and what it hosts: actors, effectors, the ledger."""
 
 import asyncio
-import faulthandler
 import gc
 import os
 import re
 import secrets
-import signal
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -30,15 +28,13 @@ from deploy.effectors import EFFECTORS
 from deploy.inbox import is_inbox
 from deploy.lifeline import Lifeline
 from deploy.queries import serving
+from deploy.stopping import told_to_stop
 from events.errors import LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from schemas.subjects import Partitions
 
 LEDGER = "ledger"
 """The name of the projector, which is no actor: it decides nothing."""
-
-STOP_DEADLINE = 14.0
-"""Seconds from the wish to stop to the end at the latest; the actors' own hand-over takes up to 10."""
 
 _CONNECT_DEADLINE = 30.0
 _logger = structlog.get_logger("neuraxis.worker")
@@ -71,6 +67,8 @@ def check_work(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names without repeats; raises UnknownWork for one there is no actor of."""
     known = known_work()
     for name in names:
+        if name == "gateway":
+            raise UnknownWork("the gateway is no actor and has a command of its own: run `neuraxis gateway`")
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
@@ -90,20 +88,12 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
     connection = await Connection.open(job.access, _CONNECT_DEADLINE)
-    # Only now: until there is something to hand over, a signal may end the process as it always does.
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     try:
-        async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(_watch(lifeline, stop), name="lifeline")
-            limiting = tasks.create_task(_limit_the_stop(stop), name="stop deadline")
+        # Only now: until there is something to hand over, a signal may end the process as it always does.
+        async with told_to_stop(lifeline) as stop:
             await _work(job, connection, lifeline, stop)
-            watching.cancel()
-            limiting.cancel()
     finally:
         await connection.close()
-        faulthandler.cancel_dump_traceback_later()
 
 
 async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
@@ -194,18 +184,6 @@ async def _announce(ready: Sequence[asyncio.Event], hosts: tuple[str, ...], life
     gc.freeze()
     _logger.info("worker_ready", hosts=hosts)
     lifeline.say_ready()
-
-
-async def _watch(lifeline: Lifeline, stop: asyncio.Event) -> None:
-    await lifeline.ended()
-    _logger.warning("supervisor_gone", pid=os.getpid())
-    stop.set()
-
-
-async def _limit_the_stop(stop: asyncio.Event) -> None:
-    """Once the stop is wished for, end the process in time even if its loop should hang: a C timer sees to it."""
-    await stop.wait()
-    faulthandler.dump_traceback_later(STOP_DEADLINE, exit=True)
 
 
 def replier(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:

@@ -10,6 +10,8 @@ from schemas.catalogue import CATALOGUE
 from schemas.envelope import LATENCY
 from schemas.event import Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
+from schemas.vocabulary.appraisal import AnswerAppraised
+from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import ModeSelected, TiebreakRequested
 
@@ -65,6 +67,7 @@ PATH = (
     "act",
     "llm",
     "delegate",
+    "guardrails",
     "responder",
 )
 """The owners that an input passes on its way to an answer, in the order of the stages."""
@@ -73,6 +76,8 @@ CALLED_ON: Mapping[type[Event], str] = {
     ActPlanRequested: "llm",
     TiebreakRequested: "llm",
     ResponseRequested: "llm",
+    AnswerAppraised: "guardrails",
+    CritiqueRequested: "llm",
     ActDelegationRequested: "delegate",
 }
 """Events that ask somebody who is otherwise no part of the path -> whom they ask."""

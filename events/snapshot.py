@@ -24,6 +24,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     configured: bytes
     state_hash: str
     state: bytes
+    fenced: int | None = None
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
@@ -44,6 +45,7 @@ def pack(actor: Actor[Any], partition: str, standing: Standing) -> bytes:
             encode_event(standing.configured) if standing.configured is not None else b"",
             state_hash(standing.state),
             encode_state(standing.state),
+            standing.fenced,
         )
     )
     return sha256(body).digest() + body
@@ -69,4 +71,4 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Standing | None:
         return None
     if configured is not None and not isinstance(configured, Configured):
         return None
-    return Standing(state, found.place, found.own_last, found.time_ns, configured)
+    return Standing(state, found.place, found.own_last, found.time_ns, configured, found.fenced)

@@ -5,7 +5,7 @@ The order is well defined after the fact because every own event carries the seq
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from events.codec import Recorded, Unreadable, is_spontaneous
 from events.decision import Cause, Decided, address, decide, fold, refuse
 from events.errors import Misconfigured
+from events.routes import main_prefix
 from schemas.actor import Actor, Message
 from schemas.errors import UndecodableEvent
 from schemas.event import Configured
@@ -24,7 +25,8 @@ Offered = Recorded | Unreadable
 class Standing(msgspec.Struct, frozen=True):
     """Where a view stands: ``state`` after the message of sequence ``place`` and own events up to ``own_last``.
 
-    ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings.
+    ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the last own event
+    that the partition's fence counts; None: ``own_last`` itself.
     """
 
     state: Any
@@ -32,6 +34,7 @@ class Standing(msgspec.Struct, frozen=True):
     own_last: int = 0
     time_ns: int = 0
     configured: Configured | None = None
+    fenced: int | None = None
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -50,6 +53,8 @@ class View:
 
     Attributes:
         waiting: Consumed messages not yet settled, in stream order.
+        own_last: Sequence of the last own event, under whatever prefix.
+        fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
         on_settled: Called for each message that recorded events settle, before it is folded.
         on_spontaneous: Called for each event that no message led to, with the state before it.
         on_stray: Called for own events whose cause is not waiting: settled before, or not in this reading.
@@ -62,10 +67,12 @@ class View:
         self.actor = actor
         self.partition = partition
         self._partitions = partitions
+        self._main_prefix = main_prefix(actor)
         start = standing or Standing(actor.initial())
         self.state: Any = start.state
         self.place = start.place
         self.own_last = start.own_last
+        self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
         self.waiting: deque[Offered] = deque()
@@ -77,7 +84,7 @@ class View:
 
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
-        return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured)
+        return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced)
 
     def offer(self, offered: Offered) -> None:
         """Take a consumed message; those that were folded already or that wait are ignored."""
@@ -116,6 +123,9 @@ class View:
         if group:
             self._settle(group)
             self.own_last = group[-1].stored.seq
+            for own in group:
+                if self.is_fenced(own.envelope.topic):
+                    self.fenced = own.stored.seq
 
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         place = group[0].envelope.cause_seq
@@ -181,6 +191,13 @@ class View:
         self._evolve_own(decided[0].message)
         return decided
 
-    def acknowledge(self, seq: int) -> None:
-        """Note that own events up to ``seq`` are stored."""
-        self.own_last = seq
+    def acknowledge(self, topics: Sequence[str], last: int) -> None:
+        """Note that own events on these subjects are stored, one after the other up to ``last``."""
+        self.own_last = last
+        for seq, topic in enumerate(topics, last - len(topics) + 1):
+            if self.is_fenced(topic):
+                self.fenced = seq
+
+    def is_fenced(self, topic: str) -> bool:
+        """Whether the partition's fence counts events of a public subject."""
+        return topic.split(".", 2)[1] == self._main_prefix

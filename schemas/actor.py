@@ -67,6 +67,7 @@ class Timer(msgspec.Struct, frozen=True):
 
 
 S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,5 +110,20 @@ class Actor(Generic[S]):
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:
-    """Rebuild a settings struct from a recorded ``Configured`` event; unknown fields are ignored."""
+    """Rebuild a settings struct from a recorded ``Configured`` event; unknown fields are ignored.
+
+    Raises:
+        msgspec.ValidationError: this release cannot read them.
+    """
     return msgspec.convert(configured.settings, settings_type)
+
+
+def readable_settings(configured: Configured, settings_type: type[T]) -> T | None:
+    """Rebuild settings as :func:`settings_of` does; None for those of another release that this one cannot read.
+
+    A fold may not fail: there the settings in force stand.
+    """
+    try:
+        return msgspec.convert(configured.settings, settings_type)
+    except msgspec.ValidationError:
+        return None

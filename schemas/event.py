@@ -52,7 +52,8 @@ class Failed(Event, frozen=True, kw_only=True):
     ``undecodable`` or ``unknown_version``; ``error`` the exception's type name (never its message: libraries change
     those). ``failed_seq`` is the stream sequence of the message, ``failed_topic`` its public subject. An effector's
     reasons are ``effect_raised``, ``effect_timed_out``, ``effect_abandoned`` (delivered again and again and never
-    answered), ``result_invalid`` (no events, or none it may answer with), ``append_refused`` and those codes.
+    answered), ``text_forgotten`` (the words it was asked with are gone), ``result_invalid`` (no events, or none it may
+    answer with), ``append_refused`` and those codes.
     """
 
     reason: str

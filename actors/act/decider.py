@@ -29,7 +29,7 @@ from actors.act.loop import (
 )
 from actors.act.planning import offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import (
@@ -268,9 +268,5 @@ def _without(state: State, exchange: str) -> State:
 
 
 def _configured(state: State, configured: ActConfigured) -> State:
-    try:
-        settings = settings_of(configured, ActSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, ActSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -1,24 +1,29 @@
 """Appraisal, the senses: turns an input into recorded numbers, once; all later stages are plain arithmetic on them.
 
-It decides from ``input.received`` alone: the topic among those of the session, the trust in the text and in each layer
+It decides from ``input.received``: the topic among those of the session, the trust in the text and in each layer
 (source C: truth, indeterminacy, falsehood), how the text feels, how new and how uncertain it is, what it could
 violate, and what a thought about it would do. The event names the models that spoke. It carries the text's embedding,
 so that folding a log needs no model and gives the same state wherever it is done.
+
+A model's answer is turned into numbers before anybody reads it (``appraisal.answer_appraised``): how well it addresses
+what was asked, how far it strays from all that came before it, and the biases that its words show. The request says
+what the model was given, and whether anybody will judge the answer.
 """
 
+from actors.appraisal.answers import missing_model
 from actors.appraisal.decider import AppraisalState, decide, evolve, initial
-from actors.appraisal.judging import missing_model
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.precedents import ForgetOrdered
-from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 ACTOR = Actor(
     name="appraisal",
     scope=Scope.SESSION,
-    consumes=(InputReceived, ResponseEmitted, ForgetOrdered),
+    consumes=(InputReceived, ResponseRequested, LlmCompleted, ResponseEmitted, ForgetOrdered),
     state_type=AppraisalState,
     settings_type=AppraisalSettings,
     initial=initial,
@@ -26,5 +31,6 @@ ACTOR = Actor(
     evolve=evolve,
     configured=AppraisalConfigured,
     failed=AppraisalFailed,
+    behaviour=2,
     missing_model=missing_model,
 )

@@ -1,34 +1,39 @@
 """Appraisal's state machine: an input in numbers, once, and what a session is remembered by. Pure.
 
-input.received          -> appraisal.completed, unless the exchange was appraised or has ended
+input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept
 appraisal.completed     its embedding joins its session's stimuli and moves its topic
-response.emitted        the exchange has ended: a repetition of its input is not appraised
+response.requested      a model is asked, and its answer waited for
+llm.completed           -> appraisal.answer_appraised, where it is that answer
+response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised
 appraisal.configured    the settings from here on
 """
 
 import msgspec
 
+from actors.appraisal.answers import Awaited, appraised, asked, requested
 from actors.appraisal.judging import appraise, embedder_in, warm_up
 from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations
-from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, AppraisalConfigured
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.precedents import ForgetOrdered
-from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 _NS_PER_MS = 1_000_000
 
 
 class AppraisalState(msgspec.Struct, frozen=True):
-    """A partition: settings, the memory of each session, and the exchanges appraised or ended lately."""
+    """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and those open."""
 
     settings: AppraisalSettings = AppraisalSettings()
     sessions: Generations[Memory] = Generations()
     settled: Generations[bool] = Generations()
+    pending: Map[str, Awaited] = Map()
 
 
 def initial() -> AppraisalState:
@@ -39,7 +44,9 @@ def initial() -> AppraisalState:
 
 
 def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
-    """Appraise an input that is new; nothing else is decided."""
+    """Appraise an input that is new, or a model's answer to it; nothing else is decided."""
+    if isinstance(message.event, LlmCompleted):
+        return _answered(state, message, message.event)
     if not isinstance(message.event, InputReceived) or state.settled.get(message.exchange):
         return ()
     # What has outlived its lifetime is not compared with, though no message has dropped it yet.
@@ -54,13 +61,38 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
     match message.event:
         case AppraisalCompleted() as completed:
             return _settled(_remembering(state, message, completed), message)
+        case InputReceived(text=text) if message.exchange and not state.settled.get(message.exchange):
+            return _waiting(state, message, asked(text))
+        case ResponseRequested() as request if message.exchange in state.pending:
+            return _waiting(state, message, requested(state.pending[message.exchange], message.id, request))
+        case AnswerAppraised() if message.exchange in state.pending:
+            awaited = msgspec.structs.replace(state.pending[message.exchange], request="")
+            return _waiting(state, message, awaited)
         case ResponseEmitted():
-            return _settled(state, message)
+            return _settled(_closed(state, message), message)
         case ForgetOrdered(what="session"):
             return _forgotten(state, message)
         case AppraisalConfigured() as configured:
             return _configured(state, configured)
     return state
+
+
+def _answered(state: AppraisalState, message: Message, completed: LlmCompleted) -> tuple[Event, ...]:
+    awaited = state.pending.get(message.exchange)
+    if awaited is None or not awaited.request:
+        return ()
+    found = appraised(awaited, completed, state.settings)
+    return () if found is None else (found,)
+
+
+def _waiting(state: AppraisalState, message: Message, awaited: Awaited) -> AppraisalState:
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, awaited))
+
+
+def _closed(state: AppraisalState, message: Message) -> AppraisalState:
+    if message.exchange not in state.pending:
+        return state
+    return msgspec.structs.replace(state, pending=state.pending.delete(message.exchange))
 
 
 def _forgotten(state: AppraisalState, message: Message) -> AppraisalState:
@@ -93,16 +125,12 @@ def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
     settled = state.settled.aged(now_ns, state.settings.settled_lifetime_ms * _NS_PER_MS)
     if sessions is state.sessions and settled is state.settled:
         return state
-    return AppraisalState(state.settings, sessions, settled)
+    return AppraisalState(state.settings, sessions, settled, state.pending)
 
 
 def _configured(state: AppraisalState, configured: AppraisalConfigured) -> AppraisalState:
-    try:
-        settings = settings_of(configured, AppraisalSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, AppraisalSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)
 
 
 def _session_generation_ns(settings: AppraisalSettings) -> int:

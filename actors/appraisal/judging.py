@@ -1,6 +1,9 @@
 """An input appraised: everything that is inferred of it, in numbers rounded to six decimals."""
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
+
+import msgspec
 
 from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.affect import affect_of
@@ -12,6 +15,7 @@ from actors.appraisal.trust import model as trust_model
 from actors.appraisal.trust import trust_of, trusted
 from actors.appraisal.vectors import to_text
 from schemas.event import Event
+from schemas.reading.sheets import sheets_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived
 
@@ -70,8 +74,25 @@ def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
 
 
 def _layers(received: InputReceived, settings: AppraisalSettings) -> tuple[LayerTrust, ...]:
-    layers = [trust_of(TEXT, received.text)]
+    judged = [received.text, *(layer.content for layer in received.layers if layer.role in settings.judged_layers)]
+    trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters)
+    layers = [_of_part(trusts, TEXT, received.text)]
     for place, layer in enumerate(received.layers):
-        judge = trust_of if layer.role in settings.judged_layers else trusted
+        judge = partial(_of_part, trusts) if layer.role in settings.judged_layers else trusted
         layers.append(judge(f"{layer.role}[{place}]", layer.content))
     return tuple(layers)
+
+
+def _trusts(texts: Sequence[str], characters: int) -> dict[str, LayerTrust]:
+    """Return the trust in each of some texts; those that are read together are trusted alike."""
+    return {
+        texts[place]: trust
+        for sheet in sheets_of(texts, characters)
+        for trust in (trust_of("", sheet.text),)
+        for place in sheet.places
+    }
+
+
+def _of_part(trusts: dict[str, LayerTrust], layer: str, text: str) -> LayerTrust:
+    trust = trusts.get(text) or trust_of(layer, text)
+    return msgspec.structs.replace(trust, layer=layer, characters=len(text))

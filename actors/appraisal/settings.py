@@ -22,6 +22,8 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
         stimuli: Inputs that novelty is measured against, 1 to 512.
         judged_layers: Roles whose layers are judged for instructions to the model. An operator's own prompt
             (``system``) is not: telling the model what to do is what it is for.
+        judged_characters: Characters of one input that are read for trust, 256 more for each part being counted in;
+            beyond, its layers are read in equal shares, several as one text (``schemas.reading.sheets``).
         session_lifetime_ms: A session is remembered no longer than this after its last input, and at least half as
             long.
         settled_lifetime_ms: A repeated input is recognised for at least this long.
@@ -33,5 +35,6 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
     topics: Annotated[int, msgspec.Meta(ge=1, le=64)] = 16
     stimuli: Annotated[int, msgspec.Meta(ge=1, le=512)] = 128
     judged_layers: tuple[Role, ...] = ("user", "tool", "document")
+    judged_characters: Annotated[int, msgspec.Meta(ge=4_096)] = 49_152
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     settled_lifetime_ms: Milliseconds = 600 * 1000

@@ -12,7 +12,7 @@ import msgspec
 
 from actors.arbiter.ruling import rule
 from actors.arbiter.settings import ArbiterSettings
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Gatherings
 from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterDenied, ArbiterEscalated, ArbiterImmediate
@@ -102,9 +102,5 @@ def _settled_ns(state: ArbiterState) -> int:
 
 
 def _configure(state: ArbiterState, configured: ArbiterConfigured) -> ArbiterState:
-    try:
-        settings = settings_of(configured, ArbiterSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, ArbiterSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

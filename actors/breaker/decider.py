@@ -17,7 +17,7 @@ from actors.breaker import machine as moves
 from actors.breaker.machine import Machine
 from actors.breaker.recording import events_of, standing_of
 from actors.breaker.settings import BreakerSettings
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import ROOT, Event
 from schemas.persistent import Generations
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -191,9 +191,5 @@ def _forget(state: BreakerState, now_ns: int) -> BreakerState:
 
 
 def _configure(state: BreakerState, configured: BreakerConfigured) -> BreakerState:
-    try:
-        settings = settings_of(configured, BreakerSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, BreakerSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

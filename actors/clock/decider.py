@@ -6,7 +6,7 @@ import msgspec
 
 from actors.clock.schedule import Schedule
 from actors.clock.settings import ClockSettings
-from schemas.actor import Emission, Message, Timer, settings_of
+from schemas.actor import Emission, Message, Timer, readable_settings
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.persistent import Map
@@ -69,7 +69,8 @@ def evolve(state: ClockState, message: Message) -> ClockState:
     if isinstance(event, ClockFired):
         return _settle(state, message.exchange, event.set_by) if message.exchange else _woken(state, message, event)
     if isinstance(event, ClockConfigured):
-        return msgspec.structs.replace(state, settings=settings_of(event, ClockSettings))
+        settings = readable_settings(event, ClockSettings)
+        return state if settings is None else msgspec.structs.replace(state, settings=settings)
     wake_after_ms = getattr(event, WAKE, None)
     if wake_after_ms is not None:
         return _set_wake(state, message, wake_after_ms)

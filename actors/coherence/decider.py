@@ -12,7 +12,7 @@ import msgspec
 
 from actors.coherence.entropy import Known, Thought, judge
 from actors.coherence.settings import CoherenceSettings
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Gatherings
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
@@ -112,9 +112,5 @@ def _settled_ns(state: CoherenceState) -> int:
 
 
 def _configure(state: CoherenceState, configured: CoherenceConfigured) -> CoherenceState:
-    try:
-        settings = settings_of(configured, CoherenceSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, CoherenceSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -10,6 +10,7 @@ from events.log import MAX_RECORD_BYTES, Record
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
+from schemas.names import wrong_with_name
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived, Layer
 
@@ -20,7 +21,7 @@ MAX_LAYERS = 1_024
 """Most layers of one input: each is judged by itself, and what is recorded of all of them has to fit into an event."""
 
 MAX_NAME = 200
-"""Most characters of an agent's, session's or label's name."""
+"""Most characters of a label's, situation's or exchange's name; agents and sessions have ``schemas.names``."""
 
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
@@ -56,14 +57,13 @@ def new_input(
     """Check an input and wrap it; ``exchange`` is made up when not given.
 
     Raises:
-        InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a missing or overlong
-            name, an inbox that is none, or a deadline outside 1 ms to 30 days.
+        InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
+            overlong or (of an agent or session) has control characters, an inbox that is none, or a deadline outside
+            1 ms to 30 days.
     """
-    for name, value in (("agent", agent), ("session", session)):
-        if not value:
-            raise InvalidInput(f"the {name} is empty: name the {name} this input belongs to")
-    names = {"agent": agent, "session": session, "label": label, "situation": situation, "exchange": exchange}
-    for name, value in names.items():
+    check_name("agent", agent)
+    check_name("session", session)
+    for name, value in {"label": label, "situation": situation, "exchange": exchange}.items():
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
@@ -101,6 +101,14 @@ def new_input(
     )
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
     return Addressed(exchange, Record(subject, encode_headers(envelope), body))
+
+
+def check_name(what: str, name: str) -> None:
+    """Check the name of an agent or session, whichever ``what`` says; raises InvalidInput."""
+    if not name:
+        raise InvalidInput(f"the {what} is empty: name the {what} this input belongs to")
+    if wrong := wrong_with_name(name):
+        raise InvalidInput(f"the {what} {wrong}")
 
 
 def _utf8(name: str, value: str) -> int:

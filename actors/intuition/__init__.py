@@ -14,17 +14,18 @@ and document layers are judged; the situation's type counts in every comparison 
 Precedents come from people (``precedent.recorded``, ``precedent.withdrawn``) and belong to one agent. Those of harmful
 outcome are announced as ``intuition.motif_learned`` and, when they count no more, ``intuition.motif_retired``.
 
+**Bounded work.** One input may have a thousand parts, and a thousand motifs the words of each. All that is compared for
+an input shares one allowance, counted and not timed, and what it did not suffice for is in the verdict (``comparing``);
+the scorer reads so many characters of an input and no more. Equal parts are judged once, equal passages compared once.
+
 **A large index in a folded state.** State and index must not be two truths. The state holds the precedents, with their
 signatures, in a persistent map: that alone is its value, what snapshots keep and hashes cover. Beside the map, and left
-out of both, it carries an ``Index``, a handle on a store that is append-only and shared by the states that descend from
-one another, with the version as of which this state asks it:
+out of both, it carries an ``Index``, a handle on a store that is handed on from state to state:
 
-- ``evolve`` extends the store by one entry, at a mean cost that does not depend on how many there are (arrays grow by
-  shares of themselves), and the new state gets the next version. The old state goes on asking as of its own: entries
-  added since are not seen, and those retired since still count for it.
-- A state that is extended in two ways shares its store with the first; for the second, whose store has moved on, and
-  for a state read from a snapshot, the first question builds a store from the map. Building sorts once; it takes
-  seconds for a million precedents.
+- ``evolve`` changes the store by one entry, at a mean cost that does not depend on how many there are (arrays grow by
+  shares of themselves), and the new state holds it. The old state holds none any more.
+- For a state that is asked, or extended in another way, when its store has moved on, and for one read from a snapshot,
+  the first question builds a store from the map. Building sorts once; it takes seconds for a million precedents.
 - Compaction is the same: when more is retired than counts, the handle is dropped, and what is built next holds only
   what counts.
 
@@ -33,8 +34,8 @@ deciding is pure, and a property test asks states that went different ways, in a
 recorded first, by a number that is part of the state, since a map's own order differs from process to process.
 
 ``reading`` splits a text into words and phrases, ``signature`` makes shingles of them, ``windows`` finds the passages
-worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``judging`` puts the verdict
-together.
+worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the precedents, ``comparing`` spends the
+allowance, ``judging`` puts the verdict together.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial
@@ -57,6 +58,7 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     configured=IntuitionConfigured,
+    behaviour=2,
     failed=IntuitionFailed,
     missing_model=missing_model,
 )

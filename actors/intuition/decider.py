@@ -16,7 +16,7 @@ from actors.intuition.judging import Input, input_of, judge
 from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.gateway import InputReceived
@@ -123,10 +123,5 @@ def _without(state: State, exchange: str) -> State:
 
 
 def _configured(state: State, configured: IntuitionConfigured) -> State:
-    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
-    # last understood ones stay in force, since folding must never fail.
-    try:
-        settings = settings_of(configured, IntuitionSettings)
-    except msgspec.ValidationError:
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, IntuitionSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -5,16 +5,21 @@ from typing import NamedTuple
 
 import msgspec
 
+from actors.intuition.comparing import compare
 from actors.intuition.index import Found
 from actors.intuition.library import Library
-from actors.intuition.reading import Reading, read
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
 from actors.intuition.settings import IntuitionSettings
-from actors.intuition.signature import signature_of
-from actors.intuition.windows import passages
 from schemas.event import Event
+from schemas.reading.sheets import sheets_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
+
+TEXT = "text"
+"""The name of the part that the user said."""
+
+MOST_ANSWERS = 256 * 1024
+"""Bytes that the approved answers in a verdict take, encoded: an event has to fit into a message of the broker."""
 
 NO_MODEL = "none"
 """What a verdict names as its model when the scorer is switched off."""
@@ -34,17 +39,8 @@ class Input(msgspec.Struct, frozen=True):
     situation: str
 
 
-class _Near(NamedTuple):
-    """A motif near a part of the input; ``number`` is its place in the order of recording."""
-
-    motif: str
-    similarity: float
-    number: int
-    part: str
-
-
 class _Scored(NamedTuple):
-    """The scorer's opinion of a part."""
+    """The scorer's opinion of a part, or of several that were read together."""
 
     score: float
     part: str
@@ -57,7 +53,7 @@ def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
         for place, layer in enumerate(received.layers)
         if layer.role in settings.scanned_layers
     )
-    return Input((Part("text", received.text), *layers), received.situation)
+    return Input((Part(TEXT, received.text), *layers), received.situation)
 
 
 def judge(library: Library, settings: IntuitionSettings, asked: Input) -> IntuitionPassed | IntuitionRejected:
@@ -66,9 +62,10 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
     A motif is heard before the scorer, and the most similar one decides, in whatever part it is. The precedents listed
     are those similar to the input's text: what a document says is not the situation that the exchange is in.
     """
-    near, similar = _near(library, settings, asked)
-    scored = _scored(asked) if settings.scorer else None
-    precedents = tuple(_similar(library, found, settings) for found in similar)
+    named = _parts(asked)
+    near, similar, cut, unread = compare(library, settings, tuple(named), asked.situation)
+    scored = _scored(named, settings.scored_characters) if settings.scorer else None
+    precedents = tuple(_listed(library, similar, settings))
     model = MODEL_VERSION if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
     if near is not None and near.similarity > settings.threshold:
@@ -80,9 +77,11 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
             severity=library.precedents[near.motif].harm_level,
             score=scored.score if scored is not None else None,
             score_threshold=score_threshold,
-            layer=near.part,
+            layer=tuple(named.values())[near.part],
             model=model,
             precedents=precedents,
+            cut=cut,
+            unread=unread,
         )
     if scored is not None and scored.score >= score_threshold:
         return IntuitionRejected(
@@ -96,6 +95,8 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
             layer=scored.part,
             model=model,
             precedents=precedents,
+            cut=cut,
+            unread=unread,
         )
     return IntuitionPassed(
         nearest=near.motif if near is not None else "",
@@ -103,6 +104,8 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
         score=scored.score if scored is not None else None,
         model=model,
         precedents=precedents,
+        cut=cut,
+        unread=unread,
     )
 
 
@@ -113,61 +116,35 @@ def missing_model(event: Event) -> str:
     return ""
 
 
-def _near(library: Library, settings: IntuitionSettings, asked: Input) -> tuple[_Near | None, tuple[Found, ...]]:
-    """Return the motif nearest to any part of an input, and the precedents similar to its text."""
-    if not library.precedents:
-        return None, ()
-    nearest: _Near | None = None
-    similar: tuple[Found, ...] = ()
-    for place, part in enumerate(asked.parts):
-        reading = read(part.text)
-        whole = library.nearest(
-            signature_of(reading.words),
-            asked.situation,
-            most=settings.similar_most if place == 0 else 0,
-            floor=settings.similar_floor,
-            motif_floor=0.0,
-        )
-        similar = whole.similar if place == 0 else similar
-        for motif in (whole.motif, _in_passages(library, settings, reading, asked.situation)):
-            nearest = _nearer(library, nearest, motif, part.name)
-    return nearest, similar
+def _parts(asked: Input) -> dict[str, str]:
+    """Return each text of the input once, with the name of the first part that says it; its own text comes first."""
+    named: dict[str, str] = {}
+    for part in asked.parts:
+        named.setdefault(part.text, part.name)
+    return named
 
 
-def _in_passages(library: Library, settings: IntuitionSettings, reading: Reading, situation: str) -> Found | None:
-    """Return the motif most similar to a passage of a text, if it reaches the threshold."""
-    best: Found | None = None
-    least = settings.threshold
-    for passage in passages(library, reading, settings.passage_phrases, settings.passage_words, least):
-        if passage.bound < least:
-            break  # the ones to come are no more promising
-        found = library.nearest(signature_of(passage.words), situation, most=0, floor=1.0, motif_floor=least).motif
-        if found is not None and (best is None or _rank(library, found) < _rank(library, best)):
-            best, least = found, found.similarity
-    return best
+def _scored(named: dict[str, str], characters: int) -> _Scored:
+    """Return the highest score, the first of equal ones."""
+    worded = [text for text in named if text.strip()]
+    scores = (
+        _Scored(score(sheet.text), _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]]))
+        for sheet in sheets_of(worded, characters)
+    )
+    return max(scores, key=lambda scored: scored.score, default=_Scored(0.0, TEXT))
 
 
-def _rank(library: Library, found: Found) -> tuple[float, int]:
-    return -found.similarity, library.precedents[found.name].number
+def _joined(named: dict[str, str], first: str, last: str) -> str:
+    return named[first] if first == last else f"{named[first]}..{named[last]}"
 
 
-def _nearer(library: Library, nearest: _Near | None, found: Found | None, part: str) -> _Near | None:
-    """Return the nearer of two motifs; of equally near ones the one recorded first, then the part that comes first."""
-    if found is None:
-        return nearest
-    near = _Near(found.name, found.similarity, library.precedents[found.name].number, part)
-    if nearest is None or (-near.similarity, near.number) < (-nearest.similarity, nearest.number):
-        return near
-    return nearest
-
-
-def _scored(asked: Input) -> _Scored:
-    """Return the highest score of a part, the first of equal ones."""
-    return max(_scores(asked), key=lambda scored: scored.score)
-
-
-def _scores(asked: Input) -> Iterator[_Scored]:
-    return (_Scored(score(part.text), part.name) for part in asked.parts)
+def _listed(library: Library, similar: tuple[Found, ...], settings: IntuitionSettings) -> Iterator[Similar]:
+    """Yield the similar precedents, with approved answers up to the first that is more than a verdict may carry."""
+    room = MOST_ANSWERS
+    for found in similar:
+        precedent = _similar(library, found, settings)
+        room -= len(msgspec.json.encode(precedent.answer))
+        yield precedent if room >= 0 else msgspec.structs.replace(precedent, answer="")
 
 
 def _similar(library: Library, found: Found, settings: IntuitionSettings) -> Similar:

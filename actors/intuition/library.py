@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.intuition.index import Entry, Hashes, Index, Nearest, Sizes
+from actors.intuition.index import UNLIMITED, Entry, Hashes, Index, Nearest, Sizes
 from actors.intuition.signature import situation_hash
 from schemas.event import Unit
 from schemas.persistent import Map
@@ -72,14 +72,29 @@ class Library(msgspec.Struct, frozen=True):
             return self
         return Library(self.precedents.delete(name), self.recorded, self.index.without_entry(found.number))
 
-    def nearest(self, hashes: Hashes, situation: str, *, most: int, floor: float, motif_floor: float) -> Nearest:
+    def nearest(
+        self,
+        hashes: Hashes,
+        situation: str,
+        *,
+        most: int,
+        floor: float,
+        motif_floor: float,
+        allowance: int = UNLIMITED,
+    ) -> Nearest:
         """Return the precedents near a text given by its signature; see ``Index.nearest``."""
         return self.index.nearest(
-            self._entries, hashes, situation_hash(situation), most=most, floor=floor, motif_floor=motif_floor
+            self._entries,
+            hashes,
+            situation_hash(situation),
+            most=most,
+            floor=floor,
+            motif_floor=motif_floor,
+            allowance=allowance,
         )
 
     def smallest(self, shingles: Hashes) -> Sizes:
-        """Return a bound from below on the size of the precedents that hold each shingle; see ``Index.smallest``."""
+        """Return the size of the smallest precedent that holds each shingle; see ``Index.smallest``."""
         return self.index.smallest(self._entries, shingles)
 
     def _entries(self) -> list[Entry]:

@@ -19,11 +19,12 @@ from schemas.actor import Message
 from schemas.calls import ModelCall
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.act import ActPlanRequested
+from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import TiebreakRequested
 
-REQUESTS = (TiebreakRequested, ActPlanRequested, ResponseRequested)
+REQUESTS = (TiebreakRequested, ActPlanRequested, ResponseRequested, CritiqueRequested)
 """The events that ask for a model's words; each has its ``call``."""
 
 Publish = Callable[[str, bytes], Awaitable[None]]

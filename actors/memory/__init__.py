@@ -22,8 +22,13 @@ snapshots and hashes, goes an index of their embeddings, append-only, shared by 
 and asked as of a version (``index``). All numbers are whole or rounded at each step, so that a recall gives the same
 bits on every machine (``vectors``, ``decay``).
 
+**Reviewed.** What self-review says of a memory (``trace.seat_added``) lets it come to mind sooner or later: its
+``weights``.
+
 **Forgetting** leaves none of the words in the state, nor anything that follows from them (``forgetting``): every memory
 knows its session, and every concept the episodes it is from.
+
+Behaviour 2: weights; and twelve recollections by default, of which an answer takes the strongest.
 """
 
 from actors.memory.decider import State, decide, evolve, initial
@@ -36,6 +41,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryConfigured, MemoryFailed
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.self_review import SeatAdded
 
 ACTOR: Actor[State] = Actor(
     name="memory",
@@ -47,6 +53,7 @@ ACTOR: Actor[State] = Actor(
         ActActionsRequested,
         ResponseEmitted,
         ForgetOrdered,
+        SeatAdded,
     ),
     state_type=State,
     settings_type=MemorySettings,
@@ -55,4 +62,5 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=MemoryConfigured,
     failed=MemoryFailed,
+    behaviour=2,
 )

@@ -9,6 +9,7 @@ operator.forget_ordered -> memory.forgotten
 memory.recalled         the recall counts among the agent's latest
 memory.actions_answered what was memorized is known from here on; its recalls and skills count
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
+trace.seat_added        a review's word on a memory, which comes to mind sooner or later for it
 memory.forgotten        a session or a fact is dropped, from open exchanges too
 memory.configured       the settings from here on
 """
@@ -26,11 +27,13 @@ from actors.memory.recalling import Cue, recall
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
-from actors.memory.terms import concepts_in, terms_of
+from actors.memory.terms import concepts_in
 from actors.memory.told import facts_in, key_of
-from schemas.actor import Message, settings_of
+from actors.memory.weights import living, weighted
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
+from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
@@ -44,6 +47,7 @@ from schemas.vocabulary.memory import (
 )
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.self_review import SeatAdded
 
 _NS_PER_MS = 1_000_000
 _COMPOSER = "composer"
@@ -115,6 +119,9 @@ def evolve(state: State, message: Message) -> State:
             return _acted(state, message, pending, event)
         case ResponseEmitted():
             return _end(state, message, pending, event)
+        case SeatAdded(entity=entity, value=value):
+            mind = weighted(mind_of(state, message.agent), entity, value, state.settings)
+            return _with_mind(state, message.agent, mind) if message.agent in state.minds else state
         case MemoryForgotten():
             return _forget(state, message, event)
         case MemoryConfigured():
@@ -263,7 +270,7 @@ def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
     for name, session in left.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
     state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
-    return _with_mind(state, message.agent, left.mind) if message.agent in state.minds else state
+    return _with_mind(state, message.agent, living(left.mind)) if message.agent in state.minds else state
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:
@@ -290,10 +297,5 @@ def _aged(state: State, now_ns: int) -> State:
 
 
 def _configured(state: State, event: MemoryConfigured) -> State:
-    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
-    # last understood ones stay in force, since folding must never fail.
-    try:
-        settings = settings_of(event, MemorySettings)
-    except msgspec.ValidationError:
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(event, MemorySettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

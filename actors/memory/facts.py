@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from actors.memory.settings import MemorySettings
-from actors.memory.terms import DECIMALS, terms_of
+from actors.memory.terms import DECIMALS
 from actors.memory.told import EMPLOYER, HOME, JOB, NAME, NOTE, OPINION
 from schemas.persistent import Map
+from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact
 
 _EXCHANGES_KEPT = 16

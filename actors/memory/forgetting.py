@@ -20,8 +20,8 @@ from actors.memory.facts import size_of, without
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
-from actors.memory.terms import terms_of
 from actors.memory.told import key_of
+from schemas.reading.terms import terms_of
 
 Quotes = Callable[[str], bool]
 """Whether a text holds words that are to be forgotten."""

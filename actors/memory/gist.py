@@ -2,7 +2,7 @@
 
 import re
 
-from actors.memory.terms import READ, terms_of
+from schemas.reading.terms import READ, terms_of
 
 SENTENCE_CHARACTERS = 160
 ANSWER_CHARACTERS = 120

@@ -17,11 +17,22 @@ from schemas.persistent import Map
 from schemas.vocabulary.memory import ActionResult, Fact
 
 
+class Weight(msgspec.Struct, frozen=True):
+    """How much sooner a memory comes to mind: ``log`` is in [-1, 1], ``average`` that of its seats.
+
+    ``seat`` is the number of the last one among the agent's.
+    """
+
+    average: float
+    log: float
+    seat: int
+
+
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """An agent's long memory.
 
-    ``exchanges`` and ``told`` count the exchanges remembered and the facts told so far. ``recalls`` says of the latest
-    recalls whether anything came to mind, ``skills`` how often each skill was performed.
+    ``exchanges``, ``told`` and ``seats`` count the exchanges remembered, the facts told and the seats heard so far.
+    ``recalls`` says of the latest recalls whether anything came to mind, ``skills`` how often each skill was performed.
     """
 
     exchanges: int = 0
@@ -31,6 +42,8 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     concepts: Map[str, Concept] = Map()
     recalls: tuple[bool, ...] = ()
     skills: Map[str, int] = Map()
+    weights: Map[str, Weight] = Map()
+    seats: int = 0
 
 
 def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from actors.memory.terms import READ
 from actors.memory.vectors import from_text
 from schemas.actor import Message
+from schemas.reading.terms import READ
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
 

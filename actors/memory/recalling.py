@@ -13,6 +13,8 @@ concept   named in the cue: its confidence, times s / (1 + s) of its decayed str
 Where no embedding can be compared, and where the cue's words are not those of the embedding, overlap of terms stands in
 for a cosine that is lower. Episodes are then sought among those most similar, and those of the concepts that the cue
 names.
+
+The energy is then multiplied by what reviews made of the memory (``weights``), before the strongest are taken.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,15 +29,17 @@ from actors.memory.gist import tokens_of
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
-from actors.memory.terms import DECIMALS, overlap, terms_of
+from actors.memory.terms import DECIMALS, overlap
 from actors.memory.vectors import cosines_of
+from actors.memory.weights import sooner
+from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
 """Of equally strong memories, the earlier layer comes first."""
 
 _CANDIDATES = 4
-"""Episodes looked at for their words, for each that may come to mind."""
+"""Episodes looked at for their words or their weights, for each that may come to mind."""
 
 _NEIGHBOURS_SHOWN = 3
 
@@ -82,12 +86,16 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
         *_concepts(mind, cue, now_ns, settings),
     ]
     best = max((memory.energy for memory in found), default=0.0)
-    return Found(strongest(found, settings), best)
+    return Found(strongest(found, mind, settings), best)
 
 
-def strongest(found: Iterable[Memory], settings: MemorySettings) -> tuple[Recollection, ...]:
-    """Return the memories that come to mind: the strongest from the floor on, of equally strong ones the latest."""
-    awake = [memory for memory in found if memory.energy >= settings.floor and memory.energy > 0.0]
+def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> tuple[Recollection, ...]:
+    """Return the memories that come to mind from the floor on: the strongest by their weights, of equals the latest."""
+    awake = [
+        memory._replace(energy=sooner(memory.energy, mind, memory.layer, memory.number))
+        for memory in found
+        if memory.energy >= settings.floor and memory.energy > 0.0
+    ]
     awake.sort(key=lambda memory: (-memory.energy, _LAYERS.index(memory.layer), -memory.number))
     return tuple(
         Recollection(
@@ -122,7 +130,7 @@ def _comparable(episode: Episode | None, cue: Cue) -> bytes:
 
 def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySettings) -> Iterator[Memory]:
     by_words = cue.other_words or not cue.embedding
-    most = settings.recollections * (_CANDIDATES if by_words else 1)
+    most = settings.recollections * (_CANDIDATES if by_words or mind.weights else 1)
     energies = {near.number: near.energy for near in mind.episodes.nearest(cue.model, cue.embedding, most, without)}
     if by_words:
         named = (mind.concepts[term].episodes for term in cue.terms if term in mind.concepts)

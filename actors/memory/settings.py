@@ -33,9 +33,11 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         half_life_ms: Time in which a concept's strength halves.
         depth: Hops that activation spreads at most.
         spread: What a hop leaves of the activation, before the link's own strength counts.
-        recollections: What comes to mind at most, the strongest first.
+        recollections: What comes to mind at most, the strongest first: more than an answer will have before it, so that
+            a review of its prompt has something to compare with.
         floor: Energy from which a memory comes to mind at all.
         recalls_judged: The latest recalls that the failure rate is taken over.
+        weights: Memories of an agent that have a weight; those without a seat for longest lose it.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 
@@ -52,7 +54,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     half_life_ms: Milliseconds = 7 * 24 * _HOUR_MS
     depth: Annotated[int, msgspec.Meta(ge=1, le=4)] = 2
     spread: Unit = 0.7
-    recollections: Few = 8
+    recollections: Few = 12
     floor: Unit = 0.25
     recalls_judged: Few = 20
+    weights: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
     ended_lifetime_ms: Milliseconds = 600 * 1000

@@ -11,8 +11,8 @@ from actors.memory.pending import Pending
 from actors.memory.recalling import Cue, Memory, concept_text, recall, strongest
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
-from actors.memory.terms import terms_of
 from actors.memory.told import fact_of
+from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import ActionResult, Fact, Introspection
 
@@ -45,7 +45,7 @@ def perform(ground: Ground, action: Action) -> ActionResult:
             found = recall(ground.mind, ground.session, ground.cue_of(action.query), ground.now_ns, ground.settings)
             return ActionResult(index=action.index, skill="recall", ok=True, recollections=found.recollections)
         case "associate":
-            associated = strongest(_associated(ground, action.query), ground.settings)
+            associated = strongest(_associated(ground, action.query), ground.mind, ground.settings)
             return ActionResult(index=action.index, skill="associate", ok=True, recollections=associated)
         case "introspect":
             seen = _introspection(ground)

@@ -7,8 +7,9 @@ nothing is better than to know something wrong. What a person asks to be remembe
 import re
 from collections.abc import Iterator
 
-from actors.memory.terms import READ, terms_of, word_lists
+from actors.memory.terms import word_lists
 from schemas.reading.folding import fold
+from schemas.reading.terms import READ, terms_of
 from schemas.vocabulary.memory import Fact
 
 MOST = 8

@@ -13,6 +13,14 @@ Texts are also read otherwise: spaced, leetspeak and rot13, and decoded from bas
 A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at index 1, whose role is
 document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in rot13. Spans are
 character offsets in that text or layer as it was received, or in the decoded text.
+
+The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
+that are looked at (``matcher``). Where a bound was met, the verdict says ``cut``. Up to 100 KB nothing is lost but by
+``max_decoded`` and ``MAX_RUNS``, unless imported signatures end in one another at nearly every letter.
+
+Behaviour 2: reads texts otherwise too, decoded to a depth of two, and says ``cut``.
+Behaviour 3: bounds candidates and readings of base64; takes no imports of which more than 32 signatures end in one
+another, and reads a confidence of -0.0 as 0.0.
 """
 
 from actors.reflex.decider import State, decide, evolve, initial
@@ -33,5 +41,5 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ReflexConfigured,
     failed=ReflexFailed,
-    behaviour=2,
+    behaviour=3,
 )

@@ -4,6 +4,8 @@ Base64 split by white space is a series of such words. A piece of four has one c
 single plain word between two mixed ones belongs to the series.
 """
 
+from typing import NamedTuple
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,7 @@ MAX_STARTS = 8
 """Words of a series tried as its first."""
 
 Flags = npt.NDArray[np.bool_]
+Offsets = npt.NDArray[np.int64]
 
 _OTHER, _SPACE, _PADDING, _SIGN, _DIGIT, _UPPER, _LOWER = range(7)
 
@@ -49,8 +52,13 @@ _IS_MIXED = np.zeros(64, dtype=bool)
 _IS_MIXED[[8 * first + second for first, second in _MIXED_PAIRS]] = True
 
 
-_Word = tuple[int, int, bool, bool]
-"""Where a word begins and ends, whether padding follows it, and whether the one before it is a neighbour."""
+class _Words(NamedTuple):
+    """Of each word: where it begins and ends, whether padding follows it, and whether the one before is a neighbour."""
+
+    starts: Offsets
+    ends: Offsets
+    padded: Flags
+    near: Flags
 
 
 class WordRun(msgspec.Struct, frozen=True):
@@ -73,7 +81,7 @@ def runs_of_words(kinds: bytes, limit: int) -> list[WordRun]:
     starts, ends = edges[::2], edges[1::2]
     mixed = _mixed_words(codes, in_word, starts, ends)
     # Two words are neighbours if nothing but white space parts them.
-    parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING))))
+    parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
     near = parting[ends[:-1]] == parting[starts[1:]]
     taken = mixed.copy()
     taken[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
@@ -85,38 +93,37 @@ def runs_of_words(kinds: bytes, limit: int) -> list[WordRun]:
     lengths = np.concatenate(([0], np.cumsum(ends - starts)))
     enough = np.flatnonzero(lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS)[:limit]
     padded = np.append(codes, _OTHER)[ends] == _PADDING
-    words_at = list(zip(starts.tolist(), ends.tolist(), padded.tolist(), [False, *near.tolist()], strict=True))
+    if not len(enough):
+        return []
+    words_at = _Words(starts, ends, padded, np.concatenate(([False], near)))
     return [
         WordRun(_spans(words_at, first, last))
         for first, last in zip(firsts[enough].tolist(), lasts[enough].tolist(), strict=True)
     ]
 
 
-def _mixed_words(
-    codes: npt.NDArray[np.uint8], in_word: Flags, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-) -> Flags:
+def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, ends: Offsets) -> Flags:
     """Return for every word whether it is mixed; a capital before small letters is not, at the start of a word."""
     is_mixed = _IS_MIXED[codes[:-1] * 8 + codes[1:]]
     capital = (codes[:-1] == _UPPER) & (codes[1:] == _LOWER)
     capital[1:] &= ~in_word[:-2]
-    counts = np.concatenate(([0], np.cumsum(is_mixed & ~capital)))
+    counts = np.concatenate(([0], np.cumsum(is_mixed & ~capital, dtype=np.int32)))
     return np.asarray(counts[ends - 1] > counts[starts])
 
 
-def _spans(words: list[_Word], first: int, last: int) -> tuple[tuple[int, int], ...]:
+def _spans(words: _Words, first: int, last: int) -> tuple[tuple[int, int], ...]:
     """Return the spans that the digits of a series may have.
 
     They may begin with a plain word before it, or further in if words of the text around it are mixed too; and a plain
     word may end it. Most wrong words before spoil the decoding, those behind add a false letter or two.
     """
-    begin, end, _, near = words[first]
+    begin = int(words.starts[first])
     starts = [begin]
-    if end - begin < LONG_WORD:
-        starts += [words[first - 1][0]] if near else []
-        starts += [word[0] for word in words[first + 1 : min(last, first + MAX_STARTS) + 1]]
-    ends = [words[last][1]]
-    if last + 1 < len(words):
-        _, next_end, padded, near = words[last + 1]
-        if near:
-            ends = [next_end] if padded else [*ends, next_end]
+    if int(words.ends[first]) - begin < LONG_WORD:
+        starts += [int(words.starts[first - 1])] if words.near[first] else []
+        starts += words.starts[first + 1 : min(last, first + MAX_STARTS) + 1].tolist()
+    ends = [int(words.ends[last])]
+    if last + 1 < len(words.starts) and words.near[last + 1]:
+        next_end = int(words.ends[last + 1])
+        ends = [next_end] if words.padded[last + 1] else [*ends, next_end]
     return tuple((start, end) for start in starts for end in ends)

@@ -6,14 +6,17 @@ operator.patterns_imported | _withdrawn   -> nothing; the library is another fro
 
 from collections import Counter
 from collections.abc import Iterator
+from heapq import nsmallest
+from typing import NamedTuple
 
 import msgspec
 
+from actors.reflex.encodings import MAX_TRIES
 from actors.reflex.imports import Imports, after, whole_library
-from actors.reflex.matcher import READINGS, Hit, Matcher, compile_library
+from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import View, views_of
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
@@ -21,6 +24,14 @@ from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, Re
 
 PLAIN = "plain"
 """The view of a text as it stands."""
+
+
+class _Place(NamedTuple):
+    """Where a signature was found: in which part of the input, and in which of its views."""
+
+    hit: Hit
+    part: str
+    view: View
 
 
 class State(msgspec.Struct, frozen=True):
@@ -57,10 +68,8 @@ def evolve(state: State, message: Message) -> State:
     """
     event = message.event
     if isinstance(event, ReflexConfigured):
-        try:
-            return msgspec.structs.replace(state, settings=settings_of(event, ReflexSettings))
-        except msgspec.ValidationError:
-            return state
+        settings = readable_settings(event, ReflexSettings)
+        return state if settings is None else msgspec.structs.replace(state, settings=settings)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
         imports = after(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)
@@ -75,26 +84,33 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     The first BLOCK signature in library order decides, wherever a FLAG signature stands; where it occurs
     more than once, its first place in the text, then in the layers.
     """
-    ranked: list[tuple[int, Match]] = []
-    allowance, cut = settings.max_decoded, False
+    places: list[_Place] = []
+    room = FREE_CANDIDATES
+    allowance, tries, cut = settings.max_decoded, MAX_TRIES, False
     for part, text in _parts(settings, received):
-        views = views_of(text, settings.decoded_views, allowance)
-        ranked += _search(matcher, settings, part, views.all)
-        allowance -= views.decoded
-        cut = cut or views.cut
+        views = views_of(text, settings.decoded_views, allowance, tries)
+        allowance, tries, cut = allowance - views.decoded, tries - views.tries, cut or views.cut
+        known: set[int] = set()
+        for view in views.all:
+            found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
+            room, cut = found.room, cut or found.cut
+            # A signature counts in the first view that shows it.
+            places += [_Place(hit, part, view) for hit in found.hits if hit.rank not in known]
+            known.update(hit.rank for hit in found.hits)
     # Stable, so that within a signature parts and views keep their order and places in a view stay sorted.
-    ranked.sort(key=lambda found: found[0])
-    matches = [match for _, match in ranked]
-    decisive = next((match for match in matches if match.action == "BLOCK"), None)
+    places.sort(key=lambda place: place.hit.rank)
+    decisive = next((place for place in places if _action(matcher, place) == "BLOCK"), None)
+    matches = tuple(_match(matcher, place) for place in _bounded(places, settings.max_matches, decisive))
     if decisive is None:
-        return ReflexPassed(flags=_bounded(matches, settings.max_matches, None), cut=cut)
+        return ReflexPassed(flags=matches, cut=cut)
+    deciding = _match(matcher, decisive)
     return ReflexBlocked(
-        pattern=decisive.pattern,
-        signature=decisive.signature,
-        confidence=decisive.confidence,
-        view=decisive.view,
-        span=decisive.span,
-        matches=_bounded(matches, settings.max_matches, decisive),
+        pattern=deciding.pattern,
+        signature=deciding.signature,
+        confidence=deciding.confidence,
+        view=deciding.view,
+        span=deciding.span,
+        matches=matches,
         cut=cut,
     )
 
@@ -121,20 +137,12 @@ def _parts(settings: ReflexSettings, received: InputReceived) -> Iterator[tuple[
             yield f"{layer.role}[{place}]:", layer.content
 
 
-def _search(
-    matcher: Matcher, settings: ReflexSettings, part: str, views: tuple[View, ...]
-) -> Iterator[tuple[int, Match]]:
-    """Yield rank and match of every hit in a part's views, of each signature in the first view that shows it."""
-    readings = (PLAIN, *settings.decoded_views)
-    known: set[int] = set()
-    for view in views:
-        hits = [hit for hit in matcher.find(view.text, settings.max_matches, readings) if hit.rank not in known]
-        known.update(hit.rank for hit in hits)
-        for hit in hits:
-            yield hit.rank, _match(matcher, hit, part, view)
+def _action(matcher: Matcher, place: _Place) -> str:
+    return matcher.signatures[place.hit.rank][0].action
 
 
-def _match(matcher: Matcher, hit: Hit, part: str, view: View) -> Match:
+def _match(matcher: Matcher, place: _Place) -> Match:
+    hit, view = place.hit, place.view
     pattern, signature = matcher.signatures[hit.rank]
     reading = READINGS[hit.reading]
     name = ":".join((*view.path, reading) if reading != PLAIN or not view.path else view.path)
@@ -143,20 +151,20 @@ def _match(matcher: Matcher, hit: Hit, part: str, view: View) -> Match:
         signature=signature.text,
         action=pattern.action,
         confidence=pattern.confidence,
-        view=part + name,
+        view=place.part + name,
         span=(hit.start, hit.end),
         source=view.source(hit.start, hit.end),
     )
 
 
-def _bounded(matches: list[Match], limit: int, decisive: Match | None) -> tuple[Match, ...]:
-    """Keep ``limit`` matches in order: the decisive one, then a first place of every signature, then repetitions."""
-    if len(matches) <= limit:
-        return tuple(matches)
-    seen: Counter[tuple[str, str]] = Counter()
+def _bounded(places: list[_Place], limit: int, decisive: _Place | None) -> list[_Place]:
+    """Keep ``limit`` places in order: the decisive one, then a first place of every signature, then repetitions."""
+    if len(places) <= limit:
+        return places
+    seen: Counter[int] = Counter()
     urgency: list[tuple[int, int]] = []
-    for place, match in enumerate(matches):
-        repetition = seen[match.pattern, match.signature]
-        seen[match.pattern, match.signature] += 1
-        urgency.append((-1 if match is decisive else repetition, place))
-    return tuple(matches[place] for place in sorted(place for _, place in sorted(urgency)[:limit]))
+    for number, place in enumerate(places):
+        rank = place.hit.rank
+        urgency.append((-1 if place is decisive else seen[rank], number))
+        seen[rank] += 1
+    return [places[number] for number in sorted(number for _, number in nsmallest(limit, urgency))]

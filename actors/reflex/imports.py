@@ -9,11 +9,17 @@ from functools import lru_cache
 import msgspec
 
 from actors.reflex.library import InvalidLibrary, Library, Profile, library_of, make_library
+from actors.reflex.spellings import deep_chain, searched
 from schemas.identity import content_hash
 from schemas.vocabulary.patterns import Name, PatternSet, PatternsImported, PatternsWithdrawn
 
 MAX_IMPORTS, MAX_SIGNATURES, MAX_CHARACTERS = 64, 20_000, 1_000_000
 """What is held at most, all imports together: every partition's state and snapshot carries it."""
+
+
+MAX_DEPTH = 32
+"""Imported signatures that may end in one another, such as ``a``, ``aa`` and ``aaa``: where the longest stands in a
+text, each of them is looked at. The profiles that ship have two."""
 
 
 class Import(msgspec.Struct, frozen=True):
@@ -56,8 +62,8 @@ def check(imports: Imports, event: PatternsImported) -> Imports:
     Raises:
         InvalidLibrary: no library can be made of its sets, or it would go beyond a limit.
     """
-    library = make_library(event.sets)
-    new = Import(event.name, event.sets, event.by, library.fingerprint)
+    sets = tuple(map(_with_plain_zero, event.sets))
+    new = Import(event.name, sets, event.by, make_library(sets).fingerprint)
     if event.name in imports.names():
         entries = tuple(new if entry.name == event.name else entry for entry in imports.entries)
     else:
@@ -69,7 +75,32 @@ def check(imports: Imports, event: PatternsImported) -> Imports:
     ):
         if found > most:
             raise InvalidLibrary(f"there would be {found:,} {what}, of at most {most:,}: withdraw some first")
+    _refuse_deep(entries)
     return _imports(entries)
+
+
+def _with_plain_zero(pattern: PatternSet) -> PatternSet:
+    """Return the set without a minus before a confidence of 0.
+
+    -0.0 equals 0.0 but hashes otherwise in a fingerprint: which of the two a process has kept would show.
+    """
+    return pattern if pattern.confidence else msgspec.structs.replace(pattern, confidence=0.0)
+
+
+def _refuse_deep(entries: tuple[Import, ...]) -> None:
+    signatures = [
+        (f"{entry.name}/{pattern.name}", signature.text)
+        for entry in entries
+        for pattern in entry.sets
+        for signature in pattern.entries()
+    ]
+    chain = deep_chain(searched([text for _, text in signatures]), MAX_DEPTH)
+    if chain:
+        shown = [f"{name}: {text!r}" for name, text in (signatures[place] for place in (*chain[:3], chain[-1]))]
+        raise InvalidLibrary(
+            f"more than {MAX_DEPTH} signatures end in one another ({', '.join(shown[:3])}, … {shown[3]}), and a text "
+            f"that holds the longest would be compared with each: keep {MAX_DEPTH} of them at most"
+        )
 
 
 @lru_cache(maxsize=32)

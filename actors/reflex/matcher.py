@@ -13,20 +13,26 @@ A hit holds if
   (``leetspeak``).
 
 The search reports overlapping hits: where the longest fails, a shorter one within it may hold.
+
+What it costs is counted in candidates, and bounded. A text earns a candidate for each byte of its letters, and an input
+``FREE_CANDIDATES`` besides; where they are used up, the search goes on, but takes the longest signature at each place
+only, and these do not overlap. So every letter is searched whatever stands before it, and a flood hides at most what
+overlaps with it. A library in which no signature ends in another has one candidate a letter at most, whatever the text,
+and never gets there. One with more than ``MAX_TOGETHER`` that do, which no import may have, begins there.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import msgspec
 import numpy as np
-from ahocorasick_rs import BytesAhoCorasick, Implementation
+from ahocorasick_rs import MATCHKIND_LEFTMOST_LONGEST, BytesAhoCorasick, Implementation
 
 from actors.reflex.library import Library
-from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, blur, lay_out, rot13, squeeze
+from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, blur, lay_out, rot13, squeeze
+from actors.reflex.spellings import Spelling, deep_chain, is_word, spell
 from schemas.vocabulary.patterns import PatternSet, Signature
 
 Reading = Literal["plain", "spaced", "leetspeak", "rot13"]
@@ -35,8 +41,20 @@ Reading = Literal["plain", "spaced", "leetspeak", "rot13"]
 READINGS: tuple[Reading, ...] = ("plain", "spaced", "leetspeak", "rot13")
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13 = range(4)
 
-MIN_DISGUISED = 6
-"""Letters that a signature must have for being looked for in rot13 and spaced: shorter ones turn up by chance."""
+FREE_CANDIDATES = 65_536
+"""Candidates an input may have besides one for each byte searched: some 50 ms."""
+
+WINDOW = 4096
+"""Bytes searched at a time: the candidates of one window are held in memory, and may go beyond what was left."""
+
+MAX_TOGETHER = 128
+"""Spellings that may end at one place of a text. Imports are held to fewer (``imports.MAX_DEPTH``), but a signature may
+have some spellings, and the profile's come on top."""
+
+_CERTAIN = bytes(0 if gap == UNCERTAIN else 255 for gap in range(256))
+
+_Candidate = tuple[int, int, int]
+"""Which of the automaton's patterns, and where it begins and ends."""
 
 
 class Hit(msgspec.Struct, frozen=True, order=True):
@@ -51,67 +69,135 @@ class Hit(msgspec.Struct, frozen=True, order=True):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Spelling:
-    """One way a signature reads once squeezed, with what must lie between its letters.
+class Found(msgspec.Struct, frozen=True):
+    """What a search found.
 
-    ``long``: it has letters enough to be looked for in rot13 and spaced.
+    ``room`` is how many candidates may still be looked at; ``cut``: they were used up, so that hits which overlap with
+    longer ones may be missing.
     """
 
-    rank: int
-    letters: bytes
-    gaps: bytes
-    opens_word: bool
-    closes_word: bool
-    long: bool
+    hits: list[Hit]
+    room: int
+    cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Matcher:
-    """A compiled library. ``signatures`` are in library order; a hit's ``rank`` is an index into them."""
+    """A compiled library. ``signatures`` are in library order; a hit's ``rank`` is an index into them.
+
+    ``patterns`` are what the automaton searches, ``spellings`` those that each stands for, ``reach`` is the length of
+    the longest in bytes. ``deep``: more than ``MAX_TOGETHER`` spellings may end at one place.
+    """
 
     signatures: tuple[tuple[PatternSet, Signature], ...]
-    spellings: tuple[_Spelling, ...]
+    patterns: tuple[bytes, ...]
+    spellings: tuple[tuple[Spelling, ...], ...]
     automaton: BytesAhoCorasick
+    reach: int
+    deep: bool
 
-    def find(self, text: str, limit: int, readings: Collection[str] = READINGS) -> list[Hit]:
+    @cached_property
+    def longest_only(self) -> BytesAhoCorasick:
+        """The automaton for where candidates are used up; most processes never need it."""
+        return BytesAhoCorasick(
+            list(self.patterns), matchkind=MATCHKIND_LEFTMOST_LONGEST, implementation=Implementation.ContiguousNFA
+        )
+
+    def find(self, text: str, limit: int, readings: Collection[str] = READINGS, room: int = FREE_CANDIDATES) -> Found:
         """Return where the signatures occur, sorted, each in the first of the wanted readings that shows it.
 
-        Of each signature at most ``limit`` places are reported, the first ones.
+        Of each signature at most ``limit`` places are reported, the first ones. Up to ``room`` candidates are looked
+        at besides one for each byte searched.
         """
+        wanted = frozenset(READINGS.index(reading) for reading in READINGS if reading in readings)
         squeezed = squeeze(text)
-        found = self._search(text, squeezed, limit, False)
-        if "rot13" in readings:
-            found += self._search(text, rot13(squeezed), limit, True)
-        if not found:
-            return []
-        wanted = [hit for hit in found if READINGS[hit.reading] in readings]
+        search = _Search(self, text, limit, wanted, room)
+        search.run(squeezed, turned=False)
+        if _ROT13 in wanted:
+            turned = rot13(squeezed)
+            if turned != squeezed:  # without ASCII letters both read the same
+                search.run(turned, turned=True)
         first: dict[int, int] = {}
-        for hit in wanted:
+        for hit in search.hits:
             first[hit.rank] = min(hit.reading, first.get(hit.rank, hit.reading))
-        return sorted(hit for hit in wanted if hit.reading == first[hit.rank])
+        return Found(sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.room, search.cut)
 
-    def _search(self, text: str, squeezed: bytes, limit: int, turned: bool) -> list[Hit]:
-        """Return the hits in a squeezed text, in all readings; ``turned``: it is that of ``text`` in rot13."""
-        candidates = self.automaton.find_matches_as_indexes(blur(squeezed), overlapping=True)
-        if not candidates:
-            return []
-        letters = squeezed.decode()
-        layout = lay_out(text)
-        found: dict[Hit, None] = {}
-        counts: Counter[tuple[int, int]] = Counter()
-        for (index, first, last), (_, start, end) in zip(
-            candidates, _in_letters(candidates, squeezed, letters), strict=True
-        ):
-            spelling = self.spellings[index]
-            reading = _reading(spelling, squeezed[first:last], letters, layout, start, end, turned)
-            if reading is None or counts[spelling.rank, reading] >= limit:
+    def windows(self, squeezed: bytes) -> Iterator[tuple[bytes, int, int]]:
+        """Yield a blurred text in overlapping pieces, with where each begins and how much of it the last one had."""
+        blurred = blur(squeezed)
+        step = max(WINDOW, 4 * self.reach)
+        for new in range(0, len(blurred), step):
+            begin = max(0, new - self.reach)
+            yield blurred[begin : new + step], begin, new - begin
+
+
+class _Search:
+    """The search of one text: what was found so far, and how many candidates may still be looked at."""
+
+    def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], room: int) -> None:
+        self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted
+        self.room, self.cut = room, False
+        self.hits: dict[Hit, None] = {}
+        self.counts: dict[tuple[int, int], int] = {}
+        self.settled: set[int] = set()
+        """Ranks of which nothing is left to find: as many places as wanted in the best reading."""
+        self.layout: Layout | None = None
+
+    def run(self, squeezed: bytes, *, turned: bool) -> None:
+        """Search the squeezed text, or with ``turned`` that in rot13."""
+        letters = ""
+        letter_of: Offsets | None = None
+        if turned:  # found in a better reading already, and so of no use in this one
+            self.settled.update(hit.rank for hit in self.hits)
+        for piece, begin, known in self.matcher.windows(squeezed):
+            candidates = self._candidates(piece, begin, known)
+            if not candidates:
                 continue
-            hit = Hit(spelling.rank, reading, int(layout.origins[start]), int(layout.origins[end - 1]) + 1)
-            if hit not in found:
-                found[hit] = None
-                counts[spelling.rank, reading] += 1
-        return list(found)
+            if not letters:
+                self.layout = self.layout or lay_out(self.text)
+                letters = squeezed.decode()
+                letter_of = None if len(squeezed) == len(letters) else _letters_of(squeezed)
+            self._read(candidates, squeezed, letters, letter_of, turned)
+
+    def _candidates(self, piece: bytes, begin: int, known: int) -> list[_Candidate]:
+        """Return the candidates that end in the new part of a piece of text; offsets are in the whole text."""
+        self.room += len(piece) - known
+        if self.room > 0 and not self.matcher.deep:
+            found = self.matcher.automaton.find_matches_as_indexes(piece, overlapping=True)
+        else:
+            found = self.matcher.longest_only.find_matches_as_indexes(piece)
+            self.cut = self.cut or bool(found)  # where there is no longest, there is no other
+        if begin or known:
+            return [(index, begin + first, begin + last) for index, first, last in found if last > known]
+        return found
+
+    def _read(
+        self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, turned: bool
+    ) -> None:
+        layout = self.layout
+        assert layout is not None
+        places = candidates if letter_of is None else _in_letters(candidates, letter_of)
+        for (index, first, _), (_, start, end) in zip(candidates, places, strict=True):
+            spellings = self.matcher.spellings[index]
+            self.room -= len(spellings)
+            for spelling in spellings:
+                if spelling.rank in self.settled:
+                    continue
+                reading = _reading(spelling, squeezed, first, letters, layout, start, end, turned)
+                if reading is not None:
+                    self._keep(spelling.rank, reading, layout, start, end)
+
+    def _keep(self, rank: int, reading: int, layout: Layout, start: int, end: int) -> None:
+        count = self.counts.get((rank, reading), 0)
+        if reading not in self.wanted or count >= self.limit:
+            return
+        hit = Hit(rank, reading, int(layout.origins[start]), int(layout.origins[end - 1]) + 1)
+        if hit in self.hits:
+            return
+        self.hits[hit] = None
+        self.counts[rank, reading] = count + 1
+        if reading in (_PLAIN, _ROT13) and count + 1 == self.limit:
+            self.settled.add(rank)
 
 
 @lru_cache(maxsize=16)
@@ -121,95 +207,64 @@ def compile_library(library: Library) -> Matcher:
     Takes some 15 microseconds a signature: 0.15 s for 10,000.
     """
     signatures = tuple(library.signatures())
-    spellings = list(_spell(signatures))
+    alike: dict[bytes, list[Spelling]] = {}
+    for spelling in spell(signatures):
+        alike.setdefault(blur(spelling.letters), []).append(spelling)
     # A DFA is no faster on thousands of signatures (its table leaves the caches), takes ten times the
     # memory and four times as long to build.
-    automaton = BytesAhoCorasick(
-        [blur(each.letters) for each in spellings], implementation=Implementation.ContiguousNFA
-    )
-    return Matcher(signatures, tuple(spellings), automaton)
-
-
-def _spell(signatures: tuple[tuple[PatternSet, Signature], ...]) -> Iterator[_Spelling]:
-    """Yield the squeezed spellings of every signature."""
-    forms = [(rank, form) for rank, (_, signature) in enumerate(signatures) for form in _forms(signature.text)]
-    # All in one text, since laying out costs more by the text than by the letter.
-    text = "\n".join(form for _, form in forms)
-    letters, layout = squeeze(text).decode(), lay_out(text)
-    # An invisible character in a signature says nothing.
-    gaps = layout.gaps.replace(bytes([UNCERTAIN]), bytes([JOINED]))
-    ends = np.cumsum([len(form) + 1 for _, form in forms])
-    places = [0, *np.searchsorted(layout.origins, ends).tolist()]
-    seen: set[tuple[int, str, bytes]] = set()
-    for (rank, _), start, end in zip(forms, places, places[1:], strict=False):
-        spelling = rank, letters[start:end], gaps[start + 1 : end]
-        if spelling not in seen:
-            seen.add(spelling)
-            yield _spelling(*spelling, signatures[rank][1].whole_words)
-
-
-def _forms(text: str) -> tuple[str, ...]:
-    """Return the ways to write a signature: small letters and capitals may pass for different ASCII letters."""
-    return (text,) if text.isascii() else (text, text.lower(), text.upper(), text.title())
-
-
-def _spelling(rank: int, letters: str, gaps: bytes, whole_words: bool) -> _Spelling:
-    return _Spelling(
-        rank,
-        letters.encode(),
-        gaps,
-        opens_word=whole_words and _is_word(letters[0]),
-        closes_word=whole_words and _is_word(letters[-1]),
-        long=len(letters) >= MIN_DISGUISED,
+    return Matcher(
+        signatures,
+        patterns=tuple(alike),
+        spellings=tuple(map(tuple, alike.values())),
+        automaton=BytesAhoCorasick(list(alike), implementation=Implementation.ContiguousNFA),
+        reach=max(map(len, alike), default=0),
+        deep=bool(deep_chain(((each, 0) for each, spelled in alike.items() for _ in spelled), MAX_TOGETHER)),
     )
 
 
-def _in_letters(
-    candidates: list[tuple[int, int, int]], squeezed: bytes, letters: str
-) -> Iterable[tuple[int, int, int]]:
-    """Turn byte offsets in ``squeezed``, the UTF-8 of ``letters``, into offsets in ``letters``."""
-    if len(squeezed) == len(letters):
-        return candidates
+def _letters_of(squeezed: bytes) -> Offsets:
+    """Return for each byte of UTF-8, and for its end, the letter that it belongs to."""
     data = np.frombuffer(squeezed, dtype=np.uint8)
     begins = np.append((data & 0xC0) != 0x80, True)
-    letter_of = np.cumsum(begins) - 1
+    return np.cumsum(begins) - 1
+
+
+def _in_letters(candidates: list[_Candidate], letter_of: Offsets) -> list[_Candidate]:
+    """Turn byte offsets into letter offsets."""
     places = np.array(candidates)
     places[:, 1:] = letter_of[places[:, 1:]]
     return places.tolist()  # type: ignore[no-any-return]  # numpy types nested lists as Any
 
 
 def _reading(
-    spelling: _Spelling, found: bytes, letters: str, layout: Layout, start: int, end: int, turned: bool
+    spelling: Spelling, squeezed: bytes, first: int, letters: str, layout: Layout, start: int, end: int, turned: bool
 ) -> int | None:
-    """Return the index of the reading in which a candidate holds, None if in none."""
+    """Return the index of the reading in which a candidate holds, None if in none.
+
+    It begins at byte ``first`` of ``squeezed``, which is letter ``start``, and ends before letter ``end``. Whatever
+    takes a time that grows with the signature's length is done by bytes' own methods, since chains of long
+    signatures may have many candidates.
+    """
     gaps = layout.gaps
-    if spelling.opens_word and gaps[start] == JOINED and _is_word(letters[start - 1]):
+    if spelling.opens_word and gaps[start] == JOINED and is_word(letters[start - 1]):
         return None
-    if spelling.closes_word and gaps[end] == JOINED and _is_word(letters[end]):
+    if spelling.closes_word and gaps[end] == JOINED and is_word(letters[end]):
         return None
-    exact = found == spelling.letters
-    between = gaps[start + 1 : end]
-    if _agree(between, spelling.gaps):
-        if turned:
-            return _ROT13 if spelling.long and exact else None
+    exact = squeezed.startswith(spelling.letters, first)
+    if turned:
+        fits = spelling.long and exact and _agree(gaps, start, end, spelling.gaps)
+        return _ROT13 if fits else None
+    if _agree(gaps, start, end, spelling.gaps):
         return _PLAIN if exact else _LEETSPEAK
-    may_be_spaced = spelling.long and not turned and JOINED in spelling.gaps
-    return _SPACED if may_be_spaced and _all_apart(layout, start, end) else None
+    may_be_spaced = spelling.long and JOINED in spelling.gaps
+    return _SPACED if may_be_spaced and layout.apart.find(0, start + 1, end) < 0 else None
 
 
-def _all_apart(layout: Layout, start: int, end: int) -> bool:
-    """Return whether no two characters stand together; one may stand for several letters."""
-    return all(
-        layout.gaps[place] != JOINED or layout.origins[place] == layout.origins[place - 1]
-        for place in range(start + 1, end)
-    )
-
-
-def _agree(between: bytes, wanted: bytes) -> bool:
-    return between == wanted or (
-        UNCERTAIN in between and all(gap in (UNCERTAIN, want) for gap, want in zip(between, wanted, strict=True))
-    )
-
-
-def _is_word(char: str) -> bool:
-    return char == "_" or char.isalnum()
+def _agree(gaps: bytes, start: int, end: int, wanted: bytes) -> bool:
+    if gaps.startswith(wanted, start + 1):
+        return True
+    if gaps.find(UNCERTAIN, start + 1, end) < 0:
+        return False
+    between = gaps[start + 1 : end]
+    differing = int.from_bytes(between) ^ int.from_bytes(wanted)
+    return differing & int.from_bytes(between.translate(_CERTAIN)) == 0

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from actors.reflex.characters import EXPANDED, INVISIBLE, SPACE, Codes, fold_table
+from actors.reflex.characters import EXPANDED, INVISIBLE, MAX_EXPANSION, SPACE, Codes, fold_table
 
 _CONTROLS = bytes(code for code in range(128) if not chr(code).isprintable())
 _NOT_MATCHED = _CONTROLS + b" "
@@ -35,10 +35,13 @@ class Layout(msgspec.Struct, frozen=True):
 
     Attributes:
         gaps: A byte for what precedes each letter and one for what follows the last; text begins and ends SPACED.
+        apart: As ``gaps``, 0 where two characters stand together and 1 elsewhere, also between the letters that one
+            character stands for.
         origins: For each letter, the offset of its character in the original text.
     """
 
     gaps: bytes
+    apart: bytes
     origins: Offsets
 
 
@@ -47,7 +50,7 @@ def squeeze(text: str) -> bytes:
     if text.isascii():
         return text.encode("ascii").translate(_LOWER, _NOT_MATCHED)
     values, _ = _fold(text)
-    return _decode(values[values >= 0]).encode()
+    return _decode(values.compress(values >= 0)).encode()
 
 
 def blur(squeezed: bytes) -> bytes:
@@ -72,7 +75,18 @@ def lay_out(text: str) -> Layout:
     gaps[between[classes == INVISIBLE]] = UNCERTAIN
     gaps[between[classes == SPACE]] = SPACED
     gaps[0] = gaps[-1] = SPACED
-    return Layout(gaps.tobytes(), letters if origins is None else origins[letters])
+    apart = gaps != JOINED
+    if origins is None:
+        return Layout(gaps.tobytes(), apart.tobytes(), letters)
+    origins = origins[letters]
+    apart[1:-1] |= origins[1:] == origins[:-1]
+    return Layout(gaps.tobytes(), apart.tobytes(), origins)
+
+
+def codes_of(text: str) -> Codes:
+    """Return the code points of a text."""
+    # Encoding takes a detour for every lone surrogate; an array of numpy's takes them as they are.
+    return np.array([text], dtype=f"<U{len(text) or 1}").view("<i4")[: len(text)]
 
 
 def _fold(text: str) -> tuple[Codes, Offsets | None]:
@@ -81,20 +95,22 @@ def _fold(text: str) -> tuple[Codes, Offsets | None]:
     Without offsets every character has one value.
     """
     table = fold_table()
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<i4")
-    values = table.single.take(codes)
+    values = table.single.take(codes_of(text))
     expanded = np.flatnonzero(values <= EXPANDED)
     if not len(expanded):
         return values, None
     entries = EXPANDED - values[expanded]
-    lengths = np.ones(len(codes), dtype=np.int64)
-    lengths[expanded] = table.start[entries + 1] - table.start[entries]
-    origins = np.repeat(np.arange(len(codes)), lengths)
+    firsts = table.start[entries]
+    extra = table.start[entries + 1] - firsts - 1
+    lengths = np.ones(len(values), dtype=np.int64)
+    lengths[expanded] += extra
+    origins = np.repeat(np.arange(len(values)), lengths)
     out = values[origins]
-    several = np.flatnonzero(out <= EXPANDED)
-    # The place of each value within its own character's expansion.
-    places = np.arange(len(out)) - (np.cumsum(lengths) - lengths)[origins]
-    out[several] = table.pool[table.start[EXPANDED - out[several]] + places[several]]
+    places = expanded + np.cumsum(extra) - extra  # of the first value of each
+    out[places] = table.pool[firsts]
+    for more in range(1, MAX_EXPANSION):
+        longer = np.flatnonzero(extra >= more)
+        out[places[longer] + more] = table.pool[firsts[longer] + more]
     return out, origins
 
 

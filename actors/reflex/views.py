@@ -5,15 +5,15 @@ read together. How much is decoded at most, over all views of an input, is the c
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from itertools import accumulate
 
 import msgspec
 import numpy as np
 
 from actors.reflex.characters import INVISIBLE, MARK, fold_table
-from actors.reflex.encodings import DECODERS, NONE, Encoding, Run, Runs
-from actors.reflex.normalise import Offsets
+from actors.reflex.encodings import DECODERS, MAX_TRIES, NONE, Encoding, Room, Run, Runs
+from actors.reflex.normalise import Offsets, codes_of
 
 DEPTH = 2
 """Encodings within each other that are undone."""
@@ -41,39 +41,47 @@ class View(msgspec.Struct, frozen=True):
 class Views(msgspec.Struct, frozen=True):
     """The views of a text, that of the text itself first. ``decoded`` counts the characters of the others.
 
-    ``cut``: there was more to decode than was allowed.
+    ``tries`` counts what other readings of base64 took. ``cut``: there was more to decode than was allowed.
     """
 
     all: tuple[View, ...]
     decoded: int = 0
+    tries: int = 0
     cut: bool = False
 
 
-def views_of(text: str, encodings: Collection[str], allowance: int) -> Views:
-    """Return the views of a text; those besides the text itself have ``allowance`` characters at most, together."""
+def views_of(text: str, encodings: Collection[str], allowance: int, tries: int = MAX_TRIES) -> Views:
+    """Return the views of a text; those besides the text itself have ``allowance`` characters at most, together.
+
+    ``tries`` bounds what base64 may be decoded from other places than the likeliest (``encodings.MAX_TRIES``).
+    """
     found = [View((), text)]
-    decoded, cut = 0, False
+    decoded, tried, cut = 0, 0, False
     level = found[:1]
     for _ in range(DEPTH):
         below: list[View] = []
-        for parent, encoding, runs in _decodable(level, encodings):
-            kept = _within(runs.found, allowance - decoded)
-            cut = cut or runs.cut or kept != runs.found
-            if kept:
-                below.append(View((*parent.path, encoding), "\n".join(run.text for run in kept), kept, parent))
-                decoded += len(below[-1].text)
+        for parent in level:
+            readable = _visible(parent.text)
+            for encoding in DECODERS:
+                if encoding not in encodings:
+                    continue
+                room = Room(allowance - decoded, tries - tried)
+                runs = _runs(readable, encoding, room)
+                kept = _within(runs.found, room.characters)
+                cut = cut or runs.cut or kept != runs.found
+                tried += runs.tries
+                if kept:
+                    below.append(View((*parent.path, encoding), "\n".join(run.text for run in kept), kept, parent))
+                    decoded += len(below[-1].text)
         found += below
         level = below
-    return Views(tuple(found), decoded, cut)
+    return Views(tuple(found), decoded, tried, cut)
 
 
-def _decodable(level: list[View], encodings: Collection[str]) -> Iterator[tuple[View, Encoding, Runs]]:
-    for parent in level:
-        text, ascii_text, origins = _visible(parent.text)
-        for encoding, decode in DECODERS.items():
-            runs = decode(text, ascii_text) if encoding in encodings else NONE
-            if runs is not NONE:
-                yield parent, encoding, runs if origins is None else _moved(runs, origins)
+def _runs(readable: "_Readable", encoding: Encoding, room: Room) -> Runs:
+    text, ascii_text, origins = readable
+    runs = DECODERS[encoding](text, ascii_text, room)
+    return runs if runs is NONE or origins is None else _moved(runs, origins)
 
 
 def _within(runs: tuple[Run, ...], allowance: int) -> tuple[Run, ...]:
@@ -88,7 +96,10 @@ def _within(runs: tuple[Run, ...], allowance: int) -> tuple[Run, ...]:
     return tuple(kept)
 
 
-def _visible(text: str) -> tuple[str, bytes, Offsets | None]:
+_Readable = tuple[str, bytes, Offsets | None]
+
+
+def _visible(text: str) -> _Readable:
     """Return a text without the invisible characters and marks that would break up a run.
 
     Also the same with a ``?`` for every character that is not ASCII, and where its characters were if any is missing.
@@ -97,15 +108,15 @@ def _visible(text: str) -> tuple[str, bytes, Offsets | None]:
         data = text.encode("ascii")
         if not data.translate(None, _VISIBLE):
             return text, data, None
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<i4")
+    codes = codes_of(text)
     values = fold_table().single.take(codes)
     kept = np.flatnonzero((values != INVISIBLE) & (values != MARK))
     if len(kept) == len(codes):
         return text, text.encode("ascii", "replace"), None
-    text = codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
+    text = codes[kept].tobytes().decode("utf-32-le")  # without surrogates, which are invisible
     return text, text.encode("ascii", "replace"), kept
 
 
 def _moved(runs: Runs, origins: Offsets) -> Runs:
     moved = (Run(int(origins[run.start]), int(origins[run.end - 1]) + 1, run.text) for run in runs.found)
-    return Runs(tuple(moved), runs.cut)
+    return msgspec.structs.replace(runs, found=tuple(moved))

@@ -16,8 +16,10 @@ event                                 end                                     re
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name
 ``router.mode_selected``              DELIBERATIVE / EXECUTED                 the mode
-``llm.completed``                     DELIBERATIVE / EXECUTED                 the mode
+``llm.completed``, not judged         DELIBERATIVE / EXECUTED                 the mode
 ``llm.failed``                        DELIBERATIVE / EXECUTED                 ``llm_failed:`` and the failure's reason
+``guardrails.finalized``              DELIBERATIVE / EXECUTED                 the mode
+``guardrails.force_finalized``        DELIBERATIVE / EXECUTED                 the mode, ``:`` and guardrails' reason
 ``<actor>.failed``                    that stage / FAILED                     ``<actor>_failed``
 ``clock.fired``, the input's          the first silent stage / FAILED         ``deadline``
 ``clock.fired``, the arbiter's        DELIBERATIVE / FAILED                   ``deliberation_deadline``
@@ -31,6 +33,12 @@ say what is still waited for, and which stage is silent when a deadline passes: 
 exchanges, since one that is silently dead is worse than none. Appraisal is no stage of its own: where it fails or
 is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package.
 
+**Drafts.** A model's answer is held until guardrails have judged its loop (setting ``guardrails``): they let the best
+of its loops go out, or have the model asked once more, with what is to be mended. A draft is never lost: where it
+cannot be judged or bettered, the best so far goes out, and the reason says why after the mode: ``guardrails_failed``,
+``guardrails_silent`` (at the deadline), ``appraisal_failed``, ``rerun_failed:`` and the model's failure, ``no_time`` or
+``deadline``. Who wants partial text (``stream``) reads drafts while they are written: what counts is the end.
+
 Who answers is a setting. The ``composer`` writes at once, from what is remembered, and says that no model is attached.
 ``llm`` has a model asked by ``response.requested``, within the time that the exchange has left; IGNORE is empty at once
 in any case. Where the model fails, or says nothing, the composer answers instead: ``backend`` says who wrote, ``mode``
@@ -38,6 +46,8 @@ in which mode, and the reason names the failure. Source: the mode router's promp
 generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE without.
 
 Behaviour 3: models answer, answers draw on memory, and memory and ACT have verdicts (their failures).
+Behaviour 4: guardrails judge models' answers; an answer has six memories before it by default, and says what it took up
+of the soul.
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
@@ -62,6 +72,6 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ResponderConfigured,
     failed=ResponderFailed,
-    behaviour=3,
+    behaviour=4,
     tells=tell,
 )

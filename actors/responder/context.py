@@ -38,16 +38,17 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memories_of(case: Case) -> tuple[Memory, ...]:
-    """Return what the exchange recalled and found that fits the budget, strongest first.
+    """Return what the exchange recalled and found that fits the budget, strongest first, and no more than is set.
 
     Of a memory that came to mind twice the stronger counts. One without words (a forgotten one) is none, and one that
     does not fit leaves its room to weaker ones.
     """
-    settings, left, kept = case.settings, case.settings.memory_tokens - FENCE_TOKENS, []
+    settings, left = case.settings, case.settings.memory_tokens - FENCE_TOKENS
+    kept: list[Memory] = []
     for each in _strongest_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
-        if text and tokens <= left:
+        if text and tokens <= left and len(kept) < settings.memory_most:
             left -= tokens
             kept.append(Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens))
     return tuple(kept)

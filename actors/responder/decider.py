@@ -4,18 +4,22 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.responder.drafts import reruns, with_best, with_draft, with_failure
 from actors.responder.pending import Case, Pending, Turn
-from actors.responder.prompting import request_for
+from actors.responder.prompting import request_again, request_for
 from actors.responder.quoting import beginning
 from actors.responder.settings import ResponderSettings
 from actors.responder.tokens import CHARACTERS_PER_TOKEN
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
+from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
+from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted, ResponseRequested
@@ -49,11 +53,17 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
             return ()
         # What an agent's actor says belongs to no session: the end goes where the input came from.
         return (pending.held if message.session else Emission(pending.held, session=pending.session),)
-    event = message.event
-    if not isinstance(event, ModeSelected) or event.terminal_mode is None or pending.asked:
-        return ()
-    case = _case(state, pending, message)
-    return (request_for(case, event.terminal_mode),) if asks_model(case, event.terminal_mode) else ()
+    request = _request(_case(state, pending, message), message.event)
+    return () if request is None else (request,)
+
+
+def _request(case: Case, event: Event) -> ResponseRequested | None:
+    """Return what a model is to be asked: for an answer in the mode that was chosen, or for a better one."""
+    if isinstance(event, ModeSelected) and event.terminal_mode is not None and not case.pending.asked:
+        return request_for(case, event.terminal_mode) if asks_model(case, event.terminal_mode) else None
+    if isinstance(event, GuardrailsRerunOrdered) and reruns(case, event):
+        return request_again(case, event)
+    return None
 
 
 def evolve(state: ResponderState, message: Message) -> ResponderState:
@@ -87,15 +97,29 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
     if isinstance(event, ActFinished):
         return msgspec.structs.replace(pending, findings=event.findings)
     if isinstance(event, ResponseRequested):
-        return msgspec.structs.replace(pending, asked=message.id, entities=event.entities)
+        return msgspec.structs.replace(
+            pending, asked=message.id, loop_id=event.loop_id, entities=event.entities, awaits="model"
+        )
     if kind not in VERDICTS:
         return None
-    if isinstance(event, ModeSelected):
-        pending = _chosen(pending, event)
+    pending = _told(pending, event)
     end = VERDICTS[kind](_case(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
         return pending
     return msgspec.structs.replace(pending, held=end)
+
+
+def _told(pending: Pending, event: Event) -> Pending:
+    match event:
+        case ModeSelected():
+            return _chosen(pending, event)
+        case LlmCompleted():
+            return with_draft(pending, event)
+        case GuardrailsRerunOrdered():
+            return with_best(pending, event)
+        case AppraisalFailed():
+            return with_failure(pending, event)
+    return pending
 
 
 def _passed(pending: Pending, message: Message) -> Pending:
@@ -115,7 +139,7 @@ def _chosen(pending: Pending, event: ModeSelected) -> Pending:
 
 def _case(state: ResponderState, pending: Pending, message: Message) -> Case:
     turns = state.sessions.get(message.session_key) or ()
-    return Case(pending, turns, state.settings, message.agent, message.time_ns)
+    return Case(pending, turns, state.settings, message.agent, message.time_ns, message.exchange)
 
 
 def _open(state: ResponderState, message: Message, event: InputReceived) -> ResponderState:
@@ -176,12 +200,8 @@ def _forget(state: ResponderState, now_ns: int) -> ResponderState:
 
 
 def _configure(state: ResponderState, event: ResponderConfigured) -> ResponderState:
-    try:
-        settings = settings_of(event, ResponderSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(event, ResponderSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)
 
 
 def _session_generation_ns(settings: ResponderSettings) -> int:

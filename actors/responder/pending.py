@@ -1,5 +1,7 @@
 """What is known of an open exchange, and of its session. Pure."""
 
+from typing import Literal
+
 import msgspec
 
 from actors.responder.settings import ResponderSettings
@@ -19,6 +21,15 @@ class Turn(msgspec.Struct, frozen=True):
     answered: str
 
 
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's answer that nobody has read yet: ``loop_id`` names the pass of the deliberation that it came of."""
+
+    loop_id: str
+    text: str
+    model: str
+    entities: tuple[Entity, ...]
+
+
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
@@ -35,8 +46,13 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         recollections: What came to mind for it.
         findings: What an ACT loop found.
         selected: The choice of the mode that a model was asked to answer in.
-        asked: Id of the request to a model; empty: none.
+        asked: Id of the last request to a model; empty: none.
+        loop_id: The loop that its answer is of; empty where guardrails do not judge it.
         entities: The memories in that request.
+        awaits: Whose word is waited for: the model's that was asked, or guardrails' on its answer; empty: nobody's.
+        drafts: Its answers so far, oldest first.
+        best: The loop whose answer is the best so far, by guardrails' word; empty: no word yet.
+        unjudged: Why the next answer will not be judged; empty: it will.
     """
 
     text: str
@@ -52,14 +68,20 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Recollection, ...] = ()
     selected: ModeSelected | None = None
     asked: str = ""
+    loop_id: str = ""
     entities: tuple[Entity, ...] = ()
+    awaits: Literal["", "model", "guardrails"] = ""
+    drafts: tuple[Draft, ...] = ()
+    best: str = ""
+    unjudged: str = ""
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What a verdict rests on besides its event: the exchange, its session's last turns, settings, agent and time."""
+    """What a verdict rests on besides its event: an exchange, its session's last turns, settings, agent, time, id."""
 
     pending: Pending
     turns: tuple[Turn, ...]
     settings: ResponderSettings
     agent: str
     now_ns: int
+    exchange: str = ""

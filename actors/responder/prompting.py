@@ -5,14 +5,18 @@ people's words, whoever they claim to speak for: they stand in the user's messag
 a key which occurs in none of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
+from importlib.resources import files
+
+import msgspec
 
 from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, untold
 from actors.responder.pending import Case, Turn
 from actors.responder.tokens import cut, estimate
 from schemas.calls import ModelCall, Purpose, Said
 from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
 
@@ -20,6 +24,11 @@ PURPOSES: Mapping[Mode, Purpose] = {"RESPOND": "respond", "CLARIFY": "clarify", 
 """The modes that a model answers in, and what it is asked for."""
 
 WITH_SOUL: frozenset[Purpose] = frozenset({"respond", "clarify"})
+
+MENDING: Mapping[Trigger, str] = msgspec.json.decode(
+    files(__package__).joinpath("mending.json").read_bytes(), type=dict[Trigger, str]
+)
+"""What a model is told to mend, by what asks for a rerun."""
 
 _LEAST_BLOCK = 16
 _KEY_LENGTH = 12
@@ -35,17 +44,53 @@ def time_to_ask(case: Case) -> int:
     return min(left, case.settings.llm_timeout_ms)
 
 
+def soul_of(case: Case) -> str:
+    """Return who the agent of an exchange is; empty where nobody says."""
+    return case.settings.souls.get(case.agent, case.settings.soul).strip()
+
+
 def request_for(case: Case, mode: Mode) -> ResponseRequested:
     """Return the request for an answer in ``mode``, which must be one of :data:`PURPOSES`."""
+    return _request(case, mode, Pass(case.exchange if case.settings.guardrails else ""))
+
+
+def request_again(case: Case, ordered: GuardrailsRerunOrdered) -> ResponseRequested:
+    """Return the request for a better answer than the last one, which is shown, with what is to be mended."""
+    pending = case.pending
+    mode = pending.selected.terminal_mode if pending.selected is not None else None
+    assert mode is not None, "guardrails judge answers in a terminal mode"
+    reason, earlier = ordered.trace.rerun_reason, pending.drafts[-1].text
+    mend = "\n".join([case.settings.prompts.rerun, *to_mend(ordered.trace.rerun_trigger)])
+    return _request(case, mode, Pass(ordered.new_loop_id, reason, mend, earlier))
+
+
+def to_mend(triggers: Iterable[Trigger]) -> list[str]:
+    """Return what is to be mended, a line for each trigger that asks for a rerun."""
+    return [f"- {MENDING[trigger]}" for trigger in triggers if trigger in MENDING]
+
+
+class Pass(msgspec.Struct, frozen=True):
+    """A pass of a deliberation: its loop, and where it is a rerun, why, what is to be mended, and the answer before."""
+
+    loop_id: str
+    reason: str = ""
+    mend: str = ""
+    earlier: str = ""
+
+
+def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     settings, pending, purpose = case.settings, case.pending, PURPOSES[mode]
     texts: dict[str, str] = {purpose: getattr(settings.prompts, purpose)}
-    soul = settings.souls.get(case.agent, settings.soul).strip()
+    soul = soul_of(case)
     if purpose in WITH_SOUL and soul:
         texts["soul"] = soul
+    if loop.mend:
+        texts["rerun"] = loop.mend
     memories = memories_of(case)
     turns = latest(case.turns, settings.turn_tokens)
     blocks = [*_memory_block([each.line for each in untold(memories, turns)])]
     blocks += layer_blocks(pending.layers, settings.layer_tokens)
+    blocks += _draft_block(loop.earlier, settings.draft_tokens)
     messages = (
         Said(role="system", content="\n\n".join(texts.values())),
         *_conversation(turns),
@@ -62,6 +107,8 @@ def request_for(case: Case, mode: Mode) -> ResponseRequested:
         ),
         entities=entities_of(memories),
         prompts={name: sha256(text.encode()).hexdigest()[:_KEY_LENGTH] for name, text in texts.items()},
+        loop_id=loop.loop_id,
+        rerun_reason=loop.reason,
     )
 
 
@@ -114,6 +161,11 @@ def _keys(seed: str) -> Iterator[str]:
 
 def _memory_block(lines: Sequence[str]) -> list[Block]:
     return [("memory, strongest first", "\n".join(lines))] if lines else []
+
+
+def _draft_block(text: str, tokens: int) -> list[Block]:
+    shown = cut(text, tokens - FENCE_TOKENS) if tokens - FENCE_TOKENS >= _LEAST_BLOCK else ""
+    return [("your earlier answer, set aside", shown)] if shown else []
 
 
 def _conversation(turns: Sequence[Turn]) -> list[Said]:

@@ -18,11 +18,12 @@ def _shipped(name: str) -> str:
 
 
 class Prompts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is told to do in each mode."""
+    """What a model is told to do in each mode; ``rerun``: besides, where its answer was set aside."""
 
     respond: PromptText = _shipped("respond")
     clarify: PromptText = _shipped("clarify")
     acknowledge: PromptText = _shipped("acknowledge")
+    rerun: PromptText = _shipped("rerun")
 
 
 class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,12 +41,16 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
         quote_limit: Longest quote of a person's words in an answer, and of a memory, in characters.
         turn_limit: Longest part of what each side said in a turn that is remembered, in characters.
         answering_energy: Energy from which a memory is told by the composer.
+        guardrails: Whether guardrails judge a model's answer before anybody reads it, and have a poor one rerun.
+        rerun_least_ms: Time that must be left for asking a model again.
         prompts: What a model is told to do, by mode.
         soul: Who the agent is: said to a model when it responds or clarifies. Empty: nothing.
         souls: The same by agent, for those that have one of their own.
+        memory_most: Memories and findings that an answer has before it, the strongest, 0 to 64.
         memory_tokens: Of memories and findings in a prompt.
         turn_tokens: Of earlier turns in a prompt.
         layer_tokens: Of the input's other layers in a prompt.
+        draft_tokens: Of the answer that a rerun is to better, in a prompt.
         input_tokens: Of the person's own words in a prompt.
         answer_tokens: Of a model's answer.
         llm_timeout_ms: How long a model may take, if the exchange's deadline leaves that much.
@@ -58,12 +63,16 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     quote_limit: Annotated[int, msgspec.Meta(ge=20, le=2000)] = 200
     turn_limit: Annotated[int, msgspec.Meta(ge=20, le=8000)] = 600
     answering_energy: Unit = 0.5
+    guardrails: bool = True
+    rerun_least_ms: Milliseconds = 1_000
     prompts: Prompts = Prompts()
     soul: Annotated[str, msgspec.Meta(max_length=20_000)] = _shipped("soul")
     souls: dict[str, Annotated[str, msgspec.Meta(max_length=20_000)]] = {}
+    memory_most: Annotated[int, msgspec.Meta(ge=0, le=64)] = 6
     memory_tokens: Budget = 512
     turn_tokens: Budget = 512
     layer_tokens: Budget = 768
+    draft_tokens: Budget = 256
     input_tokens: Annotated[int, msgspec.Meta(ge=16, le=16_000)] = 1024
     answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=16_000)] = 512
     llm_timeout_ms: Milliseconds = 30_000

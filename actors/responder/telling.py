@@ -7,7 +7,8 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 def tell(event: Event, latency_ms: float) -> tuple[str, ...]:
     """Return what an event says to whoever reads the worker's log; ``latency_ms`` is what its decision took."""
     if isinstance(event, ResponseRequested):
-        return (f"[MODE:{event.mode}] Generating response via {event.call.purpose}.md",)
+        again = f" again as {event.loop_id} ({event.rerun_reason})" if event.rerun_reason else ""
+        return (f"[MODE:{event.mode}] Generating response via {event.call.purpose}.md{again}",)
     if isinstance(event, ResponseEmitted) and event.mode is not None:
         by = f"{event.backend} {event.model}".rstrip()
         why = "" if event.reason == event.mode else f" ({event.reason})"

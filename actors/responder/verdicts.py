@@ -8,7 +8,17 @@ import msgspec
 
 from actors.responder.composer import Recall, compose, text_of
 from actors.responder.context import entities_of, memories_of, telling, untold
-from actors.responder.pending import STAGES, Case, Pending
+from actors.responder.drafts import (
+    RERUN_FAILED,
+    best_drafted,
+    drafted,
+    finalized,
+    forced,
+    reordered,
+    unguarded,
+)
+from actors.responder.ending import PRECEDENT, end_of
+from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
 from schemas.event import Event, topic_of
@@ -25,20 +35,27 @@ from schemas.vocabulary.breaker import (
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherenceFailed, CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.guardrails import (
+    GuardrailsFailed,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsRerunOrdered,
+)
 from schemas.vocabulary.intuition import IntuitionFailed, IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryFailed
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexFailed, ReflexPassed
-from schemas.vocabulary.responder import Action, ResponseEmitted, ResponseRequested, Stage
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested, Stage
 from schemas.vocabulary.router import Mode, ModeSelected, RouterFailed
-
-COMPOSER, PRECEDENT, MODEL = "composer", "precedent", "llm"
-"""Who wrote an answer: the composer's texts, the person who recorded a precedent, or a language model."""
 
 LLM_FAILED = "llm_failed"
 """What the reason of an answer begins with that the composer wrote in a model's place: ``llm_failed:no_model``."""
 
 _REQUEST = topic_of(ResponseRequested)
+_ANSWERING = frozenset({_REQUEST, topic_of(LlmCompleted)})
+"""What appraisal reads besides inputs: a failure on these says nothing of the input."""
+
+_DEADLINES = frozenset({topic_of(InputReceived), topic_of(ArbiterEscalated)})
 _TOLD_MEMORIES = 3
 
 PASSES: Mapping[type[Event], Stage] = {
@@ -61,59 +78,74 @@ Verdict = Callable[[Case, Any], ResponseEmitted | None]
 
 def blocked(case: Case, event: ReflexBlocked) -> ResponseEmitted:
     """A known threat is refused."""
-    return _end(case.pending, "REFLEX", "BLOCKED", event.pattern, text_of("refused"))
+    return end_of(case.pending, "REFLEX", "BLOCKED", event.pattern, text_of("refused"))
 
 
 def felt(case: Case, event: IntuitionRejected) -> ResponseEmitted:
     """A learned danger is refused; the reason is what recognised it."""
     reason = event.motif if event.detector == "motif" else event.detector
-    return _end(case.pending, "INTUITION", "REJECTED", reason, text_of("learned"))
+    return end_of(case.pending, "INTUITION", "REJECTED", reason, text_of("learned"))
 
 
 def dissonant(case: Case, event: CoherenceRejected) -> ResponseEmitted:
     """A thought that does not fit is refused."""
-    return _end(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
+    return end_of(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
 
 
 def tripped(case: Case, event: BreakerTripped) -> ResponseEmitted:
     """The input that trips the breaker is not answered."""
-    return _end(case.pending, "BREAKER", "WITHHELD", event.violation, text_of("tripped"))
+    return end_of(case.pending, "BREAKER", "WITHHELD", event.violation, text_of("tripped"))
 
 
 def withheld(case: Case, event: BreakerWithheld) -> ResponseEmitted:
     """An input of a session whose processing is off gets a fixed notice."""
     notice = "terminated" if event.standing.state == "TERMINATED" else "withheld"
-    return _end(case.pending, "BREAKER", "WITHHELD", event.standing.state.lower(), text_of(notice))
+    return end_of(case.pending, "BREAKER", "WITHHELD", event.standing.state.lower(), text_of(notice))
 
 
 def terminated(case: Case, event: BreakerTerminated) -> ResponseEmitted:
     """The input that ends its session for good is not answered."""
-    return _end(case.pending, "BREAKER", "WITHHELD", event.reason, text_of("terminated"))
+    return end_of(case.pending, "BREAKER", "WITHHELD", event.reason, text_of("terminated"))
 
 
 def denied(case: Case, event: ArbiterDenied) -> ResponseEmitted:
     """The arbiter's denial ends the exchange: it never falls through to deliberation."""
-    return _end(case.pending, "ARBITER", "REJECTED", event.reason, text_of("denied"))
+    return end_of(case.pending, "ARBITER", "REJECTED", event.reason, text_of("denied"))
 
 
 def immediate(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
     """An approved precedent answers in the words that were recorded with it."""
-    end = _end(case.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
+    end = end_of(case.pending, "ARBITER", "EXECUTED", event.precedent, event.answer)
     return msgspec.structs.replace(end, backend=PRECEDENT)
 
 
 def failed(case: Case, event: Event, *, stage: Stage, actor: str) -> ResponseEmitted:
     """A stage that could not decide ends the exchange: what is not cleared is not answered."""
-    return _end(case.pending, stage, "FAILED", f"{actor}_failed", text_of("unfinished"))
+    return end_of(case.pending, stage, "FAILED", f"{actor}_failed", text_of("unfinished"))
+
+
+def unappraised(case: Case, event: AppraisalFailed) -> ResponseEmitted | None:
+    """Appraisal failed: on the input, which is then not answered, or on a model's answer, which is then not judged."""
+    if case.pending.awaits == "guardrails":
+        return best_drafted(case, "appraisal_failed")
+    if event.failed_topic in _ANSWERING:
+        return None
+    return failed(case, event, stage="COHERENCE", actor="appraisal")
 
 
 def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
-    """Nothing ended the exchange in time; the stage that kept silent is named. Timers of other kinds end nothing."""
+    """Nothing ended the exchange in time; the stage that kept silent is named. Timers of other kinds end nothing.
+
+    An answer that was to be judged, or bettered, goes out as it is.
+    """
+    if event.set_by in _DEADLINES and case.pending.drafts:
+        late = case.pending.awaits == "model"
+        return best_drafted(case, f"{RERUN_FAILED}:deadline" if late else "guardrails_silent")
     if event.set_by == topic_of(ArbiterEscalated):
-        return _end(case.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
+        return end_of(case.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
     if event.set_by != topic_of(InputReceived):
         return None
-    return _end(case.pending, case.pending.silent[0], "FAILED", "deadline", text_of("unfinished"))
+    return end_of(case.pending, case.pending.silent[0], "FAILED", "deadline", text_of("unfinished"))
 
 
 def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
@@ -127,23 +159,26 @@ def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
 
 
 def answered(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
-    """A model's words are the answer to the request that asked for them, and to no other."""
+    """A model's words are the answer to the request that asked for them, and to no other; guardrails judge them first.
+
+    They are among the exchange's drafts by now, unless there are none.
+    """
     pending = case.pending
-    if not pending.asked or event.request != pending.asked or pending.selected is None:
+    if not pending.asked or event.request != pending.asked:
         return None
-    words, mode = event.text.strip(), pending.selected.terminal_mode
-    if not words or mode is None:
-        return _without_model(case, pending.selected, "answer_empty")
-    end = _end(pending, "DELIBERATIVE", "EXECUTED", mode, words)
-    return msgspec.structs.replace(end, mode=mode, backend=MODEL, model=event.model, entities=pending.entities)
+    if pending.awaits == "model":
+        return _unanswered(case, "answer_empty")
+    if pending.loop_id and not pending.unjudged:
+        return None
+    return best_drafted(case, pending.unjudged) if pending.loop_id else drafted(case, "")
 
 
 def unanswered(case: Case, event: LlmFailed) -> ResponseEmitted | None:
     """Where the model fails the composer answers, and the reason says so."""
     pending = case.pending
-    if not pending.asked or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
-        return None  # a request that could not be read has no id; an exchange has but one of this topic
-    return _without_model(case, pending.selected, event.reason) if pending.selected is not None else None
+    if pending.awaits != "model" or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
+        return None  # a request that could not be read has no id; an exchange waits for but one of this topic
+    return _unanswered(case, event.reason)
 
 
 VERDICTS: Mapping[type[Event], Verdict] = {
@@ -151,7 +186,7 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     ReflexFailed: partial(failed, stage="REFLEX", actor="reflex"),
     IntuitionRejected: felt,
     IntuitionFailed: partial(failed, stage="INTUITION", actor="intuition"),
-    AppraisalFailed: partial(failed, stage="COHERENCE", actor="appraisal"),
+    AppraisalFailed: unappraised,
     CoherenceRejected: dissonant,
     CoherenceFailed: partial(failed, stage="COHERENCE", actor="coherence"),
     BreakerTripped: tripped,
@@ -164,6 +199,10 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     ModeSelected: selected,
     LlmCompleted: answered,
     LlmFailed: unanswered,
+    GuardrailsFinalized: finalized,
+    GuardrailsForceFinalized: forced,
+    GuardrailsRerunOrdered: reordered,
+    GuardrailsFailed: unguarded,
     MemoryFailed: partial(failed, stage="DELIBERATIVE", actor="memory"),
     RouterFailed: partial(failed, stage="DELIBERATIVE", actor="router"),
     ActFailed: partial(failed, stage="DELIBERATIVE", actor="act"),
@@ -190,6 +229,14 @@ def asks_model(case: Case, mode: Mode) -> bool:
     return case.settings.backend == "llm" and mode in PURPOSES
 
 
+def _unanswered(case: Case, why: str) -> ResponseEmitted | None:
+    """Return the end where a model gave no answer: by its best one so far, else by the composer."""
+    if case.pending.drafts:
+        return best_drafted(case, f"{RERUN_FAILED}:{why}")
+    selected = case.pending.selected
+    return _without_model(case, selected, why) if selected is not None else None
+
+
 def _without_model(case: Case, event: ModeSelected, why: str) -> ResponseEmitted | None:
     mode = event.terminal_mode
     return None if mode is None else _composed(case, event, mode, reason=f"{LLM_FAILED}:{why}")
@@ -206,21 +253,8 @@ def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> Re
     )
     answer = compose(mode, case.pending.text, event, recall, limit)
     if answer is None:
-        end = _end(case.pending, "DELIBERATIVE", "FAILED", "mode_not_answerable", text_of("unfinished"))
+        end = end_of(case.pending, "DELIBERATIVE", "FAILED", "mode_not_answerable", text_of("unfinished"))
         return msgspec.structs.replace(end, mode=mode)
-    end = _end(case.pending, "DELIBERATIVE", "EXECUTED", reason, answer)
+    end = end_of(case.pending, "DELIBERATIVE", "EXECUTED", reason, answer)
     entities = entities_of(memories) if mode in PURPOSES else ()
     return msgspec.structs.replace(end, mode=mode, entities=entities)
-
-
-def _end(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:
-    return ResponseEmitted(
-        stage=stage,
-        action=action,
-        reason=reason,
-        mode=None,
-        first_mode=pending.first_mode,
-        response=response,
-        backend=COMPOSER,
-        reply_to=pending.reply_to,
-    )

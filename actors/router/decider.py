@@ -19,7 +19,7 @@ from actors.router.feedback import Answered, observe_feedback, words_of
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings
 from actors.router.tiebreak import ask, outcome_of
-from schemas.actor import Message, settings_of
+from schemas.actor import Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
@@ -248,10 +248,5 @@ def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, te
 
 
 def _configured(state: State, configured: RouterConfigured) -> State:
-    # Shells record only settings that convert. A log written by another release may hold some that do not; there the
-    # last understood ones stay in force, since folding must never fail.
-    try:
-        settings = settings_of(configured, RouterSettings)
-    except msgspec.ValidationError:
-        return state
-    return msgspec.structs.replace(state, settings=settings)
+    settings = readable_settings(configured, RouterSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -45,7 +45,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 def words_of(text: str) -> tuple[int, ...]:
     """Return hashes of a text's words in order of size, without those that any message may contain."""
     words = (word.strip(WORD_EDGES) for word in fold(text).split())
-    telling = dict.fromkeys(word for word in words if word and not FUNCTION_WORDS.fullmatch(word))
+    telling = dict.fromkeys(word for word in words if word and word not in FUNCTION_WORDS)
     return tuple(sorted(crc32(word.encode("utf-8", "surrogatepass")) for word in list(telling)[:WORDS_KEPT]))
 
 

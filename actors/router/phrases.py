@@ -5,6 +5,7 @@ so matching is linear in the text. Patterns over a *clause* or *sentence* expect
 """
 
 import re
+from typing import NamedTuple
 
 _END = r"(?![\w'-])"
 _START = r"(?<![\w'-])"
@@ -171,29 +172,101 @@ QUESTION_AFTER_COMMA = re.compile(
 )
 """A question that begins after a comma or dash: after an address, a thank-you, or a condition."""
 
-IMPLICIT_REFERENCE = re.compile(
-    r"\b(?:(?:do|don't|did|can|if) you (?:still )?(?:remember|recall)|^you (?:remember|recall)|[,.] you remember"
-    r"|remember when (?:we|i|you)|remember (?:what|how|where|which|that \w{1,20}) (?:we|i|you)"
-    r"|remind me (?:again )?(?:of )?(?:what|which|where|when|how|why|who) (?:we|i|you|my|our)"
-    r"|(?:we|you and i|we've|we'd) (?:(?:had|have|just|already|also|both) ){0,2}(?:discussed|talked about|spoke about"
-    r"|spoken about|agreed|decided|covered)"
-    r"|(?:did|have) we (?:ever )?(?:discuss|discussed|talk|talked|agree|agreed|decide|decided|speak|settle)"
-    r"|where (?:did )?we (?:leave|left|stop|stopped)|we left off"
-    r"|last time (?:we (?:talked|spoke|met|chatted|discussed|worked|tried|did|used)|you"
-    r"|i (?:asked|told|said|mentioned))|(?:like|as|from|than|since) last time|(?<!the )last time(?=[?.!,;:]|$)"
-    r"|(?:as|like|what) (?:i|we) (?:already |just )?(?:said|mentioned|told you|explained)"
-    r"|(?:as|like|what|which|that) you (?:already |just )?(?:said|mentioned|told|wrote|explained|suggested|recommended"
-    r"|proposed|promised)"
-    r"|you (?:just |already |once )?(?:said|told me|mentioned|suggested|recommended|promised|proposed)"
-    r"|(?:did|have) (?:i|you) (?:already |ever )?(?:say|said|tell you|tell me|told|mention|mentioned|suggest|recommend)"
-    r"|i (?:just |already |once )?(?:told|asked|showed|gave|sent) you"
-    r"|(?:i|you|we) (?:said|mentioned|shared|posted|pasted|uploaded|described|listed|used|tried)(?: \w{1,20}){0,3} "
-    r"(?:earlier|previously|last time)"
-    r"|our (?:last|previous|earlier|first) (?:chat|conversation|discussion|session|talk|exchange|call)"
-    r"|my (?:last|previous|earlier) (?:question|message|request)"
-    r"|your (?:last|previous|earlier|first) (?:question|message|answer|suggestion|reply))\b"
+
+class Reference(NamedTuple):
+    """A way of referring to what this user and this agent said or did together: past tense alone is none.
+
+    Every match of ``pattern`` holds one of ``words``, begins no more than ``before`` characters before the beginning of
+    that word, and ends less than ``REFERENCE_LENGTH`` after it. The word comes directly after one of ``after``, where
+    there are any, and directly before ``then``.
+    """
+
+    pattern: re.Pattern[str]
+    words: frozenset[str]
+    before: int
+    after: tuple[str, ...] = ()
+    then: str = ""
+
+
+def _each(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+REFERENCE_LENGTH = 48
+"""How far a reference goes on after the beginning of its word, with what is looked at behind it."""
+
+_WE_HAVE = r"(?:we|you and i|we've|we'd) (?:(?:had|have|just|already|also|both) ){0,2}"
+_SHARED_BEFORE = (
+    r"(?:i|you|we) (?:said|mentioned|shared|posted|pasted|uploaded|described|listed|used|tried)(?: \w{1,20}){0,3}"
 )
-"""A reference to what this user and this agent said or did together: past tense alone is none."""
+IMPLICIT_REFERENCES = (
+    Reference(
+        re.compile(
+            r"\b(?:(?:do|don't|did|can|if) you (?:still )?(?:remember|recall)|^you (?:remember|recall)"
+            r"|[,.] you remember|remember when (?:we|i|you)"
+            r"|remember (?:what|how|where|which|that \w{1,20}) (?:we|i|you)"
+            r"|remind me (?:again )?(?:of )?(?:what|which|where|when|how|why|who) (?:we|i|you|my|our))\b"
+        ),
+        _each("remember recall remind"),
+        before=24,
+    ),
+    Reference(
+        re.compile(
+            rf"\b(?:{_WE_HAVE}(?:discussed|talked about|spoke about|spoken about|agreed|decided|covered)"
+            r"|(?:did|have) we (?:ever )?(?:discuss|discussed|talk|talked|agree|agreed|decide|decided|speak|settle)"
+            r"|where (?:did )?we (?:leave|left|stop|stopped)|we left off)\b"
+        ),
+        _each(
+            "discuss discussed talk talked speak spoke spoken agree agreed decide decided covered settle leave "
+            "left stop stopped"
+        ),
+        before=32,
+        after=("we ", "i ", "we've ", "we'd ", "had ", "have ", "just ", "already ", "also ", "both ", "ever "),
+    ),
+    Reference(
+        re.compile(
+            r"\b(?:(?:as|like|what) (?:i|we) (?:already |just )?(?:said|mentioned|told you|explained)"
+            r"|(?:as|like|what|which|that) you (?:already |just )?(?:said|mentioned|told|wrote|explained|suggested"
+            r"|recommended|proposed|promised)"
+            r"|you (?:just |already |once )?(?:said|told me|mentioned|suggested|recommended|promised|proposed)"
+            r"|(?:did|have) (?:i|you) (?:already |ever )?(?:say|said|tell you|tell me|told|mention|mentioned|suggest"
+            r"|recommend)"
+            r"|i (?:just |already |once )?(?:told|asked|showed|gave|sent) you)\b"
+        ),
+        _each(
+            "say said tell told mention mentioned explained wrote suggest suggested recommend recommended "
+            "proposed promised asked showed gave sent"
+        ),
+        before=24,
+        after=("i ", "we ", "you ", "already ", "just ", "once ", "ever "),
+    ),
+    Reference(
+        re.compile(
+            r"\b(?:our (?:last|previous|earlier|first) (?:chat|conversation|discussion|session|talk|exchange|call)"
+            r"|my (?:last|previous|earlier) (?:question|message|request)"
+            r"|your (?:last|previous|earlier|first) (?:question|message|answer|suggestion|reply))\b"
+        ),
+        _each("last previous earlier first"),
+        before=8,
+        after=("our ", "my ", "your "),
+    ),
+    Reference(
+        re.compile(
+            r"\b(?:last time (?:we (?:talked|spoke|met|chatted|discussed|worked|tried|did|used)|you"
+            r"|i (?:asked|told|said|mentioned))|(?:like|as|from|than|since) last time|(?<!the )last time(?=[?.!,;:]|$)"
+            rf"|{_SHARED_BEFORE} last time)\b"
+        ),
+        _each("last"),
+        before=96,
+        then=" time",
+    ),
+    Reference(
+        re.compile(rf"\b{_SHARED_BEFORE} (?:earlier|previously)\b"),
+        _each("earlier previously"),
+        before=96,
+    ),
+)
+"""The ways of referring to shared history."""
 
 CLARIFICATION = re.compile(
     rf"{_INTERJECTIONS}(?:"
@@ -212,11 +285,11 @@ CLARIFICATION = re.compile(
 )
 """The start of a clause that says again, or sets right, what the previous message meant."""
 
-FUNCTION_WORDS = re.compile(
-    r"(?:a|about|an|and|any|are|aren't|as|at|be|been|but|by|can|can't|could|did|didn't|do|does|doesn't|don't|for|from"
-    r"|had|has|have|he|her|his|how|how's|i|i'd|i'll|i'm|i've|if|in|is|isn't|it|it's|its|just|let's|may|me|might|my|no"
-    r"|not|now|of|on|or|our|out|please|she|should|so|some|than|that|that's|the|their|them|then|there|there's|these"
-    r"|they|this|those|to|up|us|was|wasn't|we|were|what|what's|when|where|where's|which|who|who's|why|will|with|would"
-    r"|you|your)"
+FUNCTION_WORDS = _each(
+    "a about an and any are aren't as at be been but by can can't could did didn't do does doesn't don't for "
+    "from had has have he her his how how's i i'd i'll i'm i've if in is isn't it it's its just let's may me "
+    "might my no not now of on or our out please she should so some than that that's the their them then "
+    "there there's these they this those to up us was wasn't we were what what's when where where's which who "
+    "who's why will with would you your"
 )
-"""A word that two messages may share whatever they are about."""
+"""The words that two messages may share whatever they are about."""

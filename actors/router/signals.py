@@ -6,6 +6,8 @@ with it.
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from actors.router import phrases
@@ -29,10 +31,14 @@ _VISIBLE = re.compile(
 # A mark inside a word is part of an address or of code; scripts without spaces have marks of their own.
 _QUESTION_MARK = re.compile(r"\?(?=!|[\"'”’)\]}*_`.,;:]{0,2}(?:\s|$))")
 _OTHER_QUESTION_MARKS = "？؟⁇⁈‽"
-_SENTENCE_END = re.compile(r"[.!?…;:](?=[\"'”’)\]]?\s)|[\n。？！]")
+# One class in front, so that the search skips from mark to mark instead of trying each character.
+_SENTENCE_END = re.compile(r"[.!?…;:\n。？！](?:(?<=[\n。？！])|(?=[\"'”’)\]]?\s))")
 _CLAUSE_END = re.compile(r"[,.!?…;:\n()\[\]\"“”—–~*。，？！]+|\s-+\s|\sbut\s")
 _EDGES = " \t\"'“”‘’([{<>-–—*_•¿¡#"
 WORD_EDGES = ".,!?;:…\"'“”‘’()[]{}<>*_`~"
+# Up to this length a search of the whole costs less than to find out where to search.
+_SHORT = 200
+_INNER_WORD = re.compile(r"\w+")
 # Every reference to shared history names a participant, or the last time; cheaper to look up than to search for.
 _SHARING = frozenset(("i", "i've", "i'd", "we", "we've", "we'd", "you", "you've", "you'd", "my", "our", "your", "last"))
 
@@ -63,20 +69,24 @@ def read_text(text: str) -> TextSignals:
     if _VISIBLE.search(text) is None:
         return BLANK
     folded = fold(text)
-    words = folded.split()
+    lines = [line.split() for line in folded.split("\n")]
+    words = [*chain.from_iterable(lines)]
     if not words:  # all that is visible lies in the middle, where nothing is read
         return BLANK._replace(prompt_token_count=1, information_density=1.0)
-    unique = {word.strip(WORD_EDGES) or word for word in words}
+    distinct = {*words}
+    marked = [word for word in distinct if not word.isalnum()]
+    stripped = [word.strip(WORD_EDGES) or word for word in marked]
+    unique = distinct.difference(marked).union(stripped)
     question_mark = _has_question_mark(folded)
     clauses = clauses_of(folded) if len(words) <= SOCIAL_WORDS else []
     return TextSignals(
         prompt_token_count=len(words),
         has_question_mark=question_mark,
-        interrogative_words=question_mark or _opens_a_question(folded),
+        interrogative_words=question_mark or _opens_a_question(_single_spaced(folded, lines)),
         greeting_pattern=_is_greeting(clauses),
         explicit_feedback=_feedback(clauses),
         information_density=round(len(unique) / len(words), 6),
-        implicit_reference=not unique.isdisjoint(_SHARING) and phrases.IMPLICIT_REFERENCE.search(folded) is not None,
+        implicit_reference=_refers_to_shared_history(folded, unique, stripped),
     )
 
 
@@ -99,12 +109,63 @@ def _has_question_mark(folded: str) -> bool:
     return any(mark in folded for mark in _OTHER_QUESTION_MARKS)
 
 
-def _opens_a_question(folded: str) -> bool:
-    for part in _SENTENCE_END.split(folded):
-        sentence = " ".join(part.split()).lstrip(_EDGES)
-        if phrases.QUESTION_OPENING.match(sentence) or phrases.QUESTION_AFTER_COMMA.search(sentence):
-            return True
-    return False
+def _single_spaced(folded: str, lines: Iterable[Iterable[str]]) -> str:
+    """Return the words of a text's lines with single spaces between, and white space at the end where it had some."""
+    spaced = "\n".join(map(" ".join, lines))
+    return f"{spaced} " if folded[-1].isspace() else spaced
+
+
+def _opens_a_question(spaced: str) -> bool:
+    sentences = [part.rstrip().lstrip(_EDGES) for part in _SENTENCE_END.split(spaced)]
+    if any(map(phrases.QUESTION_OPENING.match, sentences)):
+        return True
+    # One search of the whole spares most texts one for each sentence.
+    return phrases.QUESTION_AFTER_COMMA.search(spaced) is not None and any(
+        map(phrases.QUESTION_AFTER_COMMA.search, sentences)
+    )
+
+
+def _refers_to_shared_history(folded: str, unique: set[str], marked: Iterable[str]) -> bool:
+    """Whether one of the references is found; each is looked for only around the words without which there is none.
+
+    ``marked`` are words that may be several, joined by dashes or slashes.
+    """
+    if unique.isdisjoint(_SHARING):
+        return False
+    joined = _INNER_WORD.findall(" ".join(word for word in marked if not word.isalnum()))
+    words = unique.union(joined)
+    return any(
+        reference.pattern.search(folded, start, end)
+        for reference in phrases.IMPLICIT_REFERENCES
+        if not reference.words.isdisjoint(words)
+        for start, end in _spans_of(reference, words, folded)
+    )
+
+
+def _spans_of(reference: phrases.Reference, words: set[str], folded: str) -> list[tuple[int, int]]:
+    """Return the stretches, in order and apart, that hold every match of a reference.
+
+    Each ends behind a space, or with the text: a search takes its end for the text's, where no word must be cut.
+    """
+    if len(folded) <= _SHORT:
+        return [(0, len(folded))]
+    spans: list[tuple[int, int]] = []
+    for at in sorted(at for word in reference.words & words for at in _places_of(word + reference.then, folded)):
+        if reference.after and not folded.endswith(reference.after, 0, at):
+            continue
+        start, end = max(0, at - reference.before), folded.find(" ", at + phrases.REFERENCE_LENGTH) + 1 or len(folded)
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], end)
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def _places_of(phrase: str, text: str) -> Iterator[int]:
+    at = text.find(phrase)
+    while at >= 0:
+        yield at
+        at = text.find(phrase, at + 1)
 
 
 def _is_social(clause: str) -> bool:

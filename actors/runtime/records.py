@@ -1,26 +1,14 @@
 """From decided events to records: the envelope that goes round a body."""
 
-from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import blake2b
 
 from events.decision import Decided
 from events.log import Record
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import LATENCY, Envelope, encode_headers
+from schemas.moments import rfc3339 as rfc3339
 
 _HEX = frozenset("0123456789abcdef")
-
-
-def rfc3339(time_ns: int) -> str:
-    """Spell Unix nanoseconds as an RFC 3339 timestamp in UTC, to the microsecond."""
-    seconds, rest = divmod(time_ns, 1_000_000_000)
-    return f"{_second(seconds)}.{rest // 1000:06d}Z"
-
-
-@lru_cache(maxsize=64)
-def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def traceparent(exchange: str, event_id: str) -> str:

@@ -255,11 +255,11 @@ class Shard:
 
     def fence(self) -> Fence:
         """Return the fence that the next append must hold."""
-        return Fence(self._fence_filter, self.view.own_last)
+        return Fence(self._fence_filter, self.view.fenced)
 
     def committed(self, groups: Sequence[Group], last_seq: int) -> None:
         """Take note that these groups are stored, the last record at ``last_seq``."""
-        self.view.acknowledge(last_seq)
+        self.view.acknowledge([one.topic for group in groups for one in group.decided], last_seq)
         for group in groups:
             self.outbox.popleft()
             self._tell(group)

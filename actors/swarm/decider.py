@@ -27,7 +27,7 @@ from actors.swarm.index import (
     moved,
 )
 from actors.swarm.settings import SwarmSettings
-from schemas.actor import Emission, Message, settings_of
+from schemas.actor import Emission, Message, readable_settings
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event, Failed
 from schemas.persistent import Generations, Map
@@ -233,10 +233,6 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
 
 
 def _configure(state: SwarmState, configured: SwarmConfigured) -> SwarmState:
-    try:
-        settings = settings_of(configured, SwarmSettings)
-    except msgspec.ValidationError:
-        # Recorded by a release with other settings; a fold may not fail, and the settings in force stand.
-        return state
+    settings = readable_settings(configured, SwarmSettings)
     # Slices of another width do not line up with those counted so far.
-    return SwarmState(settings, state.sci)
+    return state if settings is None else SwarmState(settings, state.sci)

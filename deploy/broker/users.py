@@ -41,6 +41,9 @@ SPECIALIST = "specialist"
 LEDGER = "ledger"
 """The ledger's process."""
 
+GATEWAY = "gateway"
+"""The gateway's process: appends what comes in over HTTP, and reads."""
+
 OBSERVER = "observer"
 """Only listens, to public events and alerts."""
 
@@ -90,6 +93,7 @@ def broker_users(stream: str) -> tuple[BrokerUser, ...]:
         worker_user(DECIDERS, acting, stream),
         worker_user(EFFECTORS, _OUTSIDE, stream),
         worker_user(LEDGER, _ALONE, stream),
+        worker_user(GATEWAY, ("gateway",), stream),
         observer_user(OBSERVER),
         specialist_user(SPECIALIST),
     )

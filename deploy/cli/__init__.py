@@ -12,6 +12,7 @@ import click
 COMMANDS: dict[str, str] = {
     "up": "deploy.cli.up:up",
     "worker": "deploy.cli.worker:worker",
+    "gateway": "deploy.cli.gateway:gateway",
     "ask": "deploy.cli.ask:ask",
     "chat": "deploy.cli.chat:chat",
     "feed": "deploy.cli.feed:feed",
@@ -25,6 +26,8 @@ COMMANDS: dict[str, str] = {
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",
     "breaker": "deploy.cli.breaker:breaker",
+    "guardrails": "deploy.cli.guardrails:guardrails",
+    "review": "deploy.cli.review:review",
     "forget": "deploy.cli.forget:forget",
     "config": "deploy.cli.config:config",
     "doctor": "deploy.cli.doctor:doctor",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, examples, json_option, target_options
 
 if TYPE_CHECKING:
     from deploy.cli.speaking import Speaker
@@ -24,7 +24,7 @@ ANSWER_S = 65.0
 )
 @click.argument("text")
 @target_options
-@click.option("--agent", default="default", show_default=True, help="Agent (citizen) that the input is for.")
+@agent_option("that the input is for")
 @click.option("--session", default="", help="Session that it belongs to.  [default: a new one]")
 @click.option(
     "--timeout",

@@ -11,8 +11,10 @@ BENCHES = {
     "hops": "four persisted hops, against FastStream",
     "intuition": "nearest precedent of a million, against plain scans",
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
+    "memory": "recall over many episodes, against numpy brute force",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "router": "the cost of a mode selection",
+    "self_review": "the cost of a tick, and of the counterfactual in it",
 }
 """Module below ``bench`` -> what it measures, against what in the same run."""
 

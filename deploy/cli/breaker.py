@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
+    from deploy.breaker_orders import Done
     from deploy.sources import Source
     from events.codec import Recorded
-    from events.log import Tail
-    from schemas.event import Event
-    from schemas.vocabulary.breaker import Standing
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
     from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
 
 _LATEST = 10
 _WAIT_S = 15.0
-
-agent_option = click.option("--agent", default="default", show_default=True, help="Agent (citizen) of the session.")
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +35,10 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a session's breaker stands, and its latest events, oldest first; falsehoods and balances likewise."""
+    """Where a session's breaker stands, and its latest events, oldest first; falsehoods and balances likewise.
+
+    ``upto`` is the last sequence of the log that was looked at.
+    """
 
     agent: str
     session: str
@@ -52,22 +52,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     refusals: int
     falsehoods: tuple[float, ...]
     balances: tuple[float, ...]
+    upto: int
     events: tuple[Moved, ...]
-
-
-class Done(msgspec.Struct, frozen=True, kw_only=True):
-    """An order that was carried out: from where to where, and the sequences of order and answer."""
-
-    agent: str
-    session: str
-    by: str
-    why: str
-    state_before: str
-    trust_before: float
-    state: str
-    trust: float
-    ordered_seq: int
-    answered_seq: int
 
 
 @click.group(epilog=examples("neuraxis breaker show travel", 'neuraxis breaker reset travel --by ann --why "reviewed"'))
@@ -103,7 +89,7 @@ def _order_options(command: Any) -> Any:
 @click.argument("session")
 @target_options
 @log_option
-@agent_option
+@agent_option("of the session")
 @click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many events to show.")
 @json_option
 def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
@@ -139,7 +125,7 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 )
 @click.argument("session")
 @target_options
-@agent_option
+@agent_option("of the session")
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
@@ -148,7 +134,7 @@ def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: 
 
     _check_order(by, why)
     order = BreakerResetOrdered(by=by, why=why)
-    _tell(asyncio.run(_order(target, agent, session, order, BreakerReset, timeout)), "is reset", as_json)
+    _tell(asyncio.run(_ordered(target, agent, session, order, BreakerReset, timeout)), "is reset", as_json)
 
 
 @breaker.command(
@@ -156,7 +142,7 @@ def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: 
 )
 @click.argument("session")
 @target_options
-@agent_option
+@agent_option("of the session")
 @_order_options
 def recover(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Have a violated session begin a recovery attempt now, instead of with its next input or the timer.
@@ -172,7 +158,8 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     if stands.state != "VIOLATED":
         raise WrongUse(f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only")
     order = BreakerRecoveryOrdered(by=by, why=why)
-    _tell(asyncio.run(_order(target, agent, session, order, BreakerRecoveryStarted, timeout)), "recovers", as_json)
+    doing = _ordered(target, agent, session, order, BreakerRecoveryStarted, timeout, stands.upto)
+    _tell(asyncio.run(doing), "recovers", as_json)
 
 
 def _check_order(by: str, why: str) -> None:
@@ -182,7 +169,7 @@ def _check_order(by: str, why: str) -> None:
         raise WrongUse("an order is recorded with who gave it and why: --by and --why may not be blank")
 
 
-def _tell(done: Done, what: str, as_json: bool) -> None:
+def _tell(done: "Done", what: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
@@ -227,6 +214,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
         refusals=machine.refusals,
         falsehoods=machine.falsehoods,
         balances=machine.balances,
+        upto=upto,
         events=tuple(_moved(recorded) for recorded in latest[len(latest) - last :] if last),
     )
 
@@ -267,65 +255,20 @@ def _moved(recorded: "Recorded") -> Moved:
     )
 
 
-async def _order(
+async def _ordered(
     target: Target,
     agent: str,
     session: str,
-    event: "BreakerRecoveryOrdered | BreakerResetOrdered",
-    answer_type: "type[Event]",
+    order: "BreakerRecoveryOrdered | BreakerResetOrdered",
+    answer: "type[BreakerRecoveryStarted | BreakerReset]",
     timeout: float,
-) -> Done:
-    """Append an order and wait for the breaker's answer to it."""
-    import time
-
-    from actors.gateway import Edge
-    from actors.gateway.inputs import Addressed
+    seen: int | None = None,
+) -> "Done":
+    from deploy.breaker_orders import give
     from deploy.cli.connect import connected
-    from deploy.cli.failures import CheckFailed
-    from deploy.operator_edge import Order, records_of
-    from events.errors import Unavailable
-    from schemas.event import topic_of
 
-    async with connected(target) as log, Edge.open(log) as edge:
-        (record,) = records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
-        ordered = await edge.submit(Addressed("", record))  # an edge sends it again while its fate is unknown
-        tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
-        names = ("failed", topic_of(answer_type).rpartition(".")[2])
-        tail = await log.tail([f"log.{tokens[0]}.{tokens[1]}.breaker.{name}" for name in names], ordered)
-        try:
-            async with asyncio.timeout(timeout):
-                answer = await _answer_to(record.headers["ce-id"], tail)
-        except TimeoutError:
-            raise Unavailable(
-                f"the order is in the log (sequence {ordered}), but no breaker has carried it out after {timeout:g} s: "
-                "it will when its worker runs; `neuraxis doctor` tells"
-            ) from None
-        finally:
-            await tail.close()
-    if not isinstance(answer.message.event, answer_type):
-        raise CheckFailed(f"the breaker could not carry out the order: see sequence {answer.stored.seq} of the log")
-    standing: Standing = answer.message.event.standing  # type: ignore[attr-defined]  # both answers have one
-    return Done(
-        agent=agent,
-        session=session,
-        by=event.by,
-        why=event.why,
-        state_before=standing.state_before,
-        trust_before=standing.trust_before,
-        state=standing.state,
-        trust=standing.trust,
-        ordered_seq=ordered,
-        answered_seq=answer.stored.seq,
-    )
-
-
-async def _answer_to(order: str, tail: "Tail") -> "Recorded":
-    from events.codec import Recorded, decode
-
-    while True:
-        for recorded in map(decode, await tail.next()):
-            if isinstance(recorded, Recorded) and recorded.envelope.cause == order:
-                return recorded
+    async with connected(target) as log:
+        return await give(log, agent, session, order, answer, timeout=timeout, seen=seen)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

@@ -6,14 +6,14 @@ import sys
 import click
 
 from deploy.cli.ask import ANSWER_S, new_session, speaker_for
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, examples, json_option, target_options
 
 
 @click.command(
     epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt")
 )
 @target_options
-@click.option("--agent", default="default", show_default=True, help="Agent (citizen) that the inputs are for.")
+@agent_option("that the inputs are for")
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")
 @json_option
 def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
@@ -22,12 +22,14 @@ def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
     Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
     steps of an ACT loop. On a terminal a model's words appear as it speaks.
     """
-    from actors.gateway import InvalidInput
+    from actors.gateway import InvalidInput, check_name
     from deploy.cli.exchange import converse, show
 
     # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
     # Ctrl-C and line editing work as they do in any shell.
     talk = session or new_session("chat")
+    check_name("agent", agent)
+    check_name("session", talk)
     at_terminal = sys.stdin.isatty()
     if at_terminal:
         import readline  # noqa: F401 (line editing and history for input())

@@ -18,7 +18,9 @@ INTERRUPTED = 130
 
 _WRONG_USE = (BadConfiguration, BadContext, FolderTaken, Misconfigured)
 # By code, since their modules are too dear to import for a message.
-_WRONG_USE_CODES = frozenset({"unknown_actor", "unknown_work", "bad_point", "invalid_input", "bad_endpoint"})
+_WRONG_USE_CODES = frozenset(
+    {"unknown_actor", "unknown_work", "bad_point", "invalid_input", "bad_endpoint", "no_such_partition", "bad_keys"}
+)
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 

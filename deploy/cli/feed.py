@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from deploy.cli.ask import ANSWER_S
-from deploy.cli.options import Target, examples, target_options
+from deploy.cli.options import Target, agent_option, examples, target_options
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @target_options
 @click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
-@click.option("--agent", default="default", show_default=True, help="Agent of lines that name none.")
+@agent_option("of lines that name none")
 @click.option("--session", default="", help="Session of lines that name none.  [default: a new one]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option(
@@ -59,8 +59,13 @@ def feed(
     JSON is plain text, an input a line. Outcomes are printed as exchanges end. A bad line is named on stderr, and
     the others go on; exit status 1 tells of it. Ctrl-C prints the summary so far.
     """
+    from actors.gateway import check_name
     from deploy.cli.failures import INTERRUPTED, CheckFailed
     from deploy.feeding import LineFormat
+
+    check_name("agent", agent)
+    if session:
+        check_name("session", session)
 
     options: dict[str, Any] = {
         "agent": agent,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, by_option, examples, json_option, target_options
 
 if TYPE_CHECKING:
     from deploy.forgetting import Forgotten, Survey
@@ -28,8 +28,8 @@ COVERS = (
 @target_options
 @click.option("--session", metavar="NAME", help="Forget this session's words, in memory and in the log.")
 @click.option("--fact", metavar="KEY", help="Forget this fact, in memory.")
-@click.option("--agent", default="default", show_default=True, help="Agent (citizen) whose session or fact it is.")
-@click.option("--by", default="", metavar="WHO", help="Who orders it, for the record.  [default: you]")
+@agent_option("whose session or fact it is")
+@by_option
 @click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded, and never forgotten.")
 @click.option("--yes", "do", is_flag=True, help="Do it; without, only show what would go.")
 @click.option(

@@ -26,7 +26,12 @@ PROVES = (
 
 @click.group(epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
 def log() -> None:
-    """Look at the log and its ledger; copy, move and keep what they hold."""
+    """Look at the log and its ledger; copy, move and keep what they hold.
+
+    The ledger is an SQLite file, ledger.db in the data folder: its table `events` holds the log, and its read models
+    `exchanges`, `routing_decisions` and `cortex_iterations` a row for each exchange, choice of a mode, and step of an
+    ACT loop.
+    """
 
 
 for copying in (export, import_, record):
@@ -122,7 +127,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     "--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The ledger file."
 )
 def rebuild(target: Target, log_file: Path | None) -> None:
-    """Drop all of the ledger's read models and fold them anew from its events."""
+    """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
     from deploy.rendering.terminal import progress
     from events.ledger import rebuild as rebuild_models
 

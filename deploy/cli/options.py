@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,9 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         sets: Sequence[str],
         **others: Any,
     ) -> Any:
+        from deploy.logs import set_up_for_command
+
+        set_up_for_command()
         return command(Target(data, nats, context, creds, tls_ca, config_file, sets), **others)
 
     options = (
@@ -114,14 +118,22 @@ def by_option(command: Any) -> Any:
     )
 
 
-def content_of(file: str) -> bytes:
-    """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse."""
-    from deploy.cli.failures import WrongUse
+def agent_option(whose: str) -> Callable[[Any], Any]:
+    """Return what adds ``--agent``; ``whose`` ends the sentence that begins with "Agent (citizen)"."""
+    return click.option("--agent", default="default", show_default=True, help=f"Agent (citizen) {whose}.")
 
-    if file == "-":
-        content: bytes = sys.stdin.buffer.read()
-        return content
+
+def content_of(file: str) -> bytes:
+    """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse.
+
+    Of one that is larger than lists may be, no more than shows it: ``deploy.item_files`` refuses it.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.item_files import MAX_FILE_BYTES
+
     try:
-        return Path(file).read_bytes()
+        with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
+            content: bytes = stream.read(MAX_FILE_BYTES + 1)
+            return content
     except OSError as wrong:
         raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong

@@ -48,16 +48,22 @@ def import_(target: Target, file: str, name: str, by: str, as_json: bool) -> Non
     from deploy.cli.failures import WrongUse
     from deploy.operator_edge import who
     from deploy.patterns import sets_in
+    from schemas.names import wrong_with_name
     from schemas.vocabulary.patterns import PatternsImported
 
     if file == "-" and not name:
         raise WrongUse("what stdin holds has no name: say --name")
     event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or who())
+    if wrong := wrong_with_name(event.name):
+        raise WrongUse(f"--name: the name {wrong}")
     last = asyncio.run(_import(target, event))
     signatures = sum(len(pattern.signatures) for pattern in event.sets)
     if as_json:
-        told = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "seq": last}
-        click.echo(msgspec.json.encode(told).decode())
+        told = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
+        click.echo(msgspec.json.encode({**told, "seq": last}).decode())
+        return
+    if last is None:
+        click.echo(f"{event.name}: unchanged, {signatures} signatures in {len(event.sets)} sets are in force already")
         return
     click.echo(f"{event.name}: {signatures} signatures in {len(event.sets)} sets, in force from the next input on")
 
@@ -123,7 +129,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         click.echo(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
         table(verdict.flags)
     if verdict.cut:
-        click.echo("there was more encoded text than reflex decodes: raise reflex.max_decoded to see it")
+        click.echo("there was more than reflex decodes or compares (reflex.max_decoded): a match may have gone unseen")
 
 
 @patterns.command(epilog=examples('neuraxis patterns withdraw house-rules --why "too many false alarms"'))
@@ -185,18 +191,22 @@ async def _imports(target: Target, log_file: Path | None) -> "Imports":
         return await imports_in(source)
 
 
-async def _import(target: Target, event: Any) -> int:
+async def _import(target: Target, event: Any) -> int | None:
+    """Return the sequence of the import, None where the same is in force already."""
     from actors.reflex.imports import check
     from actors.reflex.library import InvalidLibrary
     from deploy.cli.connect import connected
     from deploy.cli.failures import WrongUse
     from deploy.operator_edge import Order, append
-    from deploy.patterns import imports_in
+    from deploy.patterns import imports_in, in_force
     from deploy.sources import StreamSource
 
     async with connected(target) as log:
+        imports = await imports_in(StreamSource(log))
+        if in_force(imports, event):
+            return None
         try:
-            check(await imports_in(StreamSource(log)), event)
+            check(imports, event)
         except InvalidLibrary as wrong:
             raise WrongUse(f"{event.name}: {wrong}") from wrong
         return await append(log, [Order(event=event)], time.time_ns())

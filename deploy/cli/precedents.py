@@ -3,22 +3,17 @@
 import asyncio
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, by_option, content_of, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from deploy.operator_edge import Order
     from deploy.precedents import Listed
-
-
-def _agent_option(command: Any) -> Any:
-    return click.option(
-        "--agent", default="default", show_default=True, help="Agent (citizen) whose precedents they are."
-    )(command)
+    from schemas.vocabulary.precedents import PrecedentRecorded
 
 
 @click.group(epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
@@ -36,7 +31,7 @@ def precedents() -> None:
 )
 @click.argument("file", metavar="FILE")
 @target_options
-@_agent_option
+@agent_option("whose precedents they are")
 @by_option
 @json_option
 def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> None:
@@ -44,22 +39,26 @@ def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> No
 
     An item has `precedent` (its name) and `description`, and may have `situation`, `action` (answer, act or
     withhold), `outcome` (benign or harmful), `harm_level` (0 to 1) and an approved `answer`. One of a name that is
-    there already takes its place; the same again changes nothing. A file with a mistake is refused whole, and the line
-    is named.
+    there already takes its place; one that is there just so is not recorded again. A file with a mistake is refused
+    whole, and the line is named.
     """
     import msgspec
 
-    from deploy.operator_edge import Order, who
+    from actors.gateway import check_name
+    from deploy.operator_edge import who
     from deploy.precedents import precedents_in
 
+    check_name("agent", agent)
     events = precedents_in(file, content_of(file), by or who())
-    last = asyncio.run(_append(target, [Order(event=event, agent=agent) for event in events]))
-    motifs = sum(event.outcome == "harmful" for event in events)
+    new, last = asyncio.run(_import(target, events, agent))
+    motifs = sum(event.outcome == "harmful" for event in new)
+    unchanged = len(events) - len(new)
     if as_json:
-        told = {"agent": agent, "recorded": len(events), "motifs": motifs, "seq": last}
+        told = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
         click.echo(msgspec.json.encode(told).decode())
         return
-    click.echo(f"{len(events)} precedents recorded for agent {agent}, {motifs} of them motifs of danger")
+    there = f"; {unchanged} unchanged" if unchanged else ""
+    click.echo(f"{len(new)} precedents recorded for agent {agent}, {motifs} of them motifs of danger{there}")
 
 
 @precedents.command(
@@ -68,7 +67,7 @@ def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> No
 )
 @target_options
 @log_option
-@_agent_option
+@agent_option("whose precedents they are")
 @json_option
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the precedents in force, in the order of recording. They hold people's words."""
@@ -81,7 +80,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @target_options
-@_agent_option
+@agent_option("whose precedents they are")
 @by_option
 @click.option("--why", required=True, help="The reason, for the record.")
 @json_option
@@ -122,6 +121,21 @@ def train(prompts: Path, into: Path) -> None:
             click.echo(line)
     except ValueError as wrong:
         raise WrongUse(str(wrong)) from wrong
+
+
+async def _import(
+    target: Target, events: "list[PrecedentRecorded]", agent: str
+) -> "tuple[list[PrecedentRecorded], int | None]":
+    """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
+    from deploy.cli.connect import connected
+    from deploy.operator_edge import Order, append
+    from deploy.precedents import differing, listed
+    from deploy.sources import StreamSource
+
+    async with connected(target) as log:
+        new = differing(events, await listed(StreamSource(log), agent))
+        orders = [Order(event=event, agent=agent) for event in new]
+        return new, await append(log, orders, time.time_ns()) if new else None
 
 
 async def _append(target: Target, orders: "list[Order]") -> int:

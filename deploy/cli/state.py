@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, path: str, as_json: bool) -> None:
     """Print what an actor's partition knew at a point of the log: what is kept under KEY, and the whole state.
 
-    KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all`.
+    KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all` for an
+    actor that is not divided.
     PATH is written as paths are printed, `sessions["travel"].trust`. The state holds people's words.
     """
     import msgspec

@@ -15,6 +15,7 @@ from deploy.cli.options import Target, examples, target_options
         "neuraxis up --nats nats://broker.example:4222 --creds neuraxis.creds",
         "neuraxis up --sync 1s     # faster; a power cut may lose the last second",
         "neuraxis up --llm http://127.0.0.1:8000/v1",
+        "neuraxis up --http 127.0.0.1:9000     # or --http off",
     )
 )
 @target_options
@@ -25,6 +26,12 @@ from deploy.cli.options import Target, examples, target_options
     metavar="URL|local|composer",
     help="Language model: an OpenAI-compatible endpoint, a small one in the worker, or none; also NEURAXIS_LLM_URL."
     "  [default: an Ollama on this machine, if there is one]",
+)
+@click.option(
+    "--http",
+    metavar="HOST:PORT|off",
+    help="Where the gateway listens; an address that others reach needs keys in NEURAXIS_API_KEYS."
+    "  [default: 127.0.0.1:8642, or any free port if that is taken]",
 )
 @click.option(
     "--seal/--no-seal",
@@ -41,13 +48,14 @@ def up(
     port: int | None,
     sync: str | None,
     llm: str | None,
+    http: str | None,
     seal: bool | None,
     processes: int | None,
     ready_file: Path | None,
     log_level: str | None,
     log_format: str | None,
 ) -> None:
-    """Start the embedded broker and all workers, and keep them running until Ctrl-C.
+    """Start the embedded broker, all workers and the gateway, and keep them running until Ctrl-C.
 
     A process that dies is started again. The store, the ledger and run.json, by which every other command finds
     the set, are kept in the data folder. Without a language model the composer answers, from what is remembered.
@@ -60,6 +68,7 @@ def up(
     flags = {
         "broker.port": ("--port", port),
         "broker.sync": ("--sync", sync),
+        "gateway.http": ("--http", http),
         "log.sealed": ("--seal" if seal else "--no-seal", None if seal is None else str(seal).lower()),
         "runtime.processes": ("--processes", processes),
         "runtime.log_level": ("--log-level", log_level),

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from actors.router.settings import RouterSettings
 from deploy.rendering.guards import GUARD_DETAILS
+from deploy.rendering.loops import LOOP_DETAILS
 from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
 from deploy.rendering.quoting import quoted
+from deploy.rendering.reviews import REVIEW_DETAILS
 from deploy.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
@@ -43,7 +45,8 @@ def _details(event: Event, case: Case) -> Sequence[RenderableType]:
         return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
     if isinstance(event, Configured):
         return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
-    plain = GUARD_DETAILS.get(type(event)) or MIND_DETAILS.get(type(event))
+    kind = type(event)
+    plain = GUARD_DETAILS.get(kind) or MIND_DETAILS.get(kind) or LOOP_DETAILS.get(kind) or REVIEW_DETAILS.get(kind)
     if plain is not None:
         return plain(event)
     tell = _DETAILS.get(type(event))
@@ -145,8 +148,17 @@ def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
     if event.mode is not None:
         verdict.append(f", mode {event.mode} (first {event.first_mode})")
     verdict.append(f", written by {event.backend}{f' ({event.model})' if event.model else ''}")
+    verdict.append(f", of loop {event.loop_id}" if event.loop_id else "")
     answer = Text(quoted(event.response), "italic") if event.response else Text("(no words)", "dim")
-    return [verdict, answer, *entities(event.entities)]
+    return [verdict, answer, *_identity(event), *entities(event.entities)]
+
+
+def _identity(event: ResponseEmitted) -> Sequence[RenderableType]:
+    used = event.identity
+    if used is None:
+        return []
+    line = f"took up {len(used.current)} of {len(used.stable)} parts of the soul, overlap {used.overlap:g}"
+    return [Text(f"{line}{': ' if used.current else ''}{', '.join(used.current)}", "dim")]
 
 
 def _fired(event: ClockFired, case: Case) -> Sequence[RenderableType]:

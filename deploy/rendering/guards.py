@@ -10,7 +10,7 @@ from rich.text import Text
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
-from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
@@ -72,6 +72,13 @@ def _appraised(event: AppraisalCompleted) -> Lines:
     if event.risks.layer_0:
         thought.append(", risk to layer 0", "bold red")
     return [topic, senses, thought, _layers(event), _models(event.models)]
+
+
+def _answer(event: AnswerAppraised) -> Lines:
+    line = Text(f"answer of loop {printable(event.loop_id)}: alignment {event.alignment:g}, drift {event.drift:g}")
+    line.append("" if event.judged else ", neutral: too few words to judge by")
+    line.append(f", biases {printable(', '.join(event.bias_tags))}" if event.bias_tags else "")
+    return [line, _models(event.models)]
 
 
 def _layers(event: AppraisalCompleted) -> Table:
@@ -164,6 +171,7 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     IntuitionRejected: _felt,
     IntuitionPassed: _unalarmed,
     AppraisalCompleted: _appraised,
+    AnswerAppraised: _answer,
     CoherencePassed: _entropy,
     CoherenceRejected: _entropy,
     BreakerTripped: _tripped,

@@ -7,9 +7,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.rendering.calls import told_call
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
-from schemas.calls import ModelCall
 from schemas.event import Event
 from schemas.vocabulary.act import (
     ActActionsRequested,
@@ -109,7 +109,7 @@ def _forgotten(event: MemoryForgotten) -> Lines:
 
 
 def _plan_requested(event: ActPlanRequested) -> Lines:
-    return [Text(f"iteration {event.iteration}, {_call(event.call)}")]
+    return [Text(f"iteration {event.iteration}, {told_call(event.call)}")]
 
 
 def _actions_requested(event: ActActionsRequested) -> Lines:
@@ -164,7 +164,7 @@ def _specialist(event: DelegateAnswered) -> Lines:
 def _tiebreak(event: TiebreakRequested) -> Lines:
     pair = " or ".join(f"{mode} ({event.scores.get(mode, 0.0):.3f})" for mode in event.candidates)
     line = Text(f"{pair}, margin {event.margin:g} below {event.effective_margin:g}")
-    return [line, Text(_call(event.call), "dim")]
+    return [line, Text(told_call(event.call), "dim")]
 
 
 def _feedback(event: FeedbackObserved) -> Lines:
@@ -175,18 +175,14 @@ def _feedback(event: FeedbackObserved) -> Lines:
 
 def _requested(event: ResponseRequested) -> Lines:
     prompts = ", ".join(f"{name} {digest}" for name, digest in event.prompts.items())
+    loop = f"loop {printable(event.loop_id)}, to be judged" if event.loop_id else "not to be judged"
+    again = f", run again for {printable(event.rerun_reason)}" if event.rerun_reason else ""
     return [
-        Text().append(event.mode, "bold").append(f", {_call(event.call)}"),
+        Text().append(event.mode, "bold").append(f", {told_call(event.call)}"),
         Text(f"prompts {printable(prompts)}", "dim"),
+        Text(f"{loop}{again}", "dim"),
         *entities(event.entities),
     ]
-
-
-def _call(call: ModelCall) -> str:
-    characters = sum(len(said.content) for said in call.messages)
-    asked = f"calls a model for {call.purpose}: {len(call.messages)} messages of {characters} characters"
-    form = ", as JSON" if call.answer_schema is not None else ""
-    return f"{asked}{form}, {call.most_tokens} tokens at most, within {call.timeout_ms / 1000:g} s"
 
 
 MIND_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {

@@ -17,7 +17,7 @@ _HEAD, _TAIL = 8_192, 6_144
 _AROUND = 256
 _MOST_PLACES = 24
 # Searched one by one: that is many times faster than one regular expression of them all.
-_TELLING = (
+TELLING = (
     "ignor",
     "disregard",
     "forget",
@@ -66,7 +66,7 @@ def _telling_places(text: str, until: int) -> Iterator[int]:
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text  # a few characters grow in lower case, and places would no longer fit
-    for word in _TELLING:
+    for word in TELLING:
         place = _HEAD
         for _ in range(_MOST_PLACES):
             place = lowered.find(word, place, until)

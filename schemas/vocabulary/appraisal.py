@@ -57,6 +57,24 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     embedding: Personal = ""
 
 
+class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.answer_appraised"):
+    """What the senses made of a model's answer, before anybody reads it.
+
+    ``request`` is the id of the event that asked for it, ``loop_id`` the loop it is of. ``alignment`` is how well it
+    addresses what was asked, ``drift`` how far it strays from it and from what was remembered, both neutral where too
+    few words are there to judge by (``judged`` is false); ``bias_tags`` are the biases that its words show, ``models``
+    names what the numbers came from.
+    """
+
+    request: str
+    loop_id: str
+    alignment: Unit
+    drift: Unit
+    bias_tags: tuple[str, ...]
+    models: str
+    judged: bool = True
+
+
 class AppraisalConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.appraisal.configured"):
     """The settings of appraisal, from here on."""
 
@@ -85,6 +103,20 @@ ENTRIES = (
             risks=Risks(),
             proposed_action="answer",
             affects_swarm=False,
+        ),
+    ),
+    Entry(
+        event=AnswerAppraised,
+        owner="appraisal",
+        scope=Scope.SESSION,
+        meaning="A model's answer in numbers: alignment, drift, and the biases it shows.",
+        sample=AnswerAppraised(
+            request="0" * 32,
+            loop_id="0" * 32,
+            alignment=0.82,
+            drift=0.14,
+            bias_tags=("overconfidence",),
+            models="hashed-1+bias-1",
         ),
     ),
     Entry(

@@ -27,7 +27,8 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
 
     ``detector`` says which of the two spoke: the nearest ``motif`` (similarity strictly above ``threshold``), or the
     learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer`` names
-    the part of the prompt: ``text``, or the role and place of a layer such as ``document[1]``.
+    the part of the prompt: ``text``, or the role and place of a layer such as ``document[1]``; ``document[1]..user[9]``
+    where the scorer read several parts together. ``cut`` and ``unread`` are as in ``IntuitionPassed``.
     """
 
     detector: Literal["motif", "scorer"]
@@ -40,16 +41,24 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
     layer: str
     model: str
     precedents: tuple[Similar, ...] = ()
+    cut: int = 0
+    unread: int = 0
 
 
 class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.passed"):
-    """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle."""
+    """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle.
+
+    The work for one input is bounded: ``cut`` counts its parts and passages that were not compared with the precedents,
+    or not with all of them; ``unread`` the characters that were not read for that.
+    """
 
     nearest: str
     similarity: Unit
     score: Unit | None
     model: str
     precedents: tuple[Similar, ...] = ()
+    cut: int = 0
+    unread: int = 0
 
 
 class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):

@@ -33,7 +33,8 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
     """A known threat was found; the exchange ends here.
 
     The first blocking match in library order decides; ``matches`` lists all, up to the bound in the settings, each
-    signature in the first view that shows it. ``cut``: there was more encoded text than is decoded at most.
+    signature in the first view that shows it. ``cut``: more would have had to be decoded or compared than is at most,
+    so that ``matches`` may lack some.
     """
 
     pattern: str
@@ -48,7 +49,8 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
 class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passed"):
     """No blocking signature was found. ``flags`` are the matches that only mark an input for later stages.
 
-    ``cut``: there was more encoded text than is decoded at most, so that some of it was not looked at.
+    ``cut``: more would have had to be decoded or compared than is at most, so that a match may have gone unseen, in
+    encoded text or where longer signatures overlap with it.
     """
 
     flags: tuple[Match, ...] = ()
@@ -94,7 +96,7 @@ ENTRIES = (
         owner="reflex",
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
-        sample=ReflexPassed(),
+        sample=ReflexPassed(cut=True),
     ),
     Entry(
         event=ReflexLibraryChanged,

@@ -25,12 +25,25 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True):
     share: Unit
 
 
+class IdentityUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model's answer stands to the soul it was given.
+
+    ``stable`` names the soul's parts, ``current`` those of whose telling words the answer took up one; ``overlap`` is
+    the Jaccard similarity of all telling words of both.
+    """
+
+    stable: tuple[str, ...]
+    current: tuple[str, ...]
+    overlap: Unit
+
+
 class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.emitted"):
     """The end of an exchange: exactly one for every accepted input.
 
     ``stage`` says which stage answered, ``action`` what it did, ``reason`` why (a pattern's name, an error code, a
     mode). ``first_mode`` is what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text,
-    ``model`` names the model where one did. ``entities`` are the memories that the answer had before it.
+    ``model`` names the model where one did. ``entities`` are the memories that the answer had before it. ``loop_id``
+    is the loop whose answer this is, where guardrails judged one; ``identity`` what it took up of the agent's soul.
     """
 
     stage: Stage
@@ -43,18 +56,23 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
     reply_to: str = ""
     model: str = ""
     entities: tuple[Entity, ...] = ()
+    loop_id: str = ""
+    identity: IdentityUse | None = None
 
 
 class ResponseRequested(Event, frozen=True, kw_only=True, tag="forged_id.response.requested"):
     """A model is asked for an exchange's answer in ``mode``; ``entities`` are the memories in its prompt.
 
-    ``prompts`` names the prompt files used, each with a short hash of its text.
+    ``prompts`` names the prompt files used, each with a short hash of its text. ``loop_id`` names this pass of the
+    deliberation: the exchange, or one of its reruns, asked for ``rerun_reason``.
     """
 
     mode: Mode
     call: ModelCall
     entities: tuple[Entity, ...]
     prompts: dict[str, str]
+    loop_id: str = ""
+    rerun_reason: str = ""
 
 
 class ResponderConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.response.configured"):

@@ -71,7 +71,7 @@ def values_of(kind: inspect.Type) -> SearchStrategy[Any]:
             return st.from_regex(pattern.removesuffix("$") + r"\Z")
         case inspect.StrType():
             most, least = kind.max_length, kind.min_length or 0
-            return texts if most is None else texts.map(lambda text: text[:most].ljust(least, "x"))
+            return texts.map(lambda text: text[:most].ljust(least, "x"))
         case inspect.BoolType():
             return st.booleans()
         case inspect.NoneType():

@@ -22,6 +22,7 @@ from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.ledger import LedgerReader
 from events.routes import partition_names
 from events.snapshot import snapshot_key
+from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten
 from tests.faults.rig import RunningSet, read_all, running_set, waited
@@ -243,6 +244,13 @@ def test_a_fact_is_forgotten_by_memory_and_its_order_names_who_and_why(sealed_se
     assert done["memories"] == plan["memories"]
     assert said_as_json(neuraxis(running, *forget, "--json"))["memories"] == 0
     assert not any(NAME in answer for answer in converse(running, "later", ("What is my name?",)))
+
+
+def test_the_memories_of_an_agent_that_is_named_like_another_partition_are_found(sealed_set: RunningSet) -> None:
+    assert Partitions().agent_token("01") != "01"
+    converse(sealed_set, "travel", SAID[:1], agent="01")
+    plan = said_as_json(neuraxis(sealed_set, "forget", "--fact", "name", "--agent", "01", "--why", "w", "--json"))
+    assert plan["memories"] > 0
 
 
 def test_a_session_that_others_were_reminded_of_says_which(sealed_set: RunningSet) -> None:

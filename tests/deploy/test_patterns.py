@@ -59,6 +59,7 @@ def test_json_and_yaml_say_the_same() -> None:
 @pytest.mark.parametrize(
     ("raw", "line", "message"),
     [
+        (sets(name="a\x1b"), 3, "the name holds a control character (U+001B) at character 1"),
         (sets(action="WARN"), 4, "action: Invalid enum value 'WARN'"),
         (sets(confidence=2), 5, "confidence: Expected `float` <= 1.0"),
         (sets(signatures=[]), 6, "signatures: Expected `array` of length >= 1"),
@@ -90,7 +91,7 @@ def test_a_bad_json_file_is_refused_whole_and_the_line_is_named(raw: bytes, line
         (FILE.replace("open the vault", "no"), 6, "signatures[0]: Expected `str | object`, got `bool`"),
         (FILE.replace("the merger", "the merger, 'the merger'"), 12, "is listed twice"),
         (FILE.replace("  action: FLAG", "  action: FLAG\n  actoin: BLOCK"), 11, "'actoin' is not known here"),
-        (FILE.replace("- open the vault", '- "\\ud800"'), 6, ""),
+        (FILE.replace("- open the vault", '- "\\ud800"'), 6, "a lone surrogate"),
         (FILE.replace("name: rumours", "name: [rumours"), 10, "not YAML"),
         (FILE.replace("the merger", "&a x, *a"), 12, "aliases are not supported"),
     ],
@@ -157,6 +158,26 @@ def test_what_is_imported_is_listed_and_judged_by_until_it_is_withdrawn(neuraxis
     assert verdict["topic"] == "forged_id.reflex.passed"
 
 
+def test_the_same_import_again_is_not_recorded(neuraxis: Any, tmp_path: Path) -> None:
+    (tmp_path / "again.yaml").write_text(FILE)
+    (first,) = rows(neuraxis("import", "again.yaml", "--by", "ann", "--json"))
+    (told,) = rows(neuraxis("import", "again.yaml", "--by", "bob", "--json"))
+    assert (first["unchanged"], told["unchanged"], told["seq"]) == (False, True, None)
+    assert neuraxis("import", "again.yaml").stdout == (
+        "again: unchanged, 3 signatures in 2 sets are in force already\n"
+    )
+    assert imported(neuraxis)["again/vault"]["by"] == "ann"
+    (tmp_path / "again.yaml").write_text(FILE.replace("0.9", "0.8"))
+    (changed,) = rows(neuraxis("import", "again.yaml", "--json"))
+    assert changed["seq"] > first["seq"]
+
+
+def test_an_import_may_not_be_named_by_control_characters(neuraxis: Any) -> None:
+    refused = neuraxis("import", "-", "--name", "a\x7f", stdin=FILE)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "--name: the name holds a control character (U+007F) at character 1" in refused.stderr
+
+
 def test_an_import_from_stdin_needs_a_name(neuraxis: Any) -> None:
     refused = neuraxis("import", "-", stdin=FILE)
     assert refused.exit_code == 2
@@ -203,3 +224,9 @@ def test_every_signature_can_be_listed(neuraxis: Any) -> None:
     listed = rows(neuraxis("list", "--signatures", "--json"))
     assert {"set", "action", "confidence", "signature", "whole_words"} == set(listed[0])
     assert "do anything now" in {row["signature"] for row in listed}
+
+
+def test_a_confidence_that_yaml_reads_as_a_text_is_refused_with_what_to_write():
+    raw = b"- name: rules\n  action: BLOCK\n  confidence: 1e-9\n  signatures: [open sesame]\n"
+    with pytest.raises(BadFile, match=r"write 0\.000000001 or 1\.0e-9"):
+        sets_in("rules.yaml", raw)

@@ -55,6 +55,7 @@ def test_what_a_file_says_becomes_events() -> None:
     ("raw", "message"),
     [
         (b"[]", "there is no precedent in it"),
+        (written(precedent="p\n1"), "line 1: precedent: the name holds a control character (U+000A) at character 1"),
         (written(precedent=""), "line 1: precedent: Expected `str` of length >= 1"),
         (written(description=None), "line 1: description: Expected `str`"),
         (b'[{"precedent": "p"}]', "missing required field `description`"),
@@ -142,7 +143,7 @@ def with_log(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_precedents_are_imported_listed_and_withdrawn(with_log: Broker) -> None:
     Path("f.yaml").write_text(FILE)
     (told,) = rows(neuraxis(with_log, "precedents", "import", "f.yaml", "--by", "ann", "--json"))
-    assert told == {"agent": "default", "recorded": 2, "motifs": 1, "seq": 2}
+    assert told == {"agent": "default", "recorded": 2, "unchanged": 0, "motifs": 1, "seq": 2}
     shown = rows(neuraxis(with_log, "precedents", "list", "--json"))
     assert [(row["precedent"], row["outcome"], row["by"], row["seq"]) for row in shown] == [
         ("p-1", "harmful", "ann", 1),
@@ -151,6 +152,26 @@ def test_precedents_are_imported_listed_and_withdrawn(with_log: Broker) -> None:
     assert rows(neuraxis(with_log, "precedents", "list", "--agent", "other", "--json")) == []
     neuraxis(with_log, "precedents", "withdraw", "p-1", "--why", "a mistake")
     assert [row["precedent"] for row in rows(neuraxis(with_log, "precedents", "list", "--json"))] == ["p-2"]
+
+
+def test_what_is_there_just_so_is_not_recorded_again(with_log: Broker) -> None:
+    Path("f.yaml").write_text(FILE)
+    neuraxis(with_log, "precedents", "import", "f.yaml", "--by", "ann")
+    (told,) = rows(neuraxis(with_log, "precedents", "import", "f.yaml", "--by", "bob", "--json"))
+    assert told == {"agent": "default", "recorded": 0, "unchanged": 2, "motifs": 0, "seq": None}
+    Path("f.yaml").write_text(FILE.replace("nine to five", "eight to four"))
+    said = neuraxis(with_log, "precedents", "import", "f.yaml").stdout
+    assert said == "1 precedents recorded for agent default, 0 of them motifs of danger; 1 unchanged\n"
+    shown = rows(neuraxis(with_log, "precedents", "list", "--json"))
+    assert [(row["precedent"], row["seq"]) for row in shown] == [("p-1", 1), ("p-2", 3)]
+    neuraxis(with_log, "precedents", "withdraw", "p-1", "--why", "a mistake")
+    (told,) = rows(neuraxis(with_log, "precedents", "import", "f.yaml", "--json"))
+    assert (told["recorded"], told["unchanged"], told["seq"]) == (1, 1, 5)
+
+
+def test_precedents_of_an_agent_that_no_input_can_name_are_refused(with_log: Broker) -> None:
+    refused = neuraxis(with_log, "precedents", "import", "-", "--agent", "a\nb", stdin=FILE, status=2)
+    assert "the agent holds a control character (U+000A) at character 1" in refused.stderr
 
 
 def test_a_bad_file_is_refused_whole(with_log: Broker) -> None:

@@ -161,7 +161,7 @@ def test_a_set_on_a_broker_of_ones_own_keeps_its_login_private_and_takes_it_away
     up = Up(tmp_path, "--nats", broker.url, "--processes", "2")
     try:
         up.until_ready()
-        assert set(up.processes()) == {"deciders-1", "deciders-2", "ledger"}
+        assert set(up.processes()) == {"deciders-1", "deciders-2", "gateway", "ledger"}
         assert up.run_file()["nats_url"] == broker.url
         login = up.data / "external.json"
         assert login.stat().st_mode & 0o077 == 0
@@ -180,7 +180,7 @@ def test_a_set_with_a_model_runs_the_effectors_and_has_the_actors_ask_it(tmp_pat
         up = Up(tmp_path, "--llm", endpoint.base_url)
         try:
             up.until_ready()
-            assert set(up.processes()) == {"broker", "deciders", "ledger", "effectors"}
+            assert set(up.processes()) == {"broker", "deciders", "effectors", "gateway", "ledger"}
             model = up.run_file()["model"]
             assert (model["backend"], model["base_url"]) == ("openai", endpoint.base_url)
             assert model["models"] == ["qwen3:8b", "qwen3:4b"], "the one that is not there was replaced"

@@ -88,5 +88,6 @@ def command(*arguments: str) -> Sequence[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without what would point a command elsewhere."""
-    return {name: value for name, value in os.environ.items() if name != "NATS_URL" and "NEURAXIS_" not in name}
+    """Return this process's environment without what would point a command elsewhere, or a set at a language model."""
+    kept = {name: value for name, value in os.environ.items() if name != "NATS_URL" and "NEURAXIS_" not in name}
+    return {**kept, "NEURAXIS_LLM_URL": "composer"}  # or an Ollama that runs on this machine would answer

@@ -116,7 +116,7 @@ class Recording:
         for one in decided:
             self._store(to_record(one, "test", "", self.now_ns, 7))
         if decided:
-            view.acknowledge(len(self.log))
+            view.acknowledge([one.topic for one in decided], len(self.log))
         key = view.actor.name, view.partition
         self.kept[key].append(Kept(len(self.log), view.standing()))
 

@@ -32,6 +32,7 @@ def assert_same(found: Standing | None, kept: Standing) -> None:
     assert state_hash(found.state) == state_hash(kept.state)
     assert type(found.state) is type(kept.state)
     assert (found.place, found.own_last, found.time_ns) == (kept.place, kept.own_last, kept.time_ns)
+    assert found.fenced == kept.fenced
     assert (found.configured is None) == (kept.configured is None)
     if found.configured is not None and kept.configured is not None:
         assert encode_event(found.configured) == encode_event(kept.configured)

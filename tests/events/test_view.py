@@ -130,6 +130,7 @@ def assert_standby_equals_leader(recording: Recording) -> None:
         assert decide_all(standby) == [], "all that leads to an event was decided and recorded"
         ours, theirs = standby.standing(), leader.standing()
         assert (ours.place, ours.own_last, ours.time_ns) == (theirs.place, theirs.own_last, theirs.time_ns)
+        assert ours.fenced == theirs.fenced
         assert_same_settings(ours, theirs)
         assert state_hash(ours.state) == state_hash(theirs.state)
         assert standby.fold_errors == 0
@@ -350,5 +351,5 @@ def test_an_event_that_no_message_led_to_is_folded_and_written_at_the_views_plac
     assert (written.cause, written.cause_seq, written.subject) == ("why", 1, f"log._.{HERE[1]}.reflex.configured")
     assert (written.message.seq, written.message.time_ns) == (1, view.time_ns)
     assert view.configured is event
-    view.acknowledge(2)
-    assert view.standing().own_last == 2
+    view.acknowledge([written.topic], 2)
+    assert (view.standing().own_last, view.standing().fenced) == (2, 2)

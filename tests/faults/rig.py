@@ -97,7 +97,9 @@ def running_set(folder: Path, *, processes: int = 2) -> Iterator[RunningSet]:
     command = [sys.executable, "-m", "deploy.cli", "up", "--data", str(folder / "data")]
     command += ["--processes", str(processes), "--ready-file", str(ready)]
     with (folder / "up.log").open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        # An Ollama that runs on this machine would answer otherwise.
+        environment = {**os.environ, "NEURAXIS_LLM_URL": "composer"}
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
     running = RunningSet(folder, process)
     try:
         waited(lambda: ready.exists() or process.poll() is not None, "the set to be ready")

@@ -14,8 +14,13 @@ changes with every addition, and prefixes of the entries would have to be taken 
 
 **The situation's type** is an element of every set but is in no list: it counts in o, n and m, and never makes a match.
 
-**As of a version.** The store is append-only and shared by all states that descend from one another. An ``Index`` is a
-store with the version it is asked as of; states that went different ways have stores of their own. See ``handle``.
+**A value over a store.** A store is changed in place and handed from state to state; it answers for the latest of
+them. An ``Index`` is a store with the version it was made at; a state whose store has moved on gets one of its own. See
+``handle``.
+
+**An allowance** bounds what a search may look at, in postings. Where it does not suffice (``planned``), the shortest
+lists are read that it suffices for; the answer is then the exact one among the entries that are in one of these, and
+says so. What a search counts for and where it is cut depend on the entries alone, not on the engine or the history.
 
 **Two engines**, ``compiled`` (numba, optional) and ``interpreted`` (numpy), work on the same arrays and give the same
 answers; either may take over from the other at any time.
@@ -25,8 +30,8 @@ similarity joins for near-duplicate detection" (2011).
 """
 
 from actors.intuition.index.handle import Found, Index, Nearest
-from actors.intuition.index.query import similarity
+from actors.intuition.index.query import UNLIMITED, similarity
 from actors.intuition.index.store import Entry
 from actors.intuition.index.table import NONE, Hashes, Sizes
 
-__all__ = ["NONE", "Entry", "Found", "Hashes", "Index", "Nearest", "Sizes", "similarity"]
+__all__ = ["NONE", "UNLIMITED", "Entry", "Found", "Hashes", "Index", "Nearest", "Sizes", "similarity"]

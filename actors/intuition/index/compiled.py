@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from actors.intuition.index.extending import FULL, append_postings, place_shingles
-from actors.intuition.index.query import Answer, Hit, Query
+from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
+from actors.intuition.index.query import COMPARED, Answer, Hit, Query, planned
 from actors.intuition.index.store import HEADER, SIZE_SHIFT, TALLY, Entry, Store
 from actors.intuition.index.table import Hashes, Sizes
 
@@ -24,6 +24,8 @@ def _compile(function: Function) -> Function:
 
 _place_shingles = _compile(place_shingles)
 _append_postings = _compile(append_postings)
+_remove_postings = _compile(remove_postings)
+_planned = _compile(planned)
 
 
 def add(store: Store, entry: Entry) -> None:
@@ -42,11 +44,19 @@ def add(store: Store, entry: Entry) -> None:
     )
 
 
+def retire(store: Store, number: int) -> None:
+    """Take the entry of that number out of the list of each of its shingles."""
+    place, hashes = store.begin_retiring(number)
+    table = store.table
+    cells = table.find(hashes)
+    _remove_postings(table.counts, table.firsts, table.smallest, store.pool, store.marks, cells, place)
+
+
 def search(store: Store, query: Query) -> Answer:
     """Return the most similar entries and the nearest motif; see ``index`` for why it is exact."""
     table = store.table
     similar = np.empty((query.most + 1, 2), np.int64)
-    found, motif, motif_overlap = _search(
+    found, motif, motif_overlap, work, cut = _search(
         table.keys,
         table.counts,
         table.firsts,
@@ -56,21 +66,21 @@ def search(store: Store, query: Query) -> Answer:
         store.marks,
         store.situations,
         store.harmful,
-        store.died,
         store.touched,
         store.smallest,
         query.hashes,
         table.home_of(query.hashes),
         np.uint64(query.situation),
-        query.entries,
-        query.version,
         query.least,
         query.motif_least,
+        query.allowance,
         similar,
     )
     return Answer(
         tuple(Hit(place, overlap) for place, overlap in similar[:found].tolist()),
         Hit(motif, motif_overlap) if motif >= 0 else None,
+        work,
+        cut,
     )
 
 
@@ -119,8 +129,14 @@ def _shared(hashes: Any, shingles: Any, begin: int, size: int) -> int:
     shared = 0
     at = 0
     for other in range(begin, begin + size):
-        while at < len(hashes) and hashes[at] < shingles[other]:
-            at += 1
+        # By halves: a long text is not gone through for each short entry.
+        end = len(hashes)
+        while at < end:
+            middle = (at + end) // 2
+            if hashes[middle] < shingles[other]:
+                at = middle + 1
+            else:
+                end = middle
         if at == len(hashes):
             break
         if hashes[at] == shingles[other]:
@@ -139,19 +155,17 @@ def _search(
     marks: Any,
     situations: Any,
     harmful: Any,
-    died: Any,
     touched: Any,
     smallest: int,
     hashes: Any,
     cells: Any,
     situation: Any,
-    count: int,
-    version: int,
     least: float,
     motif_least: float,
+    allowance: int,
     similar: Any,
 ) -> Any:
-    """Fill ``similar`` with places and overlaps; return how many, and the nearest motif with its overlap."""
+    """Fill ``similar`` with places and overlaps; return how many, the nearest motif with its overlap, work and cut."""
     lists = 0
     lengths = np.empty(len(hashes), np.int64)
     for at in range(len(hashes)):
@@ -160,27 +174,34 @@ def _search(
             cells[lists] = cell
             lengths[lists] = counts[cell]
             lists += 1
-    order = np.argsort(lengths[:lists])
+    # Stable: which of equally long lists come first matters where the last are cut off.
+    order = np.argsort(lengths[:lists], kind="mergesort")
+    lengths = lengths[order]
+    allowed, latest, work, cut_off = _planned(lengths, min(least, motif_least), allowance)
 
     gathered = 0
-    unread = 0
+    unread = lists - allowed
+    left = lengths.sum()
     nearest = motif_least
-    for read in range(lists):
+    for read in range(allowed):
         rest = lists - read
-        length = lengths[order[read]]
+        length = lengths[read]
         if length > gathered:
             for at in range(gathered):
                 entry = touched[at]
-                if harmful[entry] and entry < count and died[entry] > version:
+                if harmful[entry]:
                     mark = int(marks[entry])
                     same = 1 if situations[entry] == situation else 0
                     nearest = max(nearest, _score((mark & TALLY) + same, (mark >> SIZE_SHIFT) + 1))
         needed = min(least, nearest)
-        if _score(rest + 1, max(rest, smallest) + 1) < needed:
-            unread = rest
-            break
         # Not met so far, an entry of more elements cannot reach what is needed any more.
         largest = _score(rest + 1, 1) / needed if needed > 0.0 else np.inf
+        if _score(rest + 1, max(rest, smallest) + 1) < needed:
+            if cut_off or COMPARED * gathered < left:
+                unread = rest
+                break
+            largest = 0.0  # what is met is many: reading on takes less than comparing each
+        left -= length
         block = firsts[cells[order[read]]]
         if length == 1:
             gathered = _touch(marks, touched, gathered, block, largest)
@@ -189,6 +210,16 @@ def _search(
             for at in range(block + HEADER, block + HEADER + pool[block + 1]):
                 gathered = _touch(marks, touched, gathered, pool[at], largest)
             block = pool[block]
+
+    else:
+        if cut_off:
+            block = firsts[cells[order[allowed]]]
+            while latest > 0:
+                end = block + HEADER + pool[block + 1]
+                for at in range(max(end - latest, block + HEADER), end):
+                    gathered = _touch(marks, touched, gathered, pool[at], np.inf)
+                latest -= pool[block + 1]
+                block = pool[block]
 
     most = len(similar) - 1
     found = 0
@@ -203,7 +234,7 @@ def _search(
         marks[entry] = mark - overlap
         size = (mark >> SIZE_SHIFT) + 1
         able = _score(min(overlap + unread + 1, size), size)
-        if able < min(cut, motif_score) or entry >= count or died[entry] <= version:
+        if able < min(cut, motif_score):
             continue
         if unread:
             overlap = _shared(hashes, shingles, starts[entry], size - 1)
@@ -229,4 +260,4 @@ def _search(
             if found == most:
                 last = similar[most - 1, 0]
                 cut = _score(similar[most - 1, 1], (int(marks[last]) >> SIZE_SHIFT) + 1)
-    return found, motif, motif_overlap
+    return found, motif, motif_overlap, work, cut_off

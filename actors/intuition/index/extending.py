@@ -1,4 +1,4 @@
-"""Extending the inverted lists by one entry.
+"""Extending the inverted lists by one entry, and taking one out of them.
 
 Plain loops over cells, written once: the compiled engine compiles them over arrays, the other runs them over memory
 views, whose cells Python reads faster than an array's.
@@ -6,7 +6,8 @@ views, whose cells Python reads faster than an array's.
 
 from typing import Any
 
-from actors.intuition.index.store import FIRST_ROOM, HEADER, MOST_ROOM
+from actors.intuition.index.store import FIRST_ROOM, HEADER, MOST_ROOM, SIZE_SHIFT
+from actors.intuition.index.table import NONE
 
 FULL = -1
 """Returned where shingles crowd at the end of the table: it must grow, and the shingles be placed again."""
@@ -67,3 +68,37 @@ def append_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, pooled: 
             pool[pooled + 1] = 1
         pooled += HEADER + room
     return pooled
+
+
+def remove_postings(counts: Any, firsts: Any, smallest: Any, pool: Any, marks: Any, cells: Any, entry: int) -> None:
+    """Take ``entry`` out of the list of each cell; what room is left empty stays so until the store is built anew."""
+    size = marks[entry] >> SIZE_SHIFT
+    for at in range(len(cells)):
+        cell = cells[at]
+        counts[cell] -= 1
+        if counts[cell] == 0:
+            smallest[cell] = NONE
+            continue
+        block = firsts[cell]
+        while pool[block + 1] == 0 or pool[block + HEADER] > entry:
+            block = pool[block]
+        spot = block + HEADER
+        while pool[spot] != entry:
+            spot += 1
+        pool[block + 1] -= 1
+        for after in range(spot, block + HEADER + pool[block + 1]):
+            pool[after] = pool[after + 1]
+        head = firsts[cell]
+        while pool[head + 1] == 0:
+            head = pool[head]
+        firsts[cell] = head
+        if counts[cell] == 1:
+            firsts[cell] = pool[head + HEADER]
+            smallest[cell] = marks[pool[head + HEADER]] >> SIZE_SHIFT
+        elif smallest[cell] == size:
+            least = NONE
+            while head >= 0:
+                for other in range(head + HEADER, head + HEADER + pool[head + 1]):
+                    least = min(least, marks[pool[other]] >> SIZE_SHIFT)
+                head = pool[head]
+            smallest[cell] = least

@@ -1,4 +1,4 @@
-"""The index as a value: a store, and as of when it is asked."""
+"""The index as a value: a store, as long as the store is what the value was made of."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from actors.intuition.index import interpreted
-from actors.intuition.index.query import Answer, Query, similarity
+from actors.intuition.index.query import UNLIMITED, Answer, Query, similarity
 from actors.intuition.index.store import Entry, Store
 from actors.intuition.index.table import Hashes, Sizes
 from schemas.persistent import Derived
@@ -26,10 +26,15 @@ class Found(NamedTuple):
 
 
 class Nearest(NamedTuple):
-    """What is near a text: the most similar entries, best first, and the nearest motif, None where there is none."""
+    """What is near a text: the most similar entries, best first, and the nearest motif, None where there is none.
+
+    ``work`` is what the search counts for, in postings; ``cut`` says that its allowance did not suffice for all.
+    """
 
     similar: tuple[Found, ...]
     motif: Found | None
+    work: int = 0
+    cut: bool = False
 
 
 class Index(Derived):
@@ -37,15 +42,14 @@ class Index(Derived):
 
     One made without arguments holds nothing yet: the first question builds its store from the entries that the holder
     gives. ``with_entry`` and ``without_entry`` return the index of the changed set. Where this index is its store's
-    latest, that is the same store, extended, and this index goes on to be answered as of its own version; where the
-    store has gone another way since, it is an empty index, which the next question builds.
+    latest, that is the same store, changed, and this index has none any more: should it be asked again, or changed in
+    another way, a store is built for it.
     """
 
-    __slots__ = ("_count", "_store", "_version")
+    __slots__ = ("_store", "_version")
 
     def __init__(self, store: Store | None = None) -> None:
         self._store = store
-        self._count = store.count if store is not None else 0
         self._version = store.version if store is not None else 0
 
     @property
@@ -66,7 +70,7 @@ class Index(Derived):
         store = self._latest()
         if store is None or store.retired >= max(COMPACTED_FROM, store.count - store.retired):
             return Index()  # compaction: the next question builds a store of what still counts
-        store.retire(number)
+        _engine(store).retire(store, number)
         return Index(store)
 
     def nearest(
@@ -78,6 +82,7 @@ class Index(Derived):
         most: int,
         floor: float,
         motif_floor: float,
+        allowance: int = UNLIMITED,
     ) -> Nearest:
         """Return what is near a text.
 
@@ -88,18 +93,17 @@ class Index(Derived):
             most: How many similar entries to return at most.
             floor: Least similarity of those, above 0.
             motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle.
+            allowance: Postings that may be looked at; beyond it, only entries that hold one of the text's rarest
+                shingles are found.
         """
         store = self._built(entries)
-        if not len(hashes) or not self._count:
+        if not len(hashes) or not store.count:
             return Nearest((), None)
-        query = Query(hashes, situation, self._count, self._version, most, floor, motif_floor)
+        query = Query(hashes, situation, most, floor, motif_floor, allowance)
         return _named(store, query, _engine(store).search(store, query))
 
     def smallest(self, entries: Callable[[], Sequence[Entry]], hashes: Hashes) -> Sizes:
-        """Return a bound from below on the size of the entries that hold each shingle, in shingles; else NONE.
-
-        It may be that of an entry that counted before this version, or will after it.
-        """
+        """Return the size of the smallest entry that holds each shingle, in shingles; NONE where none does."""
         store = self._built(entries)
         found: Sizes = _engine(store).smallest(store, hashes)
         return found
@@ -109,11 +113,12 @@ class Index(Derived):
         return store if store is not None and store.version == self._version else None
 
     def _built(self, entries: Callable[[], Sequence[Entry]]) -> Store:
-        if self._store is None:
+        store = self._latest()
+        if store is None:
             # Not a change of value: what is built follows from the entries, and whoever asks sees the same answers.
-            self._store = Store(entries())
-            self._count, self._version = self._store.count, self._store.version
-        return self._store
+            store = self._store = Store(entries())
+            self._version = store.version
+        return store
 
 
 def _named(store: Store, query: Query, answer: Answer) -> Nearest:
@@ -125,6 +130,8 @@ def _named(store: Store, query: Query, answer: Answer) -> Nearest:
     return Nearest(
         tuple(each for each in similar if each.similarity >= query.floor),
         motif if motif is not None and motif.similarity >= query.motif_floor else None,
+        answer.work,
+        answer.cut,
     )
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
-from actors.intuition.index.extending import FULL, append_postings, place_shingles
+from actors.intuition.index.extending import FULL, append_postings, place_shingles, remove_postings
 from actors.intuition.index.few import search_few
-from actors.intuition.index.lists import entries_of, shared_by
-from actors.intuition.index.query import Answer, Hit, Query, reach_of
+from actors.intuition.index.lists import entries_of, latest_of, shared_by
+from actors.intuition.index.query import COMPARED, Answer, Hit, Query, planned, reach_of
 from actors.intuition.index.store import SIZE_SHIFT, TALLY, Entry, Store
 from actors.intuition.index.table import Cells, Hashes, Places, Sizes
 
@@ -17,6 +17,7 @@ FEW = 192
 """Postings up to which Python's own loops are quicker than calls on arrays."""
 
 Scores = npt.NDArray[np.float64]
+Hits = tuple[tuple[Hit, ...], Hit | None]
 
 
 def add(store: Store, entry: Entry) -> None:
@@ -34,6 +35,15 @@ def add(store: Store, entry: Entry) -> None:
     store.pooled = append_postings(counts, firsts, smallest, pool.data, store.pooled, cells, store.count - 1)
 
 
+def retire(store: Store, number: int) -> None:
+    """Take the entry of that number out of the list of each of its shingles."""
+    place, hashes = store.begin_retiring(number)
+    table = store.table
+    counts, firsts, smallest = table.counts.data, table.firsts.data, table.smallest.data
+    cells = table.find(hashes).tolist()
+    remove_postings(counts, firsts, smallest, store.pool.data, store.marks.data, cells, place)
+
+
 def search(store: Store, query: Query) -> Answer:
     """Return the most similar entries and the nearest motif; see ``index`` for why it is exact."""
     cells = store.table.find(query.hashes)
@@ -42,29 +52,33 @@ def search(store: Store, query: Query) -> Answer:
     order = order[np.searchsorted(counts[order], 1) :]
     cells, counts = cells[order], counts[order]
     needed = min(query.least, query.motif_least)
-    unread = 0
+    allowed, some, work, cut = planned(counts.tolist(), needed, query.allowance)
+    latest = latest_of(store, int(cells[allowed]), some) if some else store.touched[:0]
+    unread = len(cells) - allowed
     while unread < len(cells) and reach_of(unread + 1, store.smallest) < needed:
         unread += 1
-    if int(counts[: len(cells) - unread].sum()) <= FEW:
-        return search_few(store, query, cells.tolist(), unread)
-    return _search_many(store, query, cells, counts)
+    if int(counts[: len(cells) - unread].sum()) + len(latest) <= FEW:
+        lists = [*(entries_of(store, cell) for cell in cells[: len(cells) - unread].tolist()), latest]
+        similar, motif = search_few(store, query, lists, unread)
+    else:
+        similar, motif = _search_many(store, query, cells, counts, allowed, latest)
+    return Answer(similar, motif, work, cut)
 
 
-def _search_many(store: Store, query: Query, cells: Places, counts: Cells) -> Answer:
-    touched, unread = _gather(store, query, cells, counts)
+def _search_many(store: Store, query: Query, cells: Places, counts: Cells, allowed: int, latest: Cells) -> Hits:
+    touched, unread = _gather(store, query, cells, counts, allowed, latest)
     shared = (store.marks[touched] & TALLY).astype(np.int64)
     store.marks[touched] -= shared.astype(np.uint32)
     sizes = (store.marks[touched] >> SIZE_SHIFT).astype(np.int64) + 1
     able = _scores(np.minimum(shared + unread + 1, sizes), sizes) >= min(query.least, query.motif_least)
-    able &= (touched < query.entries) & (store.died[touched] > query.version)
     touched, shared, sizes = touched[able], shared[able], sizes[able]
     if unread:
-        shared = np.array([shared_by(store, query.hashes, int(place)) for place in touched], np.int64)
+        shared = shared_by(store, query.hashes, touched)
     overlaps = shared + (store.situations[touched] == np.uint64(query.situation))
     scores = _scores(overlaps, sizes)
     similar = _best(touched, scores, overlaps, scores >= query.least, query.most)
     motifs = _best(touched, scores, overlaps, store.harmful[touched] & (scores >= query.motif_least), 1)
-    return Answer(similar, motifs[0] if motifs else None)
+    return similar, motifs[0] if motifs else None
 
 
 def smallest(store: Store, hashes: Hashes) -> Sizes:
@@ -72,30 +86,41 @@ def smallest(store: Store, hashes: Hashes) -> Sizes:
     return store.table.smallest[store.table.find(hashes)]
 
 
-def _gather(store: Store, query: Query, cells: Places, counts: Cells) -> tuple[Cells, int]:
-    """Tally the entries in the lists, the shortest first; return the entries and how many lists went unread."""
+def _gather(store: Store, query: Query, cells: Places, counts: Cells, allowed: int, latest: Cells) -> tuple[Cells, int]:
+    """Tally the entries in the allowed lists, the shortest first; return the entries and how many lists went unread.
+
+    ``latest`` are entries of the list after those.
+    """
     # Calls cost more than what a few short lists hold.
-    short = int(np.searchsorted(np.cumsum(counts), AT_ONCE, side="right"))
+    ends = np.cumsum(counts)
+    short = min(int(np.searchsorted(ends, AT_ONCE, side="right")), allowed)
     gathered = _gather_at_once(store, [entries_of(store, cell) for cell in cells[:short].tolist()])
     nearest = query.motif_least
-    for read, cell in enumerate(cells[short:].tolist(), short):
+    for read, cell in enumerate(cells[short:allowed].tolist(), short):
         rest = len(cells) - read
         if counts[read] > gathered:
             nearest = max(nearest, _nearest_so_far(store, query, store.touched[:gathered]))
         needed = min(query.least, nearest)
-        if reach_of(rest, store.smallest) < needed:
-            return store.touched[:gathered], rest
         # Not met so far, an entry of more elements cannot reach what is needed any more.
         largest = (rest + 1) * (rest + 1) / needed if needed > 0.0 else np.inf
-        entries = entries_of(store, cell)
-        marks = store.marks[entries]
-        new = (marks & TALLY) == 0
-        fits = (marks >> SIZE_SHIFT) + 1 <= largest
-        fresh = entries[new & fits]
-        store.touched[gathered : gathered + len(fresh)] = fresh
-        gathered += len(fresh)
-        store.marks[entries[fits | ~new]] += np.uint32(1)
-    return store.touched[:gathered], 0
+        if reach_of(rest, store.smallest) < needed:
+            if allowed < len(cells) or COMPARED * gathered < ends[-1] - ends[read] + counts[read]:
+                return store.touched[:gathered], rest
+            largest = 0.0  # what is met is many: reading on takes less than comparing each
+        gathered = _tally(store, entries_of(store, cell), gathered, largest)
+    gathered = _tally(store, latest, gathered, np.inf)
+    return store.touched[:gathered], len(cells) - allowed
+
+
+def _tally(store: Store, entries: Cells, gathered: int, largest: float) -> int:
+    """Count one more shared shingle for the entries, save new ones that are too large; return how many are gathered."""
+    marks = store.marks[entries]
+    new = (marks & TALLY) == 0
+    fits = (marks >> SIZE_SHIFT) + 1 <= largest
+    fresh = entries[new & fits]
+    store.touched[gathered : gathered + len(fresh)] = fresh
+    store.marks[entries[fits | ~new]] += np.uint32(1)
+    return gathered + len(fresh)
 
 
 def _gather_at_once(store: Store, lists: list[Cells]) -> int:
@@ -110,9 +135,9 @@ def _gather_at_once(store: Store, lists: list[Cells]) -> int:
 
 def _nearest_so_far(store: Store, query: Query, touched: Cells) -> float:
     """Return a score that the nearest motif has at least, by what was read so far."""
-    live = touched[store.harmful[touched] & (touched < query.entries) & (store.died[touched] > query.version)]
-    tallies = (store.marks[live] & TALLY).astype(np.int64) + (store.situations[live] == np.uint64(query.situation))
-    return float(_scores(tallies, (store.marks[live] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
+    motifs = touched[store.harmful[touched]]
+    tallies = (store.marks[motifs] & TALLY).astype(np.int64) + (store.situations[motifs] == np.uint64(query.situation))
+    return float(_scores(tallies, (store.marks[motifs] >> SIZE_SHIFT).astype(np.int64) + 1).max(initial=0.0))
 
 
 def _scores(overlaps: Places, sizes: Places) -> Scores:

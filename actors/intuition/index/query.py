@@ -6,34 +6,38 @@ integers, equal in double precision exactly where the similarities are equal.
 """
 
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from actors.intuition.index.table import Hashes
 
 SLACK = 1.0 - 1e-9
 """Factor on a bound that was computed from a similarity, so that rounding never excludes what meets it."""
 
+UNLIMITED = 2**62
+"""An allowance that no search uses up."""
+
+COMPARED = 32
+"""What comparing an entry with the query shingle by shingle counts for, in postings: it waits for memory."""
+
 
 class Query(NamedTuple):
-    """A question to a store as of a version.
+    """A question to a store.
 
     Attributes:
         hashes: Ascending shingles of the text, without repetition.
         situation: Hash of the situation's type.
-        entries: How many there were at the version; later ones are not seen.
-        version: Version as of which entries count.
         most: How many similar entries to return at most; 0 when only the nearest motif is sought.
         floor: Least similarity of those.
         motif_floor: Least similarity of the nearest motif; 0 finds any that shares a shingle of the text.
+        allowance: Postings that the search may look at; see ``planned``.
     """
 
     hashes: Hashes
     situation: int
-    entries: int
-    version: int
     most: int
     floor: float
     motif_floor: float
+    allowance: int = UNLIMITED
 
     @property
     def size(self) -> int:
@@ -61,11 +65,51 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """The most similar entries, best first, and the nearest motif, None where there is none.
 
-    Of equally similar ones the one added first is nearer.
+    Of equally similar ones the one added first is nearer. ``work`` and ``cut`` are those of ``planned``.
     """
 
     similar: tuple[Hit, ...]
     motif: Hit | None
+    work: int = 0
+    cut: bool = False
+
+
+def planned(lengths: Any, needed: float, allowance: int) -> Any:
+    """Return how much of a query's lists may be read, what that counts for in postings, and whether it is a cut.
+
+    How much is a number of lists, and a number of the latest entries of the list after those.
+
+    A search costs no more than reading all its lists, nor than reading those in which any entry that reaches ``needed``
+    must be (the prefix) and comparing each entry met. Where either is within the allowance, nothing is cut. Else so
+    many of the shortest lists, and of the latest entries of the next, are read as there is allowance to compare.
+
+    All of it follows from the lengths alone: what a search counts for must not depend on the engine, nor on how
+    early it found what ends it.
+
+    Args:
+        lengths: The lists' lengths, ascending.
+        needed: Least score that is sought.
+        allowance: Postings.
+    """
+    prefix = len(lengths)
+    while prefix > 0 and len(lengths) - prefix + 2 < needed:
+        prefix -= 1
+    total = 0
+    before = 0
+    for at in range(len(lengths)):
+        total += lengths[at]
+        if at < prefix:
+            before += lengths[at]
+    work = min(total, COMPARED * before)
+    if work <= allowance:
+        return len(lengths), 0, work, False
+    lists = 0
+    left = max(allowance, 0) // COMPARED
+    work = COMPARED * left
+    while lengths[lists] <= left:
+        left -= lengths[lists]
+        lists += 1
+    return lists, left, work, True
 
 
 def reach_of(rest: int, smallest: int) -> float:

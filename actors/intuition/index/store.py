@@ -1,8 +1,8 @@
-"""The store: signatures and their inverted lists in flat arrays, append-only, asked as of a version.
+"""The store: signatures and their inverted lists in flat arrays.
 
 An *entry* is a signature with its name, in the order of adding; its place is its only number. Every change is a new
-version: adding appends an entry, retiring notes the version from which it counts no more. So a reader that knows how
-many entries there were at its version, and the version, sees what was there then, whatever was added since.
+version: adding appends an entry, retiring takes it out of its lists. So the lists hold what counts and nothing else:
+their lengths, which a search's allowance is measured by, follow from the entries alone and not from how they came.
 
 Lists are kept whole, for every shingle, so that a search may be for any similarity; what a search need not read
 is decided when it is made. A shingle of one entry keeps it in its cell of the table; more are kept in blocks of
@@ -29,9 +29,6 @@ SIZE_SHIFT = 16
 TALLY = (1 << SIZE_SHIFT) - 1
 """The bits of the tally."""
 
-NEVER = np.iinfo(np.int32).max
-"""Version of retirement of what is not retired."""
-
 
 Marks = npt.NDArray[np.uint32]
 
@@ -55,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Store:
-    """Entries and their lists. Arrays are longer than what is in them: ``count`` entries, ``version`` changes.
+    """Entries and their lists. Arrays are longer than what is in them: ``count`` entries, after ``version`` changes.
 
     ``marks`` holds an entry's number of shingles in its upper 16 bits; the lower 16 and ``touched`` are the searches'
     working memory, zero between two of them. In one cell, since reading a list is waiting for memory. So a store serves
@@ -77,7 +74,6 @@ class Store:
         self.filled = len(shingles)
         self.situations: Hashes = np.array([entry.situation for entry in entries], np.uint64)
         self.harmful: npt.NDArray[np.bool_] = np.array([entry.harmful for entry in entries], np.bool_)
-        self.died: Cells = np.full(self.count, NEVER, np.int32)
         self.smallest = int(sizes.min()) if self.count else 1
         self.touched: Cells = np.zeros(self.count, np.int32)
         self.table, self.pool = _inverted(shingles, np.repeat(np.arange(self.count, dtype=np.int32), sizes), sizes)
@@ -87,8 +83,8 @@ class Store:
     def nbytes(self) -> int:
         """Bytes that all arrays take, names not counted."""
         arrays: tuple[npt.NDArray[Any], ...] = (
-            self.numbers, self.marks, self.starts, self.shingles, self.situations, self.harmful, self.died,
-            self.touched, self.pool,
+            self.numbers, self.marks, self.starts, self.shingles, self.situations, self.harmful, self.touched,
+            self.pool,
         )  # fmt: skip
         return self.table.nbytes + sum(array.nbytes for array in arrays)
 
@@ -101,7 +97,7 @@ class Store:
         self.numbers[place] = entry.number
         self.marks[place], self.starts[place] = len(hashes) << SIZE_SHIFT, filled
         self.shingles[filled : filled + len(hashes)] = hashes
-        self.situations[place], self.harmful[place], self.died[place] = entry.situation, entry.harmful, NEVER
+        self.situations[place], self.harmful[place] = entry.situation, entry.harmful
         self.smallest = min(self.smallest, len(hashes))
         self.filled += len(hashes)
         self.count += 1
@@ -112,11 +108,13 @@ class Store:
         """Return the elements of the entry at ``place``: its shingles, and its situation's type."""
         return (int(self.marks[place]) >> SIZE_SHIFT) + 1
 
-    def retire(self, number: int) -> None:
-        """Let the entry of that number count no more, from the next version on."""
+    def begin_retiring(self, number: int) -> tuple[int, Hashes]:
+        """Count the entry of that number as retired; return its place and shingles. Its lists are the engine's."""
         self.version += 1
         self.retired += 1
-        self.died[np.searchsorted(self.numbers[: self.count], number)] = self.version
+        place = int(np.searchsorted(self.numbers[: self.count], number))
+        start = int(self.starts[place])
+        return place, self.shingles[start : start + self.size_of(place) - 1]
 
     def grow_table(self) -> None:
         """Replace the table by a larger one."""
@@ -129,7 +127,6 @@ class Store:
         self.starts = _longer(self.starts, entries)
         self.situations = _longer(self.situations, entries)
         self.harmful = _longer(self.harmful, entries)
-        self.died = _longer(self.died, entries)
         self.touched = _longer(self.touched, entries)
         self.shingles = _longer(self.shingles, self.filled + size)
         # At worst every shingle begins a block, and no block has more room than twice the entries there are.

@@ -43,7 +43,7 @@ class Table:
         keys: The shingle of each cell, 0 for none.
         counts: How many postings it has.
         firsts: The one posting itself, or where in the pool the latest block of several is.
-        smallest: The fewest shingles that an entry among its postings has or, retired, had.
+        smallest: The fewest shingles that an entry among its postings has, NONE where there is none.
     """
 
     homes: int

@@ -17,6 +17,7 @@ OFFICE = recollection("concept:2", 0.9, "office")
 
 
 def test_an_exchange_routed_to_act_is_routed_again_once_its_loop_is_over():
+    """mode-router: ACT Loop, step 6 after the loop -> re-route excluding ACT."""
     acting = Acting()
     acting.ask()
     acting.remember(found(0, LEASE))
@@ -46,6 +47,7 @@ def test_where_nothing_was_found_there_is_nothing_to_associate_on():
 
 
 def test_every_iteration_is_recorded_with_what_it_performed():
+    """mode-router: ACT Loop Iteration Logging."""
     acting = Acting()
     acting.ask()
     acting.remember(found(0, LEASE, OFFICE), after_ms=20)
@@ -89,6 +91,7 @@ def test_an_action_passed_over_in_the_answer_failed():
 
 
 def test_it_stops_at_the_most_iterations():
+    """mode-router: Termination Reasons, max_iterations."""
     acting = Acting(ActSettings(max_iterations=1))
     acting.ask()
     acting.remember(found(0, LEASE))
@@ -96,6 +99,7 @@ def test_it_stops_at_the_most_iterations():
 
 
 def test_it_stops_when_its_time_is_used_up():
+    """mode-router: Termination Reasons, timeout."""
     acting = Acting(ActSettings(timeout_ms=400))
     acting.ask()
     acting.remember(found(0, LEASE), after_ms=300)
@@ -108,10 +112,12 @@ def test_it_stops_when_its_time_is_used_up():
 
 
 def test_by_default_it_has_five_iterations_and_a_minute():
+    """mode-router: Continuation Check, 60s and 5 iterations by default."""
     assert (ActSettings().max_iterations, ActSettings().timeout_ms) == (5, 60_000)
 
 
 def test_after_an_unproductive_loop_the_next_request_shuns_act():
+    """mode-router: Anti-Oscillation Guards, previous ACT unproductive, from loop to score."""
     acting = Acting()
     acting.ask()
     acting.remember(found(0))

@@ -22,6 +22,7 @@ def asked(settings: ActSettings = BY_MODEL) -> Acting:
 
 
 def test_a_model_is_asked_for_a_plan_with_the_message():
+    """mode-router: ACT Loop, step 2 LLM generates actions."""
     (request,) = asked().said(ActPlanRequested)
     call = request.call
     assert (request.iteration, call.purpose, call.answer_schema) == (0, "act", ANSWER_SCHEMA)
@@ -46,6 +47,7 @@ def test_its_plan_is_performed():
 
 
 def test_it_plans_again_with_what_was_found_before_it():
+    """mode-router: ACT Loop, step 5 LLM re-plans with action results in context."""
     acting = asked()
     acting.plan(plan(RECALL))
     acting.remember(found(0, LEASE))
@@ -186,7 +188,11 @@ def test_a_plan_after_the_end_is_passed_over():
     assert acting.said(ActActionsRequested) == acting.said(ActFinished) == []
 
 
-@pytest.mark.parametrize(("alias", "skill"), ALIASES.items())
+@pytest.mark.parametrize(
+    ("alias", "skill"),
+    ALIASES.items(),
+    ids=[f"mode-router: Backward Compatibility Aliases, {alias} -> {skill}" for alias, skill in ALIASES.items()],
+)
 def test_older_names_of_skills_still_work(alias: str, skill: str):
     written = {"skill": alias, "query": "lease", "value": "ends in May"}
     actions = read_plan(plan(written), BY_MODEL)
@@ -195,6 +201,7 @@ def test_older_names_of_skills_still_work(alias: str, skill: str):
 
 
 def test_the_aliases_are_the_sources():
+    """mode-router: Backward Compatibility Aliases, no others."""
     assert dict(ALIASES) == {
         "memory_query": "recall",
         "memory_write": "memorize",

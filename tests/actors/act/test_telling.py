@@ -13,6 +13,7 @@ def sample(name: str) -> Event:
 
 
 def test_an_iteration_says_how_many_actions_it_executes():
+    """mode-router: Log Prefixes, [MODE:ACT] [ACT LOOP] Iteration 0: executing 2 actions."""
     actions = tuple(Action(index=index, skill="recall", query="x") for index in range(2))
     assert tell(ActActionsRequested(iteration=0, actions=actions), 0.1) == (
         "[MODE:ACT] [ACT LOOP] Iteration 0: executing 2 actions",

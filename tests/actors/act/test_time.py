@@ -17,6 +17,7 @@ BUDGETS = [
     ({"skill": "introspect"}, 100),
     ({"skill": "associate", "query": "lease"}, 500),
 ]
+ROWS = [f"mode-router: Innate Skills, {action['skill']} <{budget_ms}ms" for action, budget_ms in BUDGETS]
 
 
 def performing(*actions: dict[str, str], **settings: int) -> Acting:
@@ -31,14 +32,14 @@ def reasons(acting: Acting) -> list[str]:
     return [each.reason for iteration in acting.iterations for each in iteration.performed]
 
 
-@pytest.mark.parametrize(("action", "budget_ms"), BUDGETS, ids=[action["skill"] for action, _ in BUDGETS])
+@pytest.mark.parametrize(("action", "budget_ms"), BUDGETS, ids=ROWS)
 def test_an_action_answered_within_its_budget_counts(action: dict[str, str], budget_ms: int):
     acting = performing(action)
     acting.remember(found(0, skill=action["skill"]), after_ms=budget_ms - 1)
     assert reasons(acting) == [""]
 
 
-@pytest.mark.parametrize(("action", "budget_ms"), BUDGETS, ids=[action["skill"] for action, _ in BUDGETS])
+@pytest.mark.parametrize(("action", "budget_ms"), BUDGETS, ids=ROWS)
 def test_an_action_over_its_budget_fails_and_the_loop_goes_on(action: dict[str, str], budget_ms: int):
     acting = performing(action)
     acting.pipeline.advance(budget_ms + 1)
@@ -82,6 +83,7 @@ def test_a_model_that_keeps_silent_is_given_up_and_the_rule_takes_over():
 
 
 def test_the_whole_loops_limit_cuts_an_iteration_short():
+    """mode-router: Continuation Check, elapsed >= cumulative_timeout -> timeout."""
     acting = Acting(ActSettings(timeout_ms=300))
     acting.ask()
     acting.pipeline.advance(301)

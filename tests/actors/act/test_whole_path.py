@@ -32,6 +32,7 @@ def path(pipeline: Pipeline) -> list[str]:
 
 
 def test_recall_and_associate_gather_before_the_answer():
+    """mode-router: ACT Loop, flow 1-7."""
     pipeline = talk()
     assert path(pipeline) == [
         "memory.recalled",
@@ -57,6 +58,7 @@ def test_what_was_told_before_is_among_the_findings():
 
 
 def test_first_choice_and_mode_of_the_answer_are_both_recorded():
+    """mode-router: ACT Loop, step 7 the terminal response."""
     pipeline = talk()
     end = pipeline.ends()[-1].event
     assert isinstance(end, ResponseEmitted)

@@ -110,6 +110,7 @@ def failure(
 
 
 def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broker) -> None:
+    """mode-router: Innate Skills, delegate external specialist consultation."""
     heard: list[tuple[dict[str, Any], dict[str, str]]] = []
 
     async def think(question: Request) -> None:
@@ -130,6 +131,7 @@ def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broke
 
 
 def test_without_a_specialist_of_that_name_the_request_fails(broker: Broker) -> None:
+    """mode-router: Innate Skills, delegate empty registry by default."""
     assert failure(broker, asked("nobody")) == ("no_specialist", "")
 
 

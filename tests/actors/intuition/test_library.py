@@ -30,7 +30,8 @@ def changed(library: Library, change: Change) -> Library:
 
 
 def asked(library: Library, text: str) -> Nearest:
-    return library.nearest(text_signature(text), "general", most=3, floor=0.2, motif_floor=0.0)
+    found = library.nearest(text_signature(text), "general", most=3, floor=0.2, motif_floor=0.0)
+    return Nearest(found.similar, found.motif)
 
 
 def compared(library: Library, text: str) -> Nearest:

@@ -10,7 +10,7 @@ from actors.intuition.index import similarity
 from actors.intuition.library import Library
 from actors.intuition.reading import read
 from actors.intuition.signature import signature_of
-from actors.intuition.windows import MOST_COMPARED, passages
+from actors.intuition.windows import Passages, passages
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of
 
@@ -69,10 +69,22 @@ def test_a_benign_precedent_in_a_passage_rejects_nothing() -> None:
     assert isinstance(judged(partition, f"{PROSE}{GATE}. {PROSE}"), IntuitionPassed)
 
 
-def test_at_most_so_many_passages_are_compared() -> None:
+def test_passages_of_the_same_words_are_one_and_that_of_the_first_part_that_has_them() -> None:
     library = Library().recording("p-1", precedent_of(harmful("p-1")))
-    reading = read(f"{GATE}. " * (MOST_COMPARED + 10))
-    assert len(list(passages(library, reading, 1, 4, 0.7))) == MOST_COMPARED
+    readings = [read(f"{PROSE}{f'{GATE}. ' * 100}"), read(f"{GATE}. " * 100)]
+    found = passages(library, readings, 1, 4, 0.7)
+    assert (words_of(found), found.parts.tolist()) == ([tuple(read(GATE).words.tolist())], [0])
+
+
+def test_the_most_promising_passage_of_each_part_comes_before_the_second_of_any() -> None:
+    library = Library().recording("p-1", precedent_of(harmful("p-1")))
+    readings = [
+        read(". ".join(f"{GATE}{more}" for more in mores))
+        for mores in (["", " a", " b c"], [" d", " e f"], [" g h", " i j", " k l"])
+    ]
+    found = passages(library, readings, 1, 4, 0.5)
+    assert found.parts.tolist() == [0, 1, 2, 0, 1, 2, 0, 2]
+    assert found.bounds[:3].tolist() == sorted(found.bounds[:3], reverse=True)
 
 
 phrases = st.lists(
@@ -80,30 +92,43 @@ phrases = st.lists(
 ).map(" ".join)
 
 
+def words_of(found: Passages) -> list[tuple[int, ...]]:
+    runs = zip(found.starts, found.ends, strict=True)
+    return [tuple(found.words[start:end].tolist()) for start, end in runs]
+
+
 @given(
     motifs=st.lists(phrases, min_size=1, max_size=4),
-    text=st.lists(phrases, min_size=2, max_size=8),
+    parts=st.lists(st.lists(phrases, max_size=6), min_size=1, max_size=3),
     longest=st.integers(1, 4),
     threshold=st.sampled_from([0.3, 0.5, 0.7]),
+    wholes=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_no_run_that_is_similar_enough_is_ruled_out(
-    motifs: list[str], text: list[str], longest: int, threshold: float
+    motifs: list[str], parts: list[list[str]], longest: int, threshold: float, wholes: bool
 ) -> None:
     library = Library()
     for number, motif in enumerate(motifs):
         library = library.recording(f"p-{number}", precedent_of(harmful(f"p-{number}", motif)))
-    found = {
-        tuple(each.words.tolist()): each.bound
-        for each in passages(library, read(". ".join(text)), longest, 2, threshold)
-    }
-    for length in range(1, min(longest, len(text) - 1) + 1):
-        for first in range(len(text) - length + 1):
-            # Words alone: a text of one phrase reads the same.
-            words = read(" ".join(text[first : first + length])).words
-            highest = max(cosine(words, read(motif).words) for motif in motifs)
-            if len(words) >= 2 and highest > threshold:
-                assert found[tuple(words.tolist())] >= highest - 1e-12
+    readings = [read(". ".join(part)) for part in parts]
+    found = passages(library, readings, longest, 2, threshold, range(len(parts)) if wholes else ())
+    bounds = dict(zip(words_of(found), found.bounds.tolist(), strict=True))
+    assert len(bounds) == len(found.bounds)
+    expected = set()
+    for part in parts:
+        for first in range(len(part)):
+            for last in range(first, len(part)):
+                # Words alone: a text of one phrase reads the same.
+                words = read(" ".join(part[first : last + 1])).words
+                whole = last + 1 - first == len(part)
+                if not (wholes if whole else last - first < longest and len(words) >= 2):
+                    continue
+                expected.add(tuple(words.tolist()))
+                highest = max(cosine(words, read(motif).words) for motif in motifs)
+                if highest > threshold:
+                    assert bounds[tuple(words.tolist())] >= highest - 1e-12
+    assert bounds.keys() <= expected
 
 
 def cosine(words: np.ndarray, others: np.ndarray) -> float:

@@ -62,6 +62,7 @@ def test_a_number_names_one_concept_and_stays_with_it():
 
 
 def test_activation_spreads_over_two_hops():
+    """mode-router: Innate Skills, associate spreading activation from seed concepts."""
     # lima: 0.7 x 1; river: 0.7 x 0.7 x 1/2; fish would be a third hop.
     graph, kept = graph_of("peru lima", "lima river", "river fish")
     assert spread(graph, kept, ["peru"], SETTINGS) == {"lima": 0.7, "river": 0.245}

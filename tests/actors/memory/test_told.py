@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.terms import READ
 from actors.memory.told import KEY_CHARACTERS, MOST, VALUE_CHARACTERS, fact_of, facts_in, key_of
+from schemas.reading.terms import READ
 from tests.actors.strategies import texts
 
 TOLD = {

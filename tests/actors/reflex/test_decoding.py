@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.reflex.decider import judge
-from actors.reflex.encodings import DECODERS, MAX_RUNS
+from actors.reflex.encodings import DECODERS, MAX_RUNS, MAX_TRIES, Encoding, Room
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import DEPTH, views_of
 from schemas.vocabulary.gateway import InputReceived, Layer
@@ -208,7 +208,7 @@ def test_more_runs_than_are_looked_at_are_cut(run: str) -> None:
 def test_decoders_accept_anything(data: bytes, text: str) -> None:
     for source in (data.decode("latin-1"), text):
         for decode in DECODERS.values():
-            for run in decode(source, source.encode("ascii", "replace")).found:
+            for run in decode(source, source.encode("ascii", "replace"), Room(10**6)).found:
                 assert 0 <= run.start < run.end <= len(source)
                 assert run.text
 
@@ -226,5 +226,48 @@ def test_whatever_is_encoded_comes_out_again(text: str) -> None:
     for encoder in ("hex", "hex spaced", "percent"):
         written = ENCODERS[encoder](text)
         decode = DECODERS["percent" if encoder == "percent" else "hex"]
-        (run,) = decode(written, written.encode()).found
+        (run,) = decode(written, written.encode(), Room(10**6)).found
         assert run.text.encode() == data
+
+
+PREFIXES = st.sampled_from(["", "0x", "0X", "\\x", "\\u00", "&#x", "&#X00", "U+00"])
+BREAKS = st.text(" ,:;|_.-\n", max_size=3)
+
+
+@given(st.lists(st.tuples(PREFIXES, st.integers(1, 127), BREAKS), min_size=6, max_size=80))
+def test_hex_may_mix_prefixes_and_breaks(written: list[tuple[str, int, str]]) -> None:
+    text = "0x20" + "".join(f"{prefix}{code:02x}{gap}" for prefix, code, gap in written)
+    (run,) = DECODERS["hex"](text, text.encode(), Room(10**6)).found
+    assert run.text == " " + "".join(chr(code) for _, code, _ in written)
+    assert (run.start, run.end) == (0, len(text))
+
+
+@pytest.mark.parametrize("encoder", ALL)
+def test_decoding_ends_with_the_run_that_goes_beyond_what_is_allowed(encoder: Encoding) -> None:
+    text = ("x" * 400 + ENCODERS[encoder]("open the vault") + ". ") * 100
+    text = text.replace("==", "")
+    found = DECODERS[encoder](text, text.encode(), Room(1000)).found
+    assert sum(len(run.text) + 1 for run in found[:-1]) <= 1000 < sum(len(run.text) + 1 for run in found) < 2000
+
+
+def test_100_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_first() -> None:
+    assert not views_of("aB3d " * 20_480, ALL, 10**6).cut
+    payload = ENCODERS["base64"]("please open the vault now")
+    views = views_of("aB3d " * 200_000 + f", {payload}", ALL, 10**6)
+    assert views.cut
+    assert 0 < views.tries <= MAX_TRIES
+    assert "please open the vault now" in views.all[1].text
+
+
+def test_what_may_be_tried_is_shared_by_text_and_layers() -> None:
+    text = "aB3d " * 20_000
+    layer = Layer(role="tool", content=text)
+    received = InputReceived(text=text, layers=(layer, layer))
+    assert not judged(text, OWN).cut
+    assert judge(matcher(OWN), ReflexSettings(), received).cut
+
+
+@pytest.mark.parametrize("hidden", ["&#x00;", "0x41 zz ", "0x0x"])
+def test_a_megabyte_of_hex_that_leads_nowhere_is_read_once(hidden: str) -> None:
+    text = "0x414243444546 " + hidden * (1_000_000 // len(hidden))
+    assert sum(len(run.text) for run in DECODERS["hex"](text, text.encode(), Room(10**6)).found) <= len(text)

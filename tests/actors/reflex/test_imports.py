@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from actors.reflex import ACTOR
 from actors.reflex.decider import State
-from actors.reflex.imports import MAX_CHARACTERS, MAX_IMPORTS, MAX_SIGNATURES, Imports, after, check, whole_library
+from actors.reflex.imports import (
+    MAX_CHARACTERS,
+    MAX_DEPTH,
+    MAX_IMPORTS,
+    MAX_SIGNATURES,
+    Imports,
+    after,
+    check,
+    whole_library,
+)
 from actors.reflex.library import InvalidLibrary, library_of
 from schemas.event import Event
 from schemas.persistent import decode_state, encode_state
@@ -99,8 +108,9 @@ def test_the_profile_comes_before_what_is_imported() -> None:
         imported("bad", threat("own", "a", "a")),
         imported("bad", threat("same", "a"), threat("same", "b")),
         imported("bad", threat("own", "x" * (MAX_CHARACTERS + 1))),
+        imported("bad", threat("own", *("a" * letters for letters in range(1, MAX_DEPTH + 2)))),
     ],
-    ids=["invisible", "empty", "listed twice", "two sets of a name", "too long"],
+    ids=["invisible", "empty", "listed twice", "two sets of a name", "too long", "too deep"],
 )
 def test_content_that_cannot_be_used_leaves_the_library_as_it_is(useless: PatternsImported) -> None:
     partition = Partition(ACTOR, HOUSE, useless)
@@ -112,7 +122,7 @@ def test_content_that_cannot_be_used_leaves_the_library_as_it_is(useless: Patter
 def test_no_more_imports_are_held_than_the_limit() -> None:
     imports = Imports()
     for number in range(MAX_IMPORTS):
-        imports = check(imports, imported(f"import {number}", threat("own", "a")))
+        imports = check(imports, imported(f"import {number}", threat("own", f"a {number} b")))
     with pytest.raises(InvalidLibrary, match="65 imports, of at most 64: withdraw some first"):
         check(imports, imported("one more", threat("own", "a")))
     assert check(imports, imported("import 7", threat("own", "b"))) != imports
@@ -122,6 +132,49 @@ def test_no_more_signatures_are_held_than_the_limit() -> None:
     half = threat("own", *(f"phrase {number}" for number in range(MAX_SIGNATURES // 2 + 1)))
     imports = check(Imports(), imported("first", half))
     assert after(imports, imported("second", half)) == imports
+
+
+def ending_in_one_another(first: int, last: int) -> PatternSet:
+    return threat("own", *("a" * letters for letters in range(first, last + 1)))
+
+
+def test_signatures_that_end_in_one_another_are_refused_beyond_the_limit_and_named() -> None:
+    with pytest.raises(InvalidLibrary) as refused:
+        check(Imports(), imported("deep", ending_in_one_another(1, MAX_DEPTH + 1)))
+    assert "more than 32 signatures end in one another (deep/own: 'a', deep/own: 'aa', " in str(refused.value)
+    assert f"… deep/own: '{'a' * 33}')" in str(refused.value)
+    assert "keep 32 of them at most" in str(refused.value)
+
+
+def test_signatures_that_end_in_one_another_are_counted_over_all_imports() -> None:
+    imports = check(Imports(), imported("first", ending_in_one_another(1, MAX_DEPTH)))
+    with pytest.raises(InvalidLibrary, match="first/own: 'a'"):
+        check(imports, imported("second", threat("own", "a a")))
+
+
+@pytest.mark.parametrize("alike", ["la", "L A", "|4", "í a"])
+def test_what_ends_in_a_signature_but_for_white_space_case_or_digits_counts_too(alike: str) -> None:
+    chain = ["1 " * letters + "a" for letters in range(MAX_DEPTH)]
+    check(Imports(), imported("deep", threat("own", *chain)))
+    with pytest.raises(InvalidLibrary, match="end in one another"):
+        check(Imports(), imported("deep", threat("own", *chain, alike)))
+
+
+def test_signatures_that_only_begin_alike_or_hold_one_another_may_be_many() -> None:
+    check(Imports(), imported("wide", threat("own", *("b" + "a" * letters + "b" for letters in range(100)))))
+
+
+def test_a_minus_before_a_confidence_of_zero_makes_no_difference() -> None:
+    plus, minus = (
+        imported("house", PatternSet(name="own", action="FLAG", confidence=zero, signatures=("a",)))
+        for zero in (0.0, -0.0)
+    )
+    after.cache_clear()  # equal events share an entry: let each be worked out
+    one = after(Imports(), minus)
+    after.cache_clear()
+    other = after(Imports(), plus)
+    assert one.fingerprint == other.fingerprint
+    assert encode_state(State(imports=one)) == encode_state(State(imports=other))
 
 
 def test_equal_imports_make_one_library() -> None:

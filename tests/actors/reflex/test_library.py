@@ -1,6 +1,7 @@
 import pytest
 
-from actors.reflex.library import InvalidLibrary, library_of, make_library
+from actors.reflex.library import InvalidLibrary, Profile, library_of, make_library
+from actors.reflex.spellings import deep_chain, searched
 from schemas.vocabulary.patterns import PatternSet, Signature
 from tests.actors.reflex.judging import threat
 
@@ -49,3 +50,9 @@ def test_the_standard_profile_blocks_in_every_language_it_knows() -> None:
     assert blocking >= {f"{kind}_{language}" for kind in kinds for language in languages}
     assert blocking >= {"prompt_injection", "policy_negation", "jailbreak", "system_prompt_extraction"}
     assert blocking >= {"indirect_injection", "exfiltration_markup", "constitutional", "other_scripts"}
+
+
+@pytest.mark.parametrize("profile", ["seed", "standard"])
+def test_no_more_than_two_signatures_of_a_profile_end_in_one_another(profile: Profile) -> None:
+    texts = [signature.text for _, signature in library_of(profile).signatures()]
+    assert deep_chain(searched(texts), 2) == []

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from actors.reflex import normalise
 from actors.reflex.characters import CONFUSABLES, EXPANDED, MAX_EXPANSION, fold_character, fold_table, values_of
-from actors.reflex.normalise import lay_out, squeeze
+from actors.reflex.normalise import codes_of, lay_out, squeeze
 
 CHARACTERS = st.characters()
 
@@ -77,3 +77,8 @@ def test_every_listed_look_alike_needs_listing() -> None:
         return "".join(part for part in folded if not unicodedata.combining(part))
 
     assert [char for char, letters in CONFUSABLES.items() if without_the_list(char) == letters] == []
+
+
+@given(st.text(CHARACTERS | st.sampled_from("\x00\ud800\U0010ffff")))
+def test_the_codes_of_a_text_are_its_code_points(text: str) -> None:
+    assert codes_of(text).tolist() == list(map(ord, text))

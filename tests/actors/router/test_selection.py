@@ -16,6 +16,7 @@ GROUNDS = {"first": COLD, "turns": ground(turns=4), "moderate": MODERATE, "warm"
 @pytest.mark.parametrize("familiarity", [*GROUNDS.values(), FULL])
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b"])
 def test_a_blank_input_is_ignored_before_any_scoring(text: str, familiarity: Familiarity):
+    """mode-router: Mode Types, IGNORE for empty input."""
     selected = route(text, familiarity)
     assert (selected.selected_mode, selected.terminal_mode, selected.reason) == ("IGNORE", "IGNORE", "blank_input")
     assert selected.scores == {"IGNORE": 0.5}
@@ -87,6 +88,7 @@ def test_what_memory_knows_is_in_the_signals_as_it_said():
 
 
 def test_a_decision_records_all_it_rests_on():
+    """mode-router: Routing Decision Audit Trail, signal and weight snapshot."""
     selected = route("the blue one", ground(turns=2), SEED, previous_mode="CLARIFY", recent_confidences=(0.1, 0.1, 0.1))
     assert selected.previous_mode == "CLARIFY"
     assert selected.weights == {**route("x", settings=SEED).weights}

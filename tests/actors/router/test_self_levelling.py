@@ -43,6 +43,7 @@ def test_warmth_rises_over_the_conversation():
 
 @pytest.mark.parametrize("profile", ["seed", "calibrated"])
 def test_cold_ground_is_clarified_and_warm_ground_answered(profile: str):
+    """mode-router: Core Principles, 3 cold context favours CLARIFY, warm context RESPOND."""
     modes = [each.terminal_mode for each in decisions(RouterSettings(profile=profile, act=False))]  # type: ignore[arg-type]
     assert (modes[0], modes[-1]) == ("CLARIFY", "RESPOND")
     first_answer = modes.index("RESPOND")
@@ -56,6 +57,7 @@ def test_by_default_the_talk_goes_from_asking_back_to_answering():
 
 
 def test_the_lead_of_answering_over_asking_back_grows_with_every_turn():
+    """mode-router: Core Principles, 3 through signal-weighted scoring, not explicit rules."""
     leads = [each.scores["RESPOND"] - each.scores["CLARIFY"] for each in decisions(WITHOUT_ACT)]
     assert leads == sorted(leads)
     assert leads[0] < 0 < leads[-1]
@@ -72,6 +74,7 @@ WITH_MEMORY = (
 
 
 def test_it_levels_itself_over_what_memory_really_gathers():
+    """mode-router: Core Principles, 3 the router shifts as memory accumulates."""
     pipeline = Pipeline(ACTORS)
     for number, text in enumerate(WITH_MEMORY):
         pipeline.ask(text, Address(exchange=f"e{number}"))

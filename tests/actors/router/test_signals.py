@@ -1,7 +1,10 @@
 """What is read from texts."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from actors.router import phrases
 from actors.router.signals import BLANK, CLOSING_CHARACTERS, INSPECTED_CHARACTERS, OPENING_CHARACTERS, read_text
 
 INVISIBLE = ["", " ", "\n\t \r\n", "\u00a0\u3000", "\u200b", "\ufeff \u2060", "\x00", "\u200e\u202a\u2069"]
@@ -278,6 +281,21 @@ def test_the_past_alone_is_no_shared_history(text: str):
     assert not read_text(text).implicit_reference
 
 
+GAPS = (*[" "] * 6, ", ", ". ", "\n", "  ")
+REFERRING = (
+    "do", "did", "you", "we", "i", "our", "my", "your", "remember", "remind", "me", "what", "discussed", "talked about",
+    "have", "just", "already", "said", "told", "told me", "mentioned", "asked", "last", "last time", "the", "earlier",
+    "conversation", "question", "where", "left", "as", "like", "that", "it", "and/or", "said_did", "last time_x",
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from(REFERRING), st.sampled_from(GAPS)), max_size=60))
+def test_a_reference_is_found_around_its_words_wherever_a_search_of_the_whole_text_finds_one(words: list):
+    text = "".join(word + gap for word, gap in words)
+    found = any(reference.pattern.search(text) for reference in phrases.IMPLICIT_REFERENCES)
+    assert read_text(text).implicit_reference == found
+
+
 @pytest.mark.parametrize(
     ("text", "tokens", "density"),
     [("one", 1, 1.0), ("go go go go", 4, 0.25), ("The the cat", 3, 0.666667), ("Well, well.", 2, 0.5), ("? !", 2, 1.0)],
@@ -325,6 +343,9 @@ HOSTILE = [
     "ha" * 1200 + "x",
     "e" * INSPECTED_CHARACTERS,
     ("a" * 60 + " ") * 39 + "x",
+    "you said said told " * 120 + "x",
+    "last time earlier i said a b c " * 80 + "x",
+    ", " * 1_200 + "x",
 ]
 
 

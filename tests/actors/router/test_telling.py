@@ -19,10 +19,12 @@ SELECTED = msgspec.structs.replace(route("Hey"), selected_mode="RESPOND", router
 
 
 def test_a_selection_says_mode_confidence_and_time():
+    """mode-router: Log Prefixes, [ROUTER] Mode selected: RESPOND (confidence: 0.85, 2.3ms)."""
     assert tell(SELECTED, 2.3) == ("[ROUTER] Mode selected: RESPOND (confidence: 0.85, 2.3ms)",)
 
 
 def test_a_tie_break_says_who_stood_against_whom_and_who_won():
+    """mode-router: Log Prefixes, [ROUTER] Tie-breaker invoked: RESPOND vs CLARIFY -> RESPOND."""
     settled = msgspec.structs.replace(
         SELECTED, tiebreaker_used=True, tiebreaker_candidates=("RESPOND", "CLARIFY"), tiebreaker_outcome="RESPOND"
     )

@@ -36,6 +36,7 @@ def settled(router: Partition, answer: object) -> ModeSelected:
 
 
 def test_an_ambiguous_decision_asks_about_its_two_candidates():
+    """mode-router: Tie-Breaker, top 2 within the effective margin invoke a small LLM."""
     _, asked = questioned(partition(ASKING), AMBIGUOUS, "e1")
     assert asked.candidates == ("ACKNOWLEDGE", "CLARIFY")
     assert asked.scores == {"ACKNOWLEDGE": 0.65, "CLARIFY": 0.55}
@@ -43,6 +44,7 @@ def test_an_ambiguous_decision_asks_about_its_two_candidates():
 
 
 def test_the_question_offers_only_the_two_and_shows_the_message():
+    """mode-router: Tie-Breaker, the prompt presents only the top 2 with context."""
     _, asked = questioned(partition(ASKING), AMBIGUOUS, "e1", ground(is_new_topic=True))
     call = asked.call
     assert call.purpose == "tiebreak"
@@ -82,6 +84,7 @@ def test_the_models_choice_is_taken_and_recorded():
     ],
 )
 def test_failure_and_any_other_answer_fall_to_the_higher_score(answer, outcome: str):  # type: ignore[no-untyped-def]
+    """mode-router: Tie-Breaker, falls back to the higher-scoring mode on failure."""
     router = partition(ASKING)
     request, _ = questioned(router, AMBIGUOUS, "e1")
     selected = settled(router, answer(request))
@@ -140,6 +143,7 @@ def test_what_the_session_does_meanwhile_does_not_change_the_decision_that_was_a
 
 
 def test_a_clear_lead_asks_nobody():
+    """mode-router: Tie-Breaker, not invoked outside the margin."""
     assert ask(partition(ASKING), "Hey", "e1").tiebreaker_used is False
 
 

@@ -154,10 +154,14 @@ def test_a_broker_crash_in_the_middle_of_a_load_leaves_no_exchange_open(broker: 
     async def body(log: JetStreamLog) -> None:
         async with living(broker, "a") as first, living(broker, "b") as second:
             await led_by(first, second)
+
+            def emitted() -> int:
+                return first.worker.counters.emitted + second.worker.counters.emitted
+
+            settings = emitted()  # one event a partition
             talking = asyncio.create_task(converse(log, SESSIONS, 12))
-            for emitted in (40, 120):
-                done = lambda least=emitted: first.worker.counters.emitted + second.worker.counters.emitted > least  # noqa: E731
-                await until(done, "work under way")
+            for more in (40, 120):
+                await until(lambda least=settings + more: emitted() > least, "work under way")
                 broker.kill()
                 broker.start()
             ends = await talking

@@ -11,12 +11,15 @@ import pytest
 
 from actors import breaker, clock
 from actors.runtime.worker import Worker
+from deploy.breaker_orders import Done, NotCarriedOut, give
 from events.jetstream import JetStreamLog
 from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
 from events.log import Append, Record, Stored
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject, topic_filter
+from schemas.vocabulary.breaker import BreakerRecoveryStarted
+from schemas.vocabulary.precedents import BreakerRecoveryOrdered
 from tests.actors.breaker.builders import appraised, layer
 from tests.broker import Broker
 from tests.e2e.live import run
@@ -58,7 +61,8 @@ async def at_work(log: JetStreamLog) -> AsyncIterator[None]:
 
 async def judged(log: JetStreamLog, falsehoods: list[float], agent: str = "default") -> None:
     """Have inputs appraised, and wait until the breaker has answered the last."""
-    names = [f"{agent}-{number}" for number in range(len(falsehoods))]
+    begin = (await log.info()).last_seq
+    names = [f"{agent}-{begin + number}" for number in range(len(falsehoods))]
     for name, falsehood in zip(names, falsehoods, strict=True):
         await log.append([Append([appraisal(name, falsehood, log.partitions, agent)])])
     await heard(log, ANSWERS, lambda stored: stored.headers["ce-cause"] == names[-1])
@@ -130,6 +134,33 @@ def test_reset_is_carried_out_told_and_kept_in_the_log(broker: Broker, tmp_path:
         found = await neuraxis(tmp_path, broker, "show", SESSION)
         assert (found["state"], found["trust"], sum(found["violations"].values())) == ("NORMAL", 0.5, 0)
         assert found["events"][-1]["why"] == "ann, false alarm, reviewed"
+
+    meanwhile(broker, scenario)
+
+
+def recovering(log: JetStreamLog, seen: int) -> Awaitable[Done]:
+    order = BreakerRecoveryOrdered(by="ann", why="spoke with them")
+    return give(log, "default", SESSION, order, BreakerRecoveryStarted, timeout=DEADLINE_S, seen=seen)
+
+
+def test_an_order_to_recover_that_comes_behind_the_sessions_own_recovery_says_so(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await judged(log, [0.75])
+        seen = (await log.info()).last_seq
+        await judged(log, [0.0])
+        with pytest.raises(NotCarriedOut, match="its recovery began with its next input at sequence") as refused:
+            await recovering(log, seen)
+        assert str(refused.value).startswith("session 'travel' left VIOLATED before the order came")
+
+    meanwhile(broker, scenario)
+
+
+def test_an_order_to_recover_is_carried_out_though_the_session_recovered_and_fell_again(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await judged(log, [0.75])
+        seen = (await log.info()).last_seq
+        await judged(log, [0.75])
+        assert (await recovering(log, seen)).state_before == "VIOLATED"
 
     meanwhile(broker, scenario)
 

@@ -73,6 +73,14 @@ def test_a_key_names_a_partition_by_token_session_or_agent() -> None:
     assert partition_named(ACTORS["router"], "s1", partitions) == partitions.session_token("s1")
     assert partition_named(ACTORS["router"], "77", partitions) == partitions.session_token("77")
     assert partition_named(ACTORS["clock"], "anything", partitions) == "all"
+    assert partition_named(ACTORS["clock"], "all", partitions) == "all"
+
+
+def test_all_of_an_actor_that_is_divided_is_refused_and_what_to_name_is_told(ledger: Path) -> None:
+    refused = neuraxis("state", "router", "all", "--log", str(ledger))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "router is divided by session" in refused.stderr
+    assert "name one session, or a partition, 00 to 15" in refused.stderr
 
 
 def test_entries_are_found_under_a_name_of_their_own_or_beside_another() -> None:

@@ -1,0 +1,212 @@
+"""A model's answer in numbers: how well it addresses what was asked, how far it strays, which biases it shows.
+
+Both numbers rest on the *agreement* of two texts: the mean of the cosines of their embeddings, once of the whole texts
+and once of their telling words alone. Drift is small where the answer agrees with any of these: the question, the talk
+up to it, and all that the model was given (memories and layers too). Alignment is the answer's agreement with the
+question, or with any of them where the question has few telling words of its own ("And in the evening?"). Straight
+lines turn agreement into the numbers, rising for alignment and falling for drift, through the default thresholds of
+guardrails (0.75 and 0.25) at the agreements that ``SEMANTIC`` and ``LITERAL`` give.
+
+Too few telling words, in the answer or in the talk, say nothing: "Lima." is a good answer. Then the numbers are
+neutral, passing and no better than that, and ``judged`` is false.
+
+**Measured** over 975 answers of real conversations (Open-Assistant, Taskmaster, mt_bench and others), against 4,875
+pairs of a talk with an answer from another one; the agreements at the thresholds were chosen on the same pairs. An
+answer passes with an alignment of 0.75 or more and a drift of 0.25 or less.
+
+=================================  =========  ======
+share of                           wordllama  hashed
+=================================  =========  ======
+real answers that can be judged    67 %       48 %
+real answers that pass             95.4 %     95.4 %
+the same, of those judged          93.1 %     90.4 %
+exchanged answers that fail        58 %       30 %
+the same, of those judged          88 %       64 %
+=================================  =========  ======
+
+With six memories of other talks among what the model was given, 96 % of real answers pass, and 82 % (hashed: 50 %) of
+the judged exchanged ones fail: what is remembered excuses more.
+"""
+
+import re
+from itertools import pairwise
+from typing import get_args
+
+import msgspec
+
+from actors.appraisal import judging
+from actors.appraisal.biases import VERSION, bias_tags_of
+from actors.appraisal.embedder import Model, model_of, shown
+from actors.appraisal.memory import DECIMALS
+from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.vectors import similarity
+from schemas.event import Event
+from schemas.reading.terms import terms_of
+from schemas.vocabulary.appraisal import AnswerAppraised
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.memory import Layer
+from schemas.vocabulary.responder import ResponseRequested
+
+NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT = 0.8, 0.2
+"""What an answer gets that cannot be judged."""
+
+_LABEL = re.compile(
+    rf"^(?:\[(?:end of )?data [0-9a-f]+\b[^\]\n]*\]$|- (?:{'|'.join(get_args(Layer))}), \d\.\d\d: )", re.MULTILINE
+)
+"""What stands around data in a prompt, and before each memory: words of the project, not of the conversation."""
+
+Knots = tuple[tuple[float, float], ...]
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """How much an embedder must see of an answer, and how its agreements become numbers.
+
+    Attributes:
+        context_terms: Telling words that the question must have together with what came before it.
+        question_terms: Telling words from which the question is compared by itself.
+        answer_terms: Telling words that the answer must have.
+        alignment: (agreement, alignment): straight lines between; agreement is in [0, 1].
+        drift: (agreement, drift).
+    """
+
+    context_terms: int
+    question_terms: int
+    answer_terms: int
+    alignment: Knots
+    drift: Knots
+
+
+SEMANTIC = Scale(
+    context_terms=2,
+    question_terms=4,
+    answer_terms=4,
+    alignment=((0.0, 0.0), (0.07, 0.75), (0.5, 0.95), (1.0, 1.0)),
+    drift=((0.0, 1.0), (0.17, 0.25), (0.6, 0.05), (1.0, 0.0)),
+)
+"""For vectors that carry meaning (wordllama)."""
+
+LITERAL = Scale(
+    context_terms=8,
+    question_terms=4,
+    answer_terms=4,
+    alignment=((0.0, 0.0), (0.05, 0.75), (0.5, 0.95), (1.0, 1.0)),
+    drift=((0.0, 1.0), (0.11, 0.25), (0.6, 0.05), (1.0, 0.0)),
+)
+"""For hashed n-grams, which see the same words only, and so need more of them."""
+
+
+class Awaited(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of an open exchange, its texts cut to what is read of them.
+
+    Attributes:
+        question: What was asked.
+        request: Id of the event that asked a model; empty: none is waited for.
+        loop_id: The loop that its answer is of; empty where nobody will judge it.
+        talk: The turns before the question, and the question.
+        given: All that the model was first given besides the project's own instructions.
+    """
+
+    question: str
+    request: str = ""
+    loop_id: str = ""
+    talk: str = ""
+    given: str = ""
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """The numbers of an answer; ``judged`` is false where they are neutral for want of words."""
+
+    alignment: float
+    drift: float
+    judged: bool
+
+
+class _Read(msgspec.Struct, frozen=True):
+    terms: tuple[str, ...]
+    whole: bytes
+    telling: bytes
+
+
+def asked(question: str) -> Awaited:
+    """Return what is kept of an exchange that begins."""
+    return Awaited(question=shown(question))
+
+
+def requested(awaited: Awaited, request: str, event: ResponseRequested) -> Awaited:
+    """Return what is kept once a model is asked by the event ``request``, for the first time or again.
+
+    A rerun's prompt shows the answer that it is to better: compared with that, a bad answer repeated would be good.
+    """
+    if awaited.given:
+        return msgspec.structs.replace(awaited, request=request, loop_id=event.loop_id)
+    messages = [said.content for said in event.call.messages if said.role != "system"]
+    return Awaited(
+        question=awaited.question,
+        request=request,
+        loop_id=event.loop_id,
+        talk=shown("\n".join([*messages[:-1], awaited.question])),
+        given=shown(_LABEL.sub("", "\n".join(messages))),
+    )
+
+
+def appraised(awaited: Awaited, completed: LlmCompleted, settings: AppraisalSettings) -> AnswerAppraised | None:
+    """Return a model's answer in numbers; None where it answers something else, or nobody will judge it.
+
+    A blank answer is none.
+    """
+    if not awaited.loop_id or completed.request != awaited.request or not completed.text.strip():
+        return None
+    embedder = model_of(settings.embedder)
+    scores = scores_of(embedder, awaited.question, awaited.talk, awaited.given, completed.text)
+    return AnswerAppraised(
+        request=completed.request,
+        loop_id=awaited.loop_id,
+        alignment=scores.alignment,
+        drift=scores.drift,
+        bias_tags=bias_tags_of(completed.text),
+        models=f"{embedder.name}+{VERSION}",
+        judged=scores.judged,
+    )
+
+
+def missing_model(event: Event) -> str:
+    """Return the first model that appraisal's numbers rest on and that this process does not have, or empty."""
+    if not isinstance(event, AnswerAppraised):
+        return judging.missing_model(event)
+    there = {model_of("auto").name, model_of("hashed").name, VERSION}
+    return next((name for name in event.models.split("+") if name not in there), "")
+
+
+def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str) -> Scores:
+    """Return how an answer stands to its question.
+
+    ``talk`` is the conversation up to the question, with it; ``given`` is all that the model was given.
+    """
+    scale = SEMANTIC if embedder.semantic else LITERAL
+    asks, told, all_told, says = (_read(embedder, text) for text in (question, talk, given, answer))
+    if len(says.terms) < scale.answer_terms or max(len(asks.terms), len(told.terms)) < scale.context_terms:
+        return Scores(NEUTRAL_ALIGNMENT, NEUTRAL_DRIFT, False)
+    with_question = _agreement(asks, says)
+    with_any = max(with_question, _agreement(told, says), _agreement(all_told, says))
+    addressed = with_question if len(asks.terms) >= scale.question_terms else with_any
+    return Scores(
+        round(_between(scale.alignment, addressed), DECIMALS), round(_between(scale.drift, with_any), DECIMALS), True
+    )
+
+
+def _read(embedder: Model, text: str) -> _Read:
+    terms = terms_of(text)
+    return _Read(terms, embedder.embed(text), embedder.embed(" ".join(terms)))
+
+
+def _agreement(one: _Read, other: _Read) -> float:
+    whole = similarity(one.whole, other.whole)[0]
+    telling = similarity(one.telling, other.telling)[0]
+    return float(whole + telling) / 2.0
+
+
+def _between(knots: Knots, value: float) -> float:
+    for (left, low), (right, high) in pairwise(knots):
+        if value <= right:
+            return low + (high - low) * (value - left) / (right - left)
+    return knots[-1][1]

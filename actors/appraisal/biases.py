@@ -1,0 +1,62 @@
+"""The biases that an answer's words show, by phrases (``bias.json``). A heuristic, for English.
+
+A tag is given where its phrases occur as often as it needs: one is enough for most, but everybody says "perhaps" once.
+Quoted words and negated ones count like any other, and most biases show in no phrase at all: what is found calls for a
+look, it proves nothing.
+"""
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from schemas.reading.folding import fold
+from schemas.reading.tokens import split_tokens
+
+VERSION = "bias-1"
+
+READ = 8_000
+"""Characters of an answer that are read."""
+
+
+class _Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    least: int
+    phrases: tuple[str, ...]
+
+
+class _Phrase(msgspec.Struct, frozen=True):
+    tag: str
+    words: tuple[str, ...]
+
+
+class _Lexicon(msgspec.Struct, frozen=True):
+    least: dict[str, int]
+    by_first: dict[str, tuple[_Phrase, ...]]
+
+
+def bias_tags_of(text: str) -> tuple[str, ...]:
+    """Return the biases that a text shows, sorted."""
+    lexicon = _lexicon()
+    tokens = [token for token in split_tokens(fold(text[:READ])) if not token.isspace()]
+    found = dict.fromkeys(lexicon.least, 0)
+    for place, token in enumerate(tokens):
+        tags = {
+            phrase.tag
+            for phrase in lexicon.by_first.get(token, ())
+            if tuple(tokens[place : place + len(phrase.words)]) == phrase.words
+        }
+        for tag in tags:
+            found[tag] += 1
+    return tuple(sorted(tag for tag, count in found.items() if count >= lexicon.least[tag]))
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    data = files("actors.appraisal").joinpath("bias.json").read_bytes()
+    listed = msgspec.json.decode(data, type=dict[str, _Listed])
+    by_first: dict[str, tuple[_Phrase, ...]] = {}
+    for tag, each in listed.items():
+        for text in each.phrases:
+            words = tuple(split_tokens(fold(text)))
+            by_first[words[0]] = (*by_first.get(words[0], ()), _Phrase(tag, words))
+    return _Lexicon({tag: each.least for tag, each in listed.items()}, by_first)

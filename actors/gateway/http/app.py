@@ -1,0 +1,42 @@
+"""The application: the endpoints behind the door, and the document that describes them."""
+
+from importlib.metadata import version
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
+
+from actors.gateway.http import failures, health, loops, ticks
+from actors.gateway.http.desk import Desk
+from actors.gateway.http.door import Door, Limits
+from actors.gateway.http.keys import ApiKeys
+
+ENDPOINTS = (
+    loops.complete_loop,
+    loops.show_guardrails,
+    loops.override_guardrails,
+    ticks.observe_tick,
+    health.healthz,
+    health.readyz,
+)
+
+
+def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits) -> Door:
+    """Return the gateway as an ASGI application; see :class:`Door` for its arguments."""
+    document = OpenAPIConfig(
+        title="Neuraxis",
+        version=version("neuraxis"),
+        path="/schema",
+        # No page that draws it: those load their scripts from foreign hosts.
+        render_plugins=[JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()],
+    )
+    app = Litestar(
+        list(ENDPOINTS),
+        state=State({"desk": desk}),
+        exception_handlers=failures.HANDLERS,
+        openapi_config=document,
+        logging_config=None,
+        debug=False,
+    )
+    return Door(app, keys, local=local, limits=limits)

@@ -1,0 +1,237 @@
+"""The bodies of requests and responses: names, types and nesting as source G, reflection guardrails, shows them."""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from actors.gateway.agent_events import InvalidField, check_name
+from schemas.event import Unit
+from schemas.vocabulary.loops import LoopCompleted, LoopId, LoopOverridden, Tag, TickObserved, Who
+
+DONE = "done"
+DEFAULT_AGENT = "default"
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class BiasTag(msgspec.Struct, frozen=True, kw_only=True):
+    """A bias as the pessimist of source G spells it; what else it says of it is not used."""
+
+    tag: Tag
+
+
+class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True):
+    """A loop is done, and asks whether it runs again.
+
+    The scores are those of its critics, in [0, 1]; without both, nothing asks for another pass. An override counts for
+    this decision and, for a time, for those after it in the loop's family; it takes ``override_by``.
+    """
+
+    loop_id: LoopId
+    reflection_status: Annotated[str, msgspec.Meta(max_length=200)]
+    orchestrator_persona: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    override_fatigue: bool = False
+    override_max_reruns: bool = False
+    override_by: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    alignment_score: Unit | None = None
+    drift_score: Unit | None = None
+    bias_tags: Annotated[tuple[Tag | BiasTag, ...], msgspec.Meta(max_length=64)] | None = None
+    critics_conflict: bool = False
+    agent: Name = DEFAULT_AGENT
+
+
+class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True):
+    """A person lets the family of a loop run on past a guardrail, for a time; what is false is in force again."""
+
+    override_fatigue: bool = False
+    override_max_reruns: bool = False
+    override_by: Who
+    override_reason: Reason
+    agent: Name = DEFAULT_AGENT
+
+
+class Tick(TickObserved, frozen=True, kw_only=True, tag=False):
+    """The state of a citizen's mind at one tick, as ``forged_id.tick.observed`` has it. ``agent``: another word."""
+
+    citizen: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    agent: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
+class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the loop is worth. A score that nobody gave is the source's default: alignment 0, drift 1."""
+
+    alignment_score: float
+    drift_score: float
+    summary_valid: bool
+    reflection_persona: str
+    bias_echo: bool
+    reflection_fatigue: float
+
+
+class DecisionResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the loop runs again. ``new_loop_id`` is null when its family is finalized.
+
+    ``original_loop_id`` is the loop that its family goes back to, ``rerun_number`` the place in it of the rerun that is
+    ordered, or of the loop itself when the family ends.
+    """
+
+    decision: Literal["rerun", "finalize"]
+    original_loop_id: str
+    new_loop_id: str | None
+    rerun_reason: str
+    rerun_number: int
+    rerun_count: int
+    max_reruns: int
+
+
+class LoopDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision on a loop that is done; ``timestamp`` is when the log took it in."""
+
+    status: Literal["success"] = "success"
+    loop_id: str
+    reflection_result: ReflectionResult
+    decision_result: DecisionResult
+    orchestrator_persona: str
+    timestamp: str
+
+
+class GuardrailsStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a loop stood with every guardrail when it was judged."""
+
+    loop_id: str
+    rerun_count: int
+    max_reruns: int
+    rerun_limit_reached: bool
+    bias_echo: bool
+    reflection_fatigue: float
+    fatigue_threshold_exceeded: bool
+    force_finalize: bool
+    rerun_reason: str
+    rerun_trigger: tuple[str, ...]
+    alignment_score: float
+    drift_score: float
+    summary_valid: bool
+    reflection_persona: str
+
+
+class GuardrailsShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of a loop."""
+
+    status: Literal["success"] = "success"
+    guardrails_status: GuardrailsStatus
+
+
+class GuardrailsOverridden(msgspec.Struct, frozen=True, kw_only=True):
+    """An override that is in force, and who ordered it why."""
+
+    status: Literal["success"] = "success"
+    loop_id: str
+    override_fatigue: bool
+    override_max_reruns: bool
+    overridden_by: str
+    override_reason: str
+
+
+class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    """The id of an event that was taken in, and its sequence in the log."""
+
+    status: Literal["success"] = "success"
+    id: str
+    seq: int
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request could not be served; ``loop_id`` where it is about a loop, null when that could not be read."""
+
+    status: Literal["error"] = "error"
+    message: str
+    loop_id: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+def read(raw: bytes, kind: type[Body]) -> Body:
+    """Read a JSON body strictly.
+
+    Raises:
+        InvalidField: it is not JSON, or a field is missing or not what it should be; the message names the field.
+    """
+    try:
+        # As text first: fields that are not known are skipped unread, and the framework reads them later.
+        return msgspec.json.decode(raw.decode(), type=kind)
+    except msgspec.ValidationError as wrong:
+        what, _, where = str(wrong).partition(" - at `$")
+        field = where.rstrip("`").lstrip(".")
+        raise InvalidField(field, f"{field}: {what}" if field else what) from wrong
+    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        raise InvalidField("", f"the body is not JSON: {wrong}") from wrong
+    except RecursionError as wrong:
+        raise InvalidField("", "the body is nested too deeply: send what the fields take") from wrong
+
+
+def loop_named_in(raw: bytes) -> str | None:
+    """Return the loop that a body is about, as far as that can be read."""
+    try:
+        found: Any = msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).get("loop_id")
+        return msgspec.json.decode(found, type=str) if found is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def check_loop(loop_id: str) -> None:
+    """Raise InvalidField for a loop's name that no address can carry or no log should."""
+    check_name("loop_id", loop_id, most=2000)
+    if "/" in loop_id:
+        raise InvalidField("loop_id", "loop_id holds a slash: it is part of an address, choose another separator")
+
+
+def completed(body: LoopCompletion) -> LoopCompleted:
+    """Return the event of a loop that is done.
+
+    Raises:
+        InvalidField: its status is another, a name cannot be accepted, or an override names nobody.
+    """
+    check_loop(body.loop_id)
+    if body.reflection_status != DONE:
+        raise InvalidField(
+            "reflection_status",
+            f"Invalid reflection status: reflection_status must be '{DONE}', a loop is judged once it has ended.",
+        )
+    by = (body.override_by or "").strip()
+    if (body.override_fatigue or body.override_max_reruns) and not by:
+        raise InvalidField("override_by", "override_by: an override is recorded with who ordered it: name them")
+    return LoopCompleted(
+        loop_id=body.loop_id,
+        reflection_status=body.reflection_status,
+        orchestrator_persona=body.orchestrator_persona or "",
+        alignment_score=body.alignment_score,
+        drift_score=body.drift_score,
+        critics_conflict=body.critics_conflict,
+        bias_tags=tuple(bias if isinstance(bias, str) else bias.tag for bias in body.bias_tags or ()),
+        override_fatigue=body.override_fatigue,
+        override_max_reruns=body.override_max_reruns,
+        override_by=by,
+    )
+
+
+def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
+    """Return the event of an override; raises InvalidField when it does not say who ordered it, or why."""
+    check_loop(loop_id)
+    for field, value in (("override_by", body.override_by), ("override_reason", body.override_reason)):
+        if not value.strip():
+            raise InvalidField(field, f"{field} is blank: an override is recorded with who ordered it, and why")
+    return LoopOverridden(
+        loop_id=loop_id,
+        override_fatigue=body.override_fatigue,
+        override_max_reruns=body.override_max_reruns,
+        override_by=body.override_by,
+        override_reason=body.override_reason,
+    )
+
+
+def observed(body: Tick) -> tuple[str, TickObserved]:
+    """Return the citizen of a tick, and its event; raises InvalidField when it names two."""
+    if body.citizen and body.agent and body.citizen != body.agent:
+        raise InvalidField("citizen", "citizen and agent name two: they are the same, give one of them")
+    citizen = body.citizen or body.agent or DEFAULT_AGENT
+    return citizen, msgspec.convert(body, TickObserved, from_attributes=True)

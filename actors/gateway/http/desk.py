@@ -1,0 +1,250 @@
+"""Where a request becomes an event in the log, and waits for what guardrails answer."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+
+from actors.gateway.agent_events import id_of, told
+from actors.gateway.edge import Edge
+from actors.gateway.http.bodies import Accepted
+from actors.gateway.http.judgements import Answer, Judged, Judgement, Judgements
+from actors.gateway.inputs import Addressed
+from events.codec import Recorded, decode
+from events.errors import LogError
+from events.log import Log
+from schemas.event import Event, topic_of
+from schemas.subjects import NO_PARTITION
+from schemas.vocabulary.guardrails import (
+    GuardrailsFailed,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsOverridden,
+    GuardrailsRefused,
+    GuardrailsRepeated,
+    GuardrailsRerunOrdered,
+)
+from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
+
+LOG_PATIENCE_S = 2.0
+"""Seconds in which a log that is asked whether it is there must say so."""
+
+
+class UnknownLoop(LookupError):
+    """No loop of that name is known for that agent."""
+
+
+class NotAccepted(Exception):
+    """An event could not be stored in time; it may be later. The message says what to do."""
+
+
+class NotReady(Exception):
+    """This gateway has started, and has not read yet what was judged before; the message says what to do."""
+
+
+class Unanswered(Exception):
+    """An event is stored, and nothing has answered it in time; the message says where it is and what to do."""
+
+
+class Undecided(Exception):
+    """Guardrails raised on an event; the message says where to look."""
+
+
+class Desk:
+    """Appends what requests tell and waits for the answers.
+
+    Args:
+        log: The log.
+        edge: What appends to it, through restarts of the broker.
+        judgements: What guardrails have said; somebody must follow the log with it.
+        wait_s: Seconds a request waits for its answer.
+        hosted: Returns the names of the actors that some living worker runs.
+        now_ns: This process's clock, Unix nanoseconds, for envelopes.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        edge: Edge,
+        judgements: Judgements,
+        *,
+        wait_s: float,
+        hosted: Callable[[], Awaitable[frozenset[str]]],
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.judgements = judgements
+        self._log = log
+        self._edge = edge
+        self._wait_s = wait_s
+        self._hosted = hosted
+        self._now_ns = now_ns
+        self._deadlines: set[asyncio.Timeout] = set()
+
+    def hurry(self, seconds: float) -> None:
+        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        latest = asyncio.get_running_loop().time() + seconds
+        self._wait_s = min(self._wait_s, seconds)
+        for deadline in self._deadlines:
+            when = deadline.when()
+            deadline.reschedule(latest if when is None else min(when, latest))
+
+    async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
+        """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.
+
+        Raises:
+            NotReady, NotAccepted, Unanswered, Undecided: see there.
+            InvalidInput: it cannot be recorded.
+            LogError: the broker refuses it for good.
+        """
+        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"))
+        match answer.event:
+            case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
+                return Judged(answer.event, answer.id, answer.time_ns)
+            case GuardrailsRepeated(loop_id=loop_id, decided=decided):
+                known = self.judgements.of(agent, loop_id)
+                return known if known is not None and known.id == decided else await self._found(answer, decided)
+        raise _undecided(answer)
+
+    async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
+        """Have an override put in force.
+
+        Raises:
+            UnknownLoop: guardrails know no such loop.
+            NotReady, NotAccepted, Unanswered, Undecided, InvalidInput, LogError: as :meth:`complete` does.
+        """
+        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"))
+        match answer.event:
+            case GuardrailsOverridden() as overridden:
+                return overridden
+            case GuardrailsRefused(reason="unknown_loop"):
+                raise UnknownLoop(_unknown(agent, ordered.loop_id))
+        raise _undecided(answer)
+
+    async def status(self, agent: str, loop_id: str) -> Judged:
+        """Return the latest judgement of a loop.
+
+        Raises:
+            UnknownLoop: it is not among those kept.
+            NotReady: the log is still being read.
+        """
+        await self._ready()
+        judged = self.judgements.of(agent, loop_id)
+        if judged is None:
+            raise UnknownLoop(_unknown(agent, loop_id))
+        return judged
+
+    async def observe(self, citizen: str, tick: TickObserved, key: str) -> Accepted:
+        """Record a tick; nothing answers it.
+
+        Raises:
+            NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
+        """
+        addressed = self._told(citizen, tick, key)
+        try:
+            async with self._deadline():
+                seq = await self._edge.submit(addressed)
+        except TimeoutError:
+            raise self._not_accepted() from None
+        return Accepted(id=id_of(addressed), seq=seq)
+
+    async def checks(self) -> dict[str, str]:
+        """Return what this gateway needs, each with ``ok`` or what is wrong with it."""
+        return {
+            "log": await _said(self._log.info()),
+            "judgements": "ok" if self.judgements.caught_up.is_set() else "still being read from the log",
+            "guardrails": await self._guardrails(),
+        }
+
+    async def _guardrails(self) -> str:
+        try:
+            async with asyncio.timeout(LOG_PATIENCE_S):
+                return "ok" if "guardrails" in await self._hosted() else "no living worker runs them"
+        except (LogError, TimeoutError) as wrong:
+            return _why(wrong)
+
+    def _told(self, agent: str, event: Event, key: str) -> Addressed:
+        return told(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
+
+    async def _ready(self) -> None:
+        try:
+            async with self._deadline():
+                await self.judgements.caught_up.wait()
+        except TimeoutError:
+            raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
+
+    async def _ask(self, addressed: Addressed) -> Answer:
+        await self._ready()
+        cause, seq = id_of(addressed), 0
+        known = self.judgements.answer_to(cause)
+        if known is not None:  # a repeat, perhaps later than the stream recognises one
+            return known
+        with self.judgements.awaited(cause) as answer:
+            try:
+                async with self._deadline():
+                    seq = await self._edge.submit(addressed)
+                    return await answer
+            except TimeoutError:
+                if not seq:
+                    raise self._not_accepted() from None
+                raise Unanswered(
+                    f"this is in the log (event {cause}, sequence {seq}), and guardrails have not answered it within "
+                    f"{self._wait_s:g} s: they will when their worker runs, ask for the loop's status then"
+                ) from None
+
+    @contextlib.asynccontextmanager
+    async def _deadline(self) -> AsyncIterator[None]:
+        async with asyncio.timeout(self._wait_s) as deadline:
+            self._deadlines.add(deadline)
+            try:
+                yield
+            finally:
+                self._deadlines.discard(deadline)
+
+    def _not_accepted(self) -> NotAccepted:
+        return NotAccepted(
+            f"the broker has not confirmed this within {self._wait_s:g} s, and it may still be stored: "
+            "send it again, with the same Idempotency-Key"
+        )
+
+    async def _found(self, repeated: Answer, decided: str) -> Judged:
+        """Look a judgement up in the log: it was made so long ago that it is not kept here."""
+        subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.{NO_PARTITION}.guardrails"
+        kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
+        filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
+        async for batch in self._log.history(filters, 0, repeated.seq):
+            for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
+                if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
+                    return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)
+        raise Undecided(f"the judgement that stands (event {decided}) cannot be found in the log")
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether requests are served in full, and what each thing that this takes says."""
+
+    status: str
+    checks: dict[str, str]
+
+
+async def _said(asking: Awaitable[object]) -> str:
+    try:
+        async with asyncio.timeout(LOG_PATIENCE_S):
+            await asking
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
+    return "ok"
+
+
+def _why(wrong: Exception) -> str:
+    return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
+
+
+def _unknown(agent: str, loop_id: str) -> str:
+    return f"no loop {loop_id!r} of agent {agent!r} is known: check its name, or name its agent"
+
+
+def _undecided(answer: Answer) -> Undecided:
+    if isinstance(answer.event, GuardrailsFailed):
+        return Undecided(f"guardrails could not decide this: see sequence {answer.seq} of the log")
+    return Undecided(f"guardrails answered with {topic_of(answer.event)}: see sequence {answer.seq} of the log")

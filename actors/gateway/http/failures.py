@@ -1,0 +1,65 @@
+"""What went wrong, as a response: one shape, a status that says whose turn it is, a message that says what to do."""
+
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.bodies import Failure
+from actors.gateway.http.desk import NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
+from actors.gateway.http.reading import LOOP
+from actors.gateway.inputs import InvalidInput
+from events.errors import LogError, Refused
+
+LOOPS = "/orchestrator/"
+"""Paths whose failures name the loop they are about."""
+
+_STATUS: dict[type[Exception], int] = {
+    InvalidField: 400,
+    InvalidInput: 400,
+    UnknownLoop: 404,
+    Refused: 413,
+    Undecided: 500,
+    LogError: 503,
+    NotAccepted: 503,
+    NotReady: 503,
+    Unanswered: 504,
+}
+_logger = structlog.get_logger("neuraxis.gateway")
+
+
+def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failure]:
+    """Return the response to an error of a handler or of the framework."""
+    status = next((number for kind, number in _STATUS.items() if isinstance(error, kind)), 500)
+    message, headers = _message(error), {}
+    if isinstance(error, HTTPException):
+        status, message, headers = error.status_code, error.detail, dict(error.headers or {})
+    elif status == 503:
+        headers["Retry-After"] = "1"
+    if status >= 500:
+        foreseen = isinstance(error, tuple(_STATUS))
+        _logger.warning("request_failed", path=request.url.path, error=type(error).__name__, exc_info=not foreseen)
+    failure = Failure(message=message, loop_id=_loop(request))
+    return Response(failure, status_code=status, headers=headers, media_type="application/json")
+
+
+HANDLERS: Any = {HTTPException: failed, Exception: failed}
+"""Litestar's ``exception_handlers``."""
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, LogError):
+        return f"the log: {error}"
+    if isinstance(error, tuple(_STATUS)):
+        return str(error.args[0])
+    return "a bug: see the gateway's log, and report it"
+
+
+def _loop(request: Request[Any, Any, Any]) -> str | msgspec.UnsetType | None:
+    if not request.url.path.startswith(LOOPS):
+        return msgspec.UNSET
+    named = request.scope.get("path_params", {}).get("loop_id")
+    return str(named) if named is not None else request.state.get(LOOP)

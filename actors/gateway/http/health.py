@@ -1,0 +1,25 @@
+"""The endpoints for probes: does the process live, and does it serve."""
+
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+
+from actors.gateway.http.desk import Desk, Readiness
+
+
+@get("/healthz")
+async def healthz() -> dict[str, str]:
+    """Say that the process lives."""
+    return {"status": "ok"}
+
+
+@get("/readyz")
+async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
+    """Say whether requests are served: the log answers, the judgements in it are read, a worker runs guardrails."""
+    desk: Desk = request.app.state.desk
+    checks = await desk.checks()
+    ready = all(said == "ok" for said in checks.values())
+    return Response(
+        Readiness(status="ready" if ready else "not_ready", checks=checks), status_code=200 if ready else 503
+    )

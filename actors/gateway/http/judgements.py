@@ -1,0 +1,172 @@
+"""What guardrails have said: the latest judgement of each loop, and the answers that requests wait for.
+
+A projection of their events in the log, bounded, and read from the log again after a restart.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import TypeVar, get_args
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.log import Log, Stored
+from schemas.event import ROOT, Event, topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.guardrails import (
+    GuardrailsFailed,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsOverridden,
+    GuardrailsRefused,
+    GuardrailsRepeated,
+    GuardrailsRerunOrdered,
+)
+
+Judgement = GuardrailsFinalized | GuardrailsForceFinalized | GuardrailsRerunOrdered
+ANSWERS: tuple[type[Event], ...] = (
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsRerunOrdered,
+    GuardrailsRepeated,
+    GuardrailsRefused,
+    GuardrailsOverridden,
+    GuardrailsFailed,
+)
+"""Guardrails' events that end a request."""
+
+_FILTERS = tuple(topic_filter(topic_of(event)) for event in ANSWERS)
+_JUDGEMENTS = tuple(topic_of(kind).removeprefix(ROOT) for kind in get_args(Judgement))
+
+_FIRST_WINDOW, _WIDER = 65_536, 4
+"""Messages of the log that are looked through first, and by how much more with each further step."""
+
+_AT_MOST = 4
+"""Events that are read at the start, for each judgement that is kept."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An event of guardrails: its id, sequence and server's time (Unix nanoseconds), and the agent it is about."""
+
+    event: Event
+    id: str
+    seq: int
+    time_ns: int
+    agent: str
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """The judgement of a loop, with the id of its event and the server's time of it (Unix nanoseconds)."""
+
+    event: Judgement
+    id: str
+    time_ns: int
+
+
+class Judgements:
+    """The latest judgements of ``most`` loops, and the latest ``most`` answers.
+
+    Attributes:
+        caught_up: Set once the judgements have been read that the log held when reading began.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.caught_up = asyncio.Event()
+        self._most = most
+        self._loops: dict[tuple[str, str], Judged] = {}
+        self._answers: dict[str, Answer] = {}
+        self._waiting: dict[str, list[asyncio.Future[Answer]]] = {}
+
+    def of(self, agent: str, loop_id: str) -> Judged | None:
+        """Return the latest judgement of an agent's loop, None when it is not among those kept."""
+        return self._loops.get((agent, loop_id))
+
+    def answer_to(self, cause: str) -> Answer | None:
+        """Return what answered an event, by its id; None when nothing has yet, or it is not among those kept."""
+        return self._answers.get(cause)
+
+    @contextlib.contextmanager
+    def awaited(self, cause: str) -> Iterator[asyncio.Future[Answer]]:
+        """Give the answer to an event, by its id, as a future, for the length of the block."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(cause, [])
+        waiting.append(answer)
+        known = self._answers.get(cause)
+        if known is not None:
+            answer.set_result(known)
+        try:
+            yield answer
+        finally:
+            answer.cancel()
+            waiting.remove(answer)
+            if not waiting:
+                self._waiting.pop(cause, None)
+
+    async def follow(self, log: Log) -> None:
+        """Read guardrails' latest events in the log and go on with those to come, until cancelled.
+
+        Raises:
+            Unavailable: the log cannot be read at the start; later outages are waited out.
+        """
+        upto = (await log.info()).last_seq
+        self._fold_all(await _latest(log, upto, self._most))
+        tail = await log.tail(_FILTERS, upto)
+        self.caught_up.set()
+        try:
+            while True:
+                self._fold_all(await tail.next())
+        finally:
+            await tail.close()
+
+    def _fold_all(self, batch: Iterable[Stored]) -> None:
+        for recorded in map(decode, batch):
+            if isinstance(recorded, Recorded):
+                self.fold(recorded)
+
+    def fold(self, recorded: Recorded) -> None:
+        """Take in one event of the log; one that is known already changes nothing."""
+        message = recorded.message
+        if isinstance(message.event, Judgement):
+            judged = Judged(message.event, message.id, message.time_ns)
+            _keep(self._loops, (message.agent, message.event.trace.loop_id), judged, self._most)
+        cause = recorded.envelope.cause
+        # Those of an exchange answer nobody here, and would push out those that do.
+        if not cause or message.exchange or not isinstance(message.event, ANSWERS):
+            return
+        answer = Answer(message.event, message.id, message.seq, message.time_ns, message.agent)
+        _keep(self._answers, cause, answer, self._most)
+        for waiting in self._waiting.get(cause, ()):
+            if not waiting.done():
+                waiting.set_result(answer)
+
+
+async def _latest(log: Log, upto: int, most: int) -> Iterable[Stored]:
+    """Return the events of about the latest ``most`` judgements, in order.
+
+    A log is read forwards, so in windows from its end back, each larger than the one behind it: a long log must not
+    take longer to start on than a short one.
+    """
+    found: deque[Stored] = deque(maxlen=_AT_MOST * most)
+    window, judged = _FIRST_WINDOW, 0
+    while upto > 0 and judged < most:
+        after = max(0, upto - window)
+        part: deque[Stored] = deque(maxlen=found.maxlen)
+        async for batch in log.history(_FILTERS, after, upto):
+            part.extend(batch)
+        judged += sum(stored.subject.endswith(_JUDGEMENTS) for stored in part)
+        part.extend(found)
+        found, upto, window = part, after, _WIDER * window
+    return found
+
+
+def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
+    """Put an entry at the end, and drop the oldest beyond ``most``."""
+    kept.pop(key, None)
+    kept[key] = value
+    if len(kept) > most:
+        del kept[next(iter(kept))]

@@ -1,0 +1,79 @@
+"""The endpoints of source G, reflection guardrails: a loop is done, how does it stand, and let it run on."""
+
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+
+from actors.gateway.agent_events import check_name
+from actors.gateway.http.answers import decision_of, status_of
+from actors.gateway.http.bodies import (
+    DEFAULT_AGENT,
+    Failure,
+    GuardrailsOverridden,
+    GuardrailsOverride,
+    GuardrailsShown,
+    LoopCompletion,
+    LoopDecision,
+    check_loop,
+    completed,
+    overridden,
+)
+from actors.gateway.http.desk import Desk
+from actors.gateway.http.reading import key_of, strictly
+
+IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
+Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
+
+_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_UNKNOWN = ResponseSpec(Failure, description="No such loop is known.")
+_LATE = ResponseSpec(Failure, description="It is in the log, and was not answered in time.")
+_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
+_WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
+
+
+@post("/orchestrator/loop-complete", status_code=200, before_request=strictly(LoopCompletion), responses=_WRITING)
+async def complete_loop(
+    data: JSONBody[LoopCompletion], request: Request[Any, Any, State], idempotency_key: IdempotencyKey = ""
+) -> LoopDecision:
+    """Have guardrails decide on a loop that is done: does it run again, and why."""
+    desk: Desk = request.app.state.desk
+    return decision_of(await desk.complete(data.agent, completed(data), key_of(idempotency_key)))
+
+
+@get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN})
+async def show_guardrails(
+    loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = DEFAULT_AGENT
+) -> GuardrailsShown:
+    """Say how a loop stood with every guardrail when it was judged."""
+    check_loop(loop_id)
+    check_name("agent", agent)
+    desk: Desk = request.app.state.desk
+    return status_of(await desk.status(agent, loop_id))
+
+
+@post(
+    "/orchestrator/override-guardrails/{loop_id:str}",
+    status_code=200,
+    before_request=strictly(GuardrailsOverride),
+    responses={**_WRITING, 404: _UNKNOWN},
+)
+async def override_guardrails(
+    loop_id: FromPath[str],
+    data: JSONBody[GuardrailsOverride],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+) -> GuardrailsOverridden:
+    """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
+    desk: Desk = request.app.state.desk
+    told = overridden(loop_id, data)
+    done = await desk.override(data.agent, told, key_of(idempotency_key))
+    return GuardrailsOverridden(
+        loop_id=done.loop_id,
+        override_fatigue=done.override_fatigue,
+        override_max_reruns=done.override_max_reruns,
+        overridden_by=done.overridden_by,
+        override_reason=done.override_reason,
+    )

@@ -1,0 +1,39 @@
+"""Reading requests strictly, before the framework reads them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.datastructures import State
+
+from actors.gateway.agent_events import InvalidField, check_name
+from actors.gateway.http.bodies import loop_named_in, read
+
+LOOP = "loop_id"
+"""Where a request's state keeps the loop that its body names."""
+
+
+def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]], Awaitable[None]]:
+    """Return what refuses a body that is not of ``kind``, as Litestar's ``before_request``.
+
+    Litestar takes numbers that are text, and answers text that is no UTF-8, or nested too deeply, with status 500.
+    """
+
+    async def check(request: Request[Any, Any, State]) -> None:
+        raw = await request.body()
+        # A failure names its loop, also where the rest of the body cannot be read.
+        request.state[LOOP] = loop_named_in(raw)
+        read(raw, kind)
+
+    return check
+
+
+def key_of(header: str) -> str:
+    """Return an ``Idempotency-Key``, empty when there is none; raises InvalidField for one that cannot be taken."""
+    if header:
+        try:
+            check_name("Idempotency-Key", header)
+        except InvalidField as wrong:
+            raise InvalidField("Idempotency-Key", f"the header {wrong}") from wrong
+    return header

@@ -1,0 +1,102 @@
+"""The server under the application: uvicorn on a socket that is open already, stopped by an event."""
+
+import asyncio
+import contextlib
+import functools
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from actors.gateway.http.door import Door
+
+DRAIN_S = 10
+"""Seconds in which requests under way may end once the server is to stop."""
+
+KEEP_ALIVE_S = 30
+_MOST_HEADERS = 64 * 1024
+
+
+async def serve(app: Door, listener: socket.socket, stop: asyncio.Event, *, header_s: float, up: asyncio.Event) -> None:
+    """Serve on ``listener`` until ``stop`` is set, then let requests under way end.
+
+    Args:
+        app: The application.
+        listener: A socket that listens; closed at the end.
+        stop: Ends the serving.
+        header_s: Seconds in which a request's headers must have come in; else the connection is closed.
+        up: Set once requests are taken.
+    """
+    config = uvicorn.Config(
+        app,
+        http=functools.partial(_Hurried, header_s=header_s),  # type: ignore[arg-type]  # it is only called
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=DRAIN_S,
+        h11_max_incomplete_event_size=_MOST_HEADERS,
+    )
+    server = _Server(config, up)
+    serving = asyncio.create_task(server.serve(sockets=[listener]), name="http")
+    stopping = asyncio.create_task(stop.wait(), name="http stops")
+    try:
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await serving
+    finally:
+        stopping.cancel()
+        serving.cancel()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, up: asyncio.Event) -> None:
+        super().__init__(config)
+        self._up = up
+
+    async def startup(self, sockets: Sequence[socket.socket] | None = None) -> None:
+        await super().startup(list(sockets or ()))
+        self._up.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to whoever runs this process: it has more to stop than a server."""
+        yield
+
+
+class _Hurried(H11Protocol):
+    """Closes a connection whose headers take too long: uvicorn itself waits for them without end."""
+
+    def __init__(self, *args: Any, header_s: float, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._header_s = header_s
+        self._hurry: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._relax()
+
+    def _expect_headers(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._relax()
+        elif self._hurry is None:
+            self._hurry = self.loop.call_later(self._header_s, self.transport.close)
+
+    def _relax(self) -> None:
+        if self._hurry is not None:
+            self._hurry.cancel()
+            self._hurry = None

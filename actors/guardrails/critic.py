@@ -1,0 +1,80 @@
+"""The critic that is a language model: what it is asked as the pessimist, and how its answer is read. Pure."""
+
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from importlib.resources import files
+from typing import Annotated, Any
+
+import msgspec
+
+from actors.guardrails.settings import GuardrailsSettings
+from schemas.calls import ModelCall, Said
+from schemas.event import Unit
+from schemas.vocabulary.guardrails import CritiqueRequested
+
+MOST_TAGS = 16
+LONGEST_ANSWER = 4_000
+"""Characters; far more than is asked for, and too short to nest deeper than can be read."""
+
+_INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
+_KEY_LENGTH = 12
+_TAG = r"^[a-z][a-z_]{1,39}$"
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "alignment": {"type": "number", "minimum": 0, "maximum": 1},
+        "drift": {"type": "number", "minimum": 0, "maximum": 1},
+        "bias_tags": {"type": "array", "maxItems": MOST_TAGS, "items": {"type": "string", "pattern": _TAG}},
+    },
+    "required": ["alignment", "drift", "bias_tags"],
+    "additionalProperties": False,
+}
+
+
+class Critique(msgspec.Struct, frozen=True):
+    """What a model makes of an answer."""
+
+    alignment: Unit
+    drift: Unit
+    bias_tags: Annotated[tuple[Annotated[str, msgspec.Meta(pattern=_TAG)], ...], msgspec.Meta(max_length=MOST_TAGS)]
+
+
+def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) -> CritiqueRequested:
+    """Return the request for a critique of the answer that a loop came to."""
+    shown = [text[: settings.critic_characters] for text in (question, answer)]
+    key = next(key for key in _keys("\n".join(shown)) if not any(key in text for text in shown))
+    blocks = [
+        f"[data {key}: the {what}]\n{text}\n[end of data {key}]"
+        for what, text in zip(("question", "answer"), shown, strict=True)
+    ]
+    return CritiqueRequested(
+        loop_id=loop_id,
+        call=ModelCall(
+            purpose="reflect",
+            messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content="\n\n".join(blocks))),
+            most_tokens=settings.critic_tokens,
+            answer_schema=_SCHEMA,
+            timeout_ms=settings.critic_timeout_ms,
+        ),
+    )
+
+
+def critique_of(answer: str) -> Critique | None:
+    """Return what a model's answer says, or None where it is not what was asked for."""
+    if len(answer) > LONGEST_ANSWER:
+        return None
+    try:
+        return msgspec.json.decode(_FENCE.sub("", answer.strip()), type=Critique)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+
+
+def _keys(seed: str) -> Iterator[str]:
+    """Yield keys that neither text can have known, since each follows from both."""
+    key = ""
+    while True:
+        key = sha256(f"{key}\n{seed}".encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
+        yield key

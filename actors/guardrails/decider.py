@@ -1,0 +1,302 @@
+"""Guardrails' state machine: loop families and an agent's biases, folded from what was decided.
+
+loop.completed            -> the decision on a loop from outside, or that it was judged before, or cannot be
+loop.overridden           -> guardrails.overridden, or that no such loop is known
+appraisal.answer_appraised -> the decision on a loop of ours, or guardrails.critique_requested first
+llm.completed, .failed    -> the decision that a critique was asked for
+input.received            its words are kept, where a model is the critic; llm.completed: and a model's answer to it
+response.emitted          they are dropped
+guardrails.*              the loop is judged: its family's scores, reruns and fatigue, and its agent's biases
+guardrails.configured     the settings from here on
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from actors.guardrails.bias import Biases, with_loop
+from actors.guardrails.critic import Critique, ask, critique_of
+from actors.guardrails.family import Family, Lifted, Loop, judged, parted
+from actors.guardrails.judging import Reading, judge
+from actors.guardrails.live import ANSWERING, Live, answered, opened
+from actors.guardrails.settings import GuardrailsSettings
+from schemas.actor import Message, readable_settings
+from schemas.event import Event, topic_of
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.appraisal import AnswerAppraised
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.guardrails import (
+    CritiqueRequested,
+    GuardrailsConfigured,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsOverridden,
+    GuardrailsRefused,
+    GuardrailsRepeated,
+    GuardrailsRerunOrdered,
+    LoopTrace,
+)
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
+from schemas.vocabulary.responder import ResponseEmitted
+
+DONE = "done"
+_NS_PER_MS = 1_000_000
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: the loop families and biases of its agents, and the exchanges that are open or ended lately."""
+
+    settings: GuardrailsSettings = GuardrailsSettings()
+    families: Generations[Family] = Generations()
+    biases: Generations[Biases] = Generations()
+    pending: Map[str, Live] = Map()
+    ended: Generations[bool] = Generations()
+
+
+def decide(state: State, message: Message) -> Iterable[Event]:
+    """Return the one event that a message leads to, if any; see the module."""
+    state = _aged(state, message.time_ns)
+    live = state.pending.get(message.exchange)
+    match message.event:
+        case LoopCompleted() as completed:
+            return (_completed(state, message, completed),)
+        case LoopOverridden() as ordered:
+            return (_overridden(state, message, ordered),)
+        case AnswerAppraised() as appraised if appraised.loop_id:
+            return _appraised(state, message, appraised, live)
+        case LlmCompleted() | LlmFailed() as answer if live is not None and _is_critique(live, answer):
+            assert live.appraised is not None
+            critique = critique_of(answer.text) if isinstance(answer, LlmCompleted) else None
+            return (_judged(state, message, _reading(live.appraised, critique, state.settings)),)
+    return ()
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    state = _aged(state, message.time_ns)
+    live = state.pending.get(message.exchange)
+    match message.event:
+        case (
+            GuardrailsFinalized(trace=trace)
+            | GuardrailsForceFinalized(trace=trace)
+            | GuardrailsRerunOrdered(trace=trace)
+        ):
+            return _decided(state, message, trace)
+        case GuardrailsOverridden() as overridden:
+            return _with_override(state, message, overridden)
+        case LoopCompleted() as completed if _lifts(state, message, completed):
+            return _with_lift(state, message, completed)
+        case InputReceived() as received if _opens(state, message):
+            return _keep(state, message, opened(received, state.settings))
+        case LlmCompleted(purpose=purpose) as completed if live is not None and purpose in ANSWERING:
+            return _keep(state, message, answered(live, completed, state.settings))
+        case AnswerAppraised() as appraised if live is not None and appraised.request == live.request:
+            return _keep(state, message, msgspec.structs.replace(live, appraised=appraised))
+        case CritiqueRequested() if live is not None:
+            return _keep(state, message, msgspec.structs.replace(live, asked=message.id))
+        case ResponseEmitted() if message.exchange:
+            return _ended(state, message)
+        case GuardrailsConfigured() as configured:
+            return _configured(state, configured)
+    return state
+
+
+def family_of(state: State, agent: str, loop_id: str) -> Family | None:
+    """Return the family of an agent's loop; None where none of its loops is known."""
+    return state.families.get(_key(agent, loop_id))
+
+
+# --- decisions
+
+
+def _completed(state: State, message: Message, completed: LoopCompleted) -> Event:
+    if completed.reflection_status != DONE:
+        return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
+    scored = completed.alignment_score is not None or completed.drift_score is not None
+    persona = completed.orchestrator_persona or state.settings.persona
+    reading = Reading(
+        loop_id=completed.loop_id,
+        alignment=completed.alignment_score,
+        drift=completed.drift_score,
+        critics_conflict=completed.critics_conflict,
+        bias_tags=completed.bias_tags,
+        orchestrator_persona=persona,
+        reflection_persona=persona,
+        source="caller" if scored else "none",
+    )
+    if _lifts(state, message, completed):
+        state = _with_lift(state, message, completed)
+    return _judged(state, message, reading)
+
+
+def _overridden(state: State, message: Message, ordered: LoopOverridden) -> Event:
+    if family_of(state, message.agent, ordered.loop_id) is None:
+        return GuardrailsRefused(loop_id=ordered.loop_id, reason="unknown_loop")
+    return GuardrailsOverridden(
+        loop_id=ordered.loop_id,
+        family=parted(ordered.loop_id)[0],
+        override_fatigue=ordered.override_fatigue,
+        override_max_reruns=ordered.override_max_reruns,
+        overridden_by=ordered.override_by,
+        override_reason=ordered.override_reason,
+        lasts_ms=state.settings.override_lifetime_ms,
+    )
+
+
+def _appraised(state: State, message: Message, appraised: AnswerAppraised, live: Live | None) -> tuple[Event, ...]:
+    if state.settings.critic == "llm" and live is not None and live.request == appraised.request:
+        if live.asked:
+            return ()
+        if live.answer.strip() and not _before(state, message, appraised.loop_id):
+            return (ask(appraised.loop_id, live.question, live.answer, state.settings),)
+    return (_judged(state, message, _reading(appraised, None, state.settings)),)
+
+
+def _judged(state: State, message: Message, reading: Reading) -> Event:
+    before = _before(state, message, reading.loop_id)
+    if before:
+        return GuardrailsRepeated(loop_id=reading.loop_id, decided=before)
+    family = family_of(state, message.agent, reading.loop_id) or Family()
+    biases = state.biases.get(message.agent) or Biases()
+    return judge(family, biases, reading, message.time_ns, state.settings)
+
+
+def _reading(appraised: AnswerAppraised, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+    """Return what is known of a loop of ours: a model's critique, else appraisal's numbers, or nothing is asked for."""
+    persona = settings.persona
+    if settings.critic == "off":
+        return Reading(
+            loop_id=appraised.loop_id, orchestrator_persona=persona, reflection_persona=persona, source="none"
+        )
+    if critique is None:
+        return Reading(
+            loop_id=appraised.loop_id,
+            alignment=appraised.alignment,
+            drift=appraised.drift,
+            bias_tags=appraised.bias_tags,
+            orchestrator_persona=persona,
+            reflection_persona=persona,
+            source="features",
+        )
+    return Reading(
+        loop_id=appraised.loop_id,
+        alignment=critique.alignment,
+        drift=critique.drift,
+        bias_tags=(*appraised.bias_tags, *critique.bias_tags),
+        orchestrator_persona=persona,
+        reflection_persona=settings.critic_persona,
+        source="llm",
+    )
+
+
+def _before(state: State, message: Message, loop_id: str) -> str:
+    family = family_of(state, message.agent, loop_id)
+    return "" if family is None else family.decided(loop_id)
+
+
+def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's answer is the critique that is waited for; a request that could not be read has no id."""
+    if not live.asked or live.appraised is None:
+        return False
+    if isinstance(answer, LlmFailed) and not answer.request:
+        return answer.failed_topic == topic_of(CritiqueRequested)
+    return answer.request == live.asked
+
+
+# --- folding
+
+
+def _decided(state: State, message: Message, trace: LoopTrace) -> State:
+    settings, now_ns = state.settings, message.time_ns
+    family = family_of(state, message.agent, trace.loop_id) or Family()
+    loop = Loop(trace.loop_id, message.id, trace.alignment_score, trace.drift_score)
+    family = judged(family, loop, trace.rerun_count, trace.reflection_fatigue, settings.family_loops)
+    state = _with_family(state, message, trace.loop_id, family)
+    if trace.repetition_counts:
+        biases = state.biases.get(message.agent) or Biases()
+        biases = with_loop(biases, trace.repetition_counts, trace.loop_id, now_ns, settings)
+        kept = state.biases.set(message.agent, biases, now_ns, settings.bias_window_ms * _NS_PER_MS)
+        state = msgspec.structs.replace(state, biases=kept)
+    live = state.pending.get(message.exchange)
+    if live is None or live.appraised is None:
+        return state
+    return _keep(state, message, msgspec.structs.replace(live, appraised=None, asked=""))
+
+
+def _lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
+    """Whether a completion carries overrides that count: with a name, and not of a loop that was judged before."""
+    wanted = completed.override_fatigue or completed.override_max_reruns
+    if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
+        return False
+    return not _before(state, message, completed.loop_id)
+
+
+def _with_lift(state: State, message: Message, completed: LoopCompleted) -> State:
+    family = family_of(state, message.agent, completed.loop_id) or Family()
+    until_ns = message.time_ns + state.settings.override_lifetime_ms * _NS_PER_MS
+    lifted = Lifted(completed.override_by, until_ns)
+    family = msgspec.structs.replace(
+        family,
+        fatigue_lifted=lifted if completed.override_fatigue else family.fatigue_lifted,
+        reruns_lifted=lifted if completed.override_max_reruns else family.reruns_lifted,
+    )
+    return _with_family(state, message, completed.loop_id, family)
+
+
+def _with_override(state: State, message: Message, overridden: GuardrailsOverridden) -> State:
+    family = family_of(state, message.agent, overridden.loop_id)
+    if family is None:
+        return state
+    lifted = Lifted(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
+    # A person's word is whole: what it does not lift is in force again.
+    family = msgspec.structs.replace(
+        family,
+        fatigue_lifted=lifted if overridden.override_fatigue else None,
+        reruns_lifted=lifted if overridden.override_max_reruns else None,
+    )
+    return _with_family(state, message, overridden.loop_id, family)
+
+
+def _with_family(state: State, message: Message, loop_id: str, family: Family) -> State:
+    lifetime_ns = state.settings.family_lifetime_ms * _NS_PER_MS
+    families = state.families.set(_key(message.agent, loop_id), family, message.time_ns, lifetime_ns)
+    return msgspec.structs.replace(state, families=families)
+
+
+def _key(agent: str, loop_id: str) -> str:
+    return f"{agent}\n{parted(loop_id)[0]}"
+
+
+def _opens(state: State, message: Message) -> bool:
+    # An input that is repeated after the end would never be dropped again.
+    known = message.exchange in state.pending or state.ended.get(message.exchange)
+    return state.settings.critic == "llm" and bool(message.exchange) and not known
+
+
+def _keep(state: State, message: Message, live: Live) -> State:
+    return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, live))
+
+
+def _ended(state: State, message: Message) -> State:
+    lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
+    return msgspec.structs.replace(
+        state,
+        pending=state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending,
+        ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
+    )
+
+
+def _aged(state: State, now_ns: int) -> State:
+    settings = state.settings
+    families = state.families.aged(now_ns, settings.family_lifetime_ms * _NS_PER_MS)
+    biases = state.biases.aged(now_ns, settings.bias_window_ms * _NS_PER_MS)
+    ended = state.ended.aged(now_ns, settings.ended_lifetime_ms * _NS_PER_MS)
+    if families is state.families and biases is state.biases and ended is state.ended:
+        return state
+    return State(settings, families, biases, state.pending, ended)
+
+
+def _configured(state: State, configured: GuardrailsConfigured) -> State:
+    settings = readable_settings(configured, GuardrailsSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,188 @@
+"""The judgement of one loop: does it run again, and why. Pure arithmetic over its scores and its family.
+
+In this order: the rerun limit, a bias echo and fatigue end a family, whatever its scores; scores beyond their
+thresholds, or an invalid summary, ask for a rerun; else the family ends well. Everything that speaks is kept, and the
+first names the reason. What an override lifts does not speak, except that of a bias: no override lifts that.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from actors.guardrails.bias import Biases, counts, repeated
+from actors.guardrails.family import DECIMALS, Family, Loop, best_of, in_force, named, parted
+from actors.guardrails.settings import GuardrailsSettings
+from schemas.event import Event
+from schemas.vocabulary.guardrails import (
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsRerunOrdered,
+    LoopTrace,
+    Trigger,
+)
+
+REASONS: Mapping[Trigger, str] = {
+    "max_reruns": "max_reruns_reached",
+    "bias_echo": "bias_echo_detected",
+    "fatigue": "fatigue_threshold_exceeded",
+    "alignment": "alignment_threshold_not_met",
+    "drift": "drift_threshold_exceeded",
+    "summary": "summary_invalid",
+    "conflict": "critics_conflict",
+}
+"""What each trigger is called as a reason."""
+
+NO_ISSUES, NO_RESULT = "no_issues_detected", "no_reflection_result"
+
+_LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a loop that is done: its scores (None: nobody scored it), its biases, and from whom."""
+
+    loop_id: str
+    alignment: float | None = None
+    drift: float | None = None
+    critics_conflict: bool = False
+    bias_tags: tuple[str, ...] = ()
+    orchestrator_persona: str
+    reflection_persona: str
+    source: Literal["caller", "features", "llm", "none"]
+
+
+class _Fatigue(msgspec.Struct, frozen=True):
+    level: float
+    moved: float
+    improved: bool
+
+
+def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, settings: GuardrailsSettings) -> Event:
+    """Return the decision on a loop, given its family before it and the biases of its agent."""
+    name, depth = parted(reading.loop_id)
+    alignment, drift = _rounded(reading.alignment), _rounded(reading.drift)
+    reruns = max(family.reruns, depth)
+    counted = counts(biases, reading.bias_tags, reading.loop_id, now_ns, settings)
+    fatigue = _fatigue(family, alignment, drift, settings)
+    limit = reruns >= settings.max_reruns
+    fatigued = fatigue.level >= settings.fatigue_threshold
+    reruns_lifted = in_force(family.reruns_lifted, now_ns) if limit else None
+    fatigue_lifted = in_force(family.fatigue_lifted, now_ns) if fatigued else None
+    lifted = reruns_lifted or fatigue_lifted
+    echoes = repeated(counted, settings)
+    speaking: tuple[tuple[Trigger, bool], ...] = (
+        ("max_reruns", limit and reruns_lifted is None),
+        ("bias_echo", bool(echoes)),
+        ("fatigue", fatigued and fatigue_lifted is None),
+        *_asking(alignment, drift, reading, settings),
+    )
+    triggers = tuple(trigger for trigger, speaks in speaking if speaks)
+    forced = not _LIMITS.isdisjoint(triggers)
+    rerun = bool(triggers) and not forced
+    trace = LoopTrace(
+        loop_id=reading.loop_id,
+        family=name,
+        rerun_of=named(name, depth - 1) if depth else "",
+        rerun_depth=depth,
+        rerun_count=reruns + rerun,
+        max_reruns=settings.max_reruns,
+        alignment_score=alignment,
+        drift_score=drift,
+        summary_valid=_valid(alignment, drift, reading, settings),
+        bias_echo=bool(echoes),
+        repeated_tags=echoes,
+        repetition_counts=counted,
+        reflection_fatigue=fatigue.level,
+        fatigue_increment=fatigue.moved,
+        fatigue_increased=fatigue.moved > 0.0,
+        fatigue_threshold_exceeded=fatigued,
+        improvement_detected=fatigue.improved,
+        rerun_trigger=triggers,
+        rerun_reason=_reason(triggers, alignment, drift),
+        force_finalize=forced,
+        overridden_by=lifted.by if lifted is not None else "",
+        orchestrator_persona=reading.orchestrator_persona,
+        reflection_persona=reading.reflection_persona,
+        source=reading.source,
+    )
+    trace = msgspec.structs.replace(trace, rerun_reason_detail=_detail(trace, settings))
+    known = (family.best,) if family.best is not None else ()
+    best = best_of((*known, Loop(reading.loop_id, "", alignment, drift))).id
+    if rerun:
+        return GuardrailsRerunOrdered(trace=trace, new_loop_id=named(name, trace.rerun_count), best=best)
+    return GuardrailsForceFinalized(trace=trace, best=best) if forced else GuardrailsFinalized(trace=trace, best=best)
+
+
+def _asking(
+    alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings
+) -> tuple[tuple[Trigger, bool], ...]:
+    """Return what asks for a rerun. A loop that was not scored whole asks for none."""
+    if alignment is None or drift is None:
+        return ()
+    return (
+        ("alignment", alignment < settings.alignment_threshold),
+        ("drift", drift > settings.drift_threshold),
+        ("summary", not _valid(alignment, drift, reading, settings)),
+        ("conflict", reading.critics_conflict),
+    )
+
+
+def _valid(alignment: float | None, drift: float | None, reading: Reading, settings: GuardrailsSettings) -> bool:
+    if alignment is None or drift is None or reading.critics_conflict:
+        return False
+    return alignment >= settings.summary_alignment and drift <= settings.summary_drift
+
+
+def _fatigue(family: Family, alignment: float | None, drift: float | None, settings: GuardrailsSettings) -> _Fatigue:
+    """Return a family's fatigue after a loop: its first leaves it, a rerun is compared with the loop before it."""
+    if not family.loops:
+        return _Fatigue(family.fatigue, 0.0, False)
+    before = family.loops[-1]
+    gains = (_gain(before.alignment, alignment), _gain(drift, before.drift))
+    improved = max(gains) >= settings.improvement_threshold
+    step = -settings.fatigue_decay if improved else settings.fatigue_increment
+    level = round(min(settings.max_fatigue, max(0.0, family.fatigue + step)), DECIMALS)
+    return _Fatigue(level, round(level - family.fatigue, DECIMALS), improved)
+
+
+def _gain(lower: float | None, higher: float | None) -> float:
+    """Return by how much a score went up. What is unknown is no improvement."""
+    return -1.0 if lower is None or higher is None else round(higher - lower, DECIMALS)
+
+
+def _rounded(score: float | None) -> float | None:
+    return None if score is None else round(score, DECIMALS)
+
+
+def _reason(triggers: tuple[Trigger, ...], alignment: float | None, drift: float | None) -> str:
+    if triggers:
+        return REASONS[triggers[0]]
+    return NO_RESULT if alignment is None or drift is None else NO_ISSUES
+
+
+def _detail(trace: LoopTrace, settings: GuardrailsSettings) -> str:
+    told = [_told(trigger, trace, settings) for trigger in trace.rerun_trigger]
+    if told:
+        return "; ".join(told)
+    if trace.alignment_score is None or trace.drift_score is None:
+        return "not scored"
+    return f"alignment {trace.alignment_score:g}, drift {trace.drift_score:g}"
+
+
+def _told(trigger: Trigger, trace: LoopTrace, settings: GuardrailsSettings) -> str:
+    match trigger:
+        case "max_reruns":
+            return f"{trace.rerun_count} reruns of at most {trace.max_reruns}"
+        case "bias_echo":
+            counted = ", ".join(f"{tag} in {trace.repetition_counts[tag]} loops" for tag in trace.repeated_tags)
+            return f"{counted}, of fewer than {settings.bias_threshold}"
+        case "fatigue":
+            return f"fatigue {trace.reflection_fatigue:g} of less than {settings.fatigue_threshold:g}"
+        case "alignment":
+            return f"alignment {trace.alignment_score:g} of at least {settings.alignment_threshold:g}"
+        case "drift":
+            return f"drift {trace.drift_score:g} of at most {settings.drift_threshold:g}"
+        case "summary":
+            return f"a summary needs {settings.summary_alignment:g} and {settings.summary_drift:g}, and critics agreed"
+        case "conflict":
+            return "the critics contradict each other"

@@ -1,0 +1,90 @@
+"""What reviews of an agent's prompting make of its memories: each comes to mind sooner, or later. Pure.
+
+A review's seats on a memory are averaged, the newest counting for half; the average moves the memory's log-weight,
+within [-1, 1]; and a memory's energy is multiplied by the exponential of that when memories are put in order. What
+comes to mind at all is asked of the energy itself: no seat brings up what does not bear on the cue, nor silences what
+does.
+
+A turn, a gist and an episode of an exchange are one memory at three ages: they have one weight. A memory's weight goes
+with it, and those that had no seat for longest go when there are too many.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from actors.memory.mind import Mind, Weight
+from actors.memory.settings import MemorySettings
+from actors.memory.terms import DECIMALS
+from schemas.vocabulary.memory import Layer
+
+_MOST = 1.0
+_NEWEST = 0.5
+_EXCHANGES = frozenset(("turn", "gist", "episode"))
+_FACTORIALS = 20
+"""Terms of the exponential's series; for arguments up to 1 the rest is below the last bit."""
+
+
+def weighted(mind: Mind, entity: str, value: float, settings: MemorySettings) -> Mind:
+    """Return the mind after a seat on a memory, named as in recollections; the same mind for one that it has not."""
+    key = _key_of(entity)
+    if not _living(mind, [key]):
+        return mind
+    known = mind.weights.get(key)
+    average = value if known is None else known.average + _NEWEST * (value - known.average)
+    log = (0.0 if known is None else known.log) + average
+    weight = Weight(round(average, DECIMALS), round(min(_MOST, max(-_MOST, log)), DECIMALS), mind.seats + 1)
+    weights = mind.weights.set(key, weight)
+    while len(weights) > settings.weights:
+        weights = weights.delete(min(weights, key=lambda each: weights[each].seat))
+    return msgspec.structs.replace(mind, weights=weights, seats=mind.seats + 1)
+
+
+def living(mind: Mind) -> Mind:
+    """Return the mind without the weights of memories that it has no more."""
+    kept = _living(mind, mind.weights)
+    weights = mind.weights
+    for key in mind.weights:
+        if key not in kept:
+            weights = weights.delete(key)
+    return msgspec.structs.replace(mind, weights=weights)
+
+
+def weight_of(mind: Mind, entity: str) -> float | None:
+    """Return the log-weight of a memory, named as in recollections; None where it has none."""
+    weight = mind.weights.get(_key_of(entity))
+    return None if weight is None else weight.log
+
+
+def sooner(energy: float, mind: Mind, layer: Layer, number: int) -> float:
+    """Return a memory's energy as its weight makes it, in [0, 1]."""
+    weight = mind.weights.get(_key(layer, number)) if mind.weights else None
+    return energy if weight is None else min(1.0, round(energy * _exponential(weight.log), DECIMALS))
+
+
+def _living(mind: Mind, keys: Iterable[str]) -> frozenset[str]:
+    """Return those keys that are of memories the mind has."""
+    asked = frozenset(keys)
+    found = {key for key in asked if key.startswith("exchange:") and int(key[9:]) in mind.episodes.kept}
+    for tellings in mind.facts.values():
+        found.update(f"fact:{each.number}" for each in tellings)
+    found.update(f"concept:{each.number}" for each in mind.concepts.values())
+    return asked.intersection(found)
+
+
+def _key_of(entity: str) -> str:
+    """Return the key of a memory's weight; empty for what is no memory's name."""
+    layer, _, number = entity.partition(":")
+    return _key(layer, int(number)) if number.isascii() and number.isdecimal() else ""
+
+
+def _key(layer: str, number: int) -> str:
+    return f"exchange:{number}" if layer in _EXCHANGES else f"{layer}:{number}"
+
+
+def _exponential(argument: float) -> float:
+    # Written out, so that it gives the same bits on every machine; the library's own does not have to.
+    result = 1.0
+    for term in range(_FACTORIALS, 0, -1):
+        result = 1.0 + result * argument / term
+    return result

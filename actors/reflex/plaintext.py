@@ -1,0 +1,77 @@
+"""What of decoded bytes is text: whatever has the form of UTF-8, at least six characters in a row.
+
+Controls count, since they are invisible (so that ASCII in UTF-16 shows as well, between its zeros). All other bytes
+are cut out: a wrong start or random bytes give nothing to search.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+MIN_CHARACTERS = 6
+"""Characters that a stretch of text must have."""
+
+_NO_TEXT = b"\xff"
+"""A byte that no text has: parts what is decoded together."""
+
+_NEVER, _LATER = 0, 9
+"""How many bytes a character takes, by the first: none begins with this one, or it is not the first."""
+
+
+def _length(byte: int) -> int:
+    if byte < 0x80:
+        return 1
+    if byte < 0xC0:
+        return _LATER
+    if byte < 0xC2 or byte > 0xF4:
+        return _NEVER
+    return 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+
+
+_LENGTHS = bytes(map(_length, range(256)))
+
+
+def texts_in(parts: Sequence[bytes]) -> list[str]:
+    """Return the text in each part, its stretches one a line; all parts at once, since a call costs more than its work.
+
+    Takes some 10 ms a megabyte, whatever the bytes.
+    """
+    data = _NO_TEXT.join([*parts, b""])
+    starts, covered = _characters(data)
+    edges = np.flatnonzero(np.diff(covered, prepend=False, append=False))
+    begins, ends = edges[::2], edges[1::2]
+    counts = np.cumsum(starts, dtype=np.int32)  # of the characters up to a byte; no stretch ends with the data
+    long = counts[ends] - counts[begins] + 1 >= MIN_CHARACTERS
+    # The byte behind a stretch is none of text: it makes room for the line break.
+    shown = np.frombuffer(data, dtype=np.uint8).copy()
+    shown[ends[long]] = ord("\n")
+    marks = np.zeros(len(data) + 1, dtype=np.int8)
+    marks[begins[long]] = 1
+    marks[ends[long] + 1] -= 1
+    kept = np.cumsum(marks[:-1], dtype=np.int8).view(bool)
+    text = shown[kept].tobytes()
+    limits = np.cumsum([len(part) + 1 for part in parts], dtype=np.int64)
+    closes = np.cumsum(kept, dtype=np.int32)[limits - 1].tolist()
+    return [
+        text[begin : end - 1].decode("utf-8", "replace") if end > begin else ""
+        for begin, end in zip([0, *closes], closes, strict=False)
+    ]
+
+
+def _characters(data: bytes) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Return which bytes begin a character, and which belong to one."""
+    lengths = np.frombuffer(data.translate(_LENGTHS) + bytes(3), dtype=np.uint8)
+    size = len(data)
+    later = lengths == _LATER
+    first, second, third = later[1 : size + 1], later[2 : size + 2], later[3 : size + 3]
+    lengths = lengths[:size]
+    four = (lengths == 4) & first & second & third
+    three = ((lengths == 3) & first & second) | four
+    two = ((lengths == 2) & first) | three
+    starts = (lengths == 1) | two
+    covered = starts.copy()
+    covered[1:] |= two[:-1]
+    covered[2:] |= three[:-2]
+    covered[3:] |= four[:-3]
+    return starts, covered

@@ -1,0 +1,116 @@
+"""A model's answers that guardrails have a word on before anybody reads them. Pure.
+
+An answer is held as a draft until guardrails judge its loop. They may end the deliberation, and say whose answer is the
+best, or have the model asked again. Where they, or what they rest on, fail or keep silent, the best draft so far goes
+out all the same, and the reason says so: a person waits for it.
+"""
+
+import msgspec
+
+from actors.responder.ending import MODEL, end_of
+from actors.responder.identity import identity_of
+from actors.responder.pending import Case, Draft, Pending
+from actors.responder.prompting import PURPOSES, WITH_SOUL, soul_of, time_to_ask
+from schemas.event import topic_of
+from schemas.vocabulary.appraisal import AppraisalFailed
+from schemas.vocabulary.guardrails import (
+    GuardrailsFailed,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsRerunOrdered,
+    LoopTrace,
+)
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
+from schemas.vocabulary.router import Mode
+
+RERUN_FAILED = "rerun_failed"
+"""What follows the mode in the reason of an answer that was to be bettered, before why it was not."""
+
+
+def with_draft(pending: Pending, event: LlmCompleted) -> Pending:
+    """Return the exchange with a model's answer as a draft, if it is the one that is waited for and says something."""
+    words = event.text.strip()
+    if pending.awaits != "model" or event.request != pending.asked or not words:
+        return pending
+    draft = Draft(loop_id=pending.loop_id, text=words, model=event.model, entities=pending.entities)
+    return msgspec.structs.replace(pending, drafts=(*pending.drafts, draft), awaits="guardrails")
+
+
+def with_failure(pending: Pending, event: AppraisalFailed) -> Pending:
+    """Return the exchange after appraisal could not read the request: nobody will judge the answer to it."""
+    if pending.awaits != "model" or event.failed_topic != topic_of(ResponseRequested):
+        return pending
+    return msgspec.structs.replace(pending, unjudged="appraisal_failed")
+
+
+def with_best(pending: Pending, event: GuardrailsRerunOrdered) -> Pending:
+    """Return the exchange after guardrails ordered a rerun: they also say which answer is the best so far."""
+    return msgspec.structs.replace(pending, best=event.best) if judges(pending, event.trace) else pending
+
+
+def judges(pending: Pending, trace: LoopTrace) -> bool:
+    """Whether a judgement is the one that is waited for."""
+    return pending.awaits == "guardrails" and trace.loop_id == pending.loop_id
+
+
+def reruns(case: Case, event: GuardrailsRerunOrdered) -> bool:
+    """Whether a model is to be asked again: it was ordered, and there is time enough."""
+    if not judges(case.pending, event.trace) or _mode_of(case.pending) is None:
+        return False
+    return time_to_ask(case) >= case.settings.rerun_least_ms
+
+
+def finalized(case: Case, event: GuardrailsFinalized) -> ResponseEmitted | None:
+    """A loop family that ends well is answered by its best loop."""
+    return drafted(case, event.best) if judges(case.pending, event.trace) else None
+
+
+def forced(case: Case, event: GuardrailsForceFinalized) -> ResponseEmitted | None:
+    """So is one that a limit ends; the reason names the limit."""
+    return drafted(case, event.best, event.trace.rerun_reason) if judges(case.pending, event.trace) else None
+
+
+def reordered(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | None:
+    """A rerun that there is no time for ends the exchange with the best answer so far."""
+    if not judges(case.pending, event.trace) or reruns(case, event):
+        return None
+    return drafted(case, event.best, f"{RERUN_FAILED}:no_time")
+
+
+def unguarded(case: Case, event: GuardrailsFailed) -> ResponseEmitted | None:
+    """Where guardrails could not decide, the best draft goes out."""
+    return best_drafted(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
+
+
+def best_drafted(case: Case, why: str) -> ResponseEmitted | None:
+    """Return the end by the best answer so far, None where there is none; ``why`` it was not judged, or not bettered.
+
+    A judged answer comes before one that was not.
+    """
+    drafts = case.pending.drafts
+    return drafted(case, case.pending.best or drafts[-1].loop_id, why) if drafts else None
+
+
+def drafted(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
+    """Return the end by the answer that a loop came to; by the last one where that loop is not known."""
+    pending = case.pending
+    mode = _mode_of(pending)
+    if mode is None or not pending.drafts:
+        return None
+    draft = next((each for each in pending.drafts if each.loop_id == loop_id), pending.drafts[-1])
+    soul = soul_of(case) if PURPOSES.get(mode) in WITH_SOUL else ""
+    end = end_of(pending, "DELIBERATIVE", "EXECUTED", f"{mode}:{why}" if why else mode, draft.text)
+    return msgspec.structs.replace(
+        end,
+        mode=mode,
+        backend=MODEL,
+        model=draft.model,
+        entities=draft.entities,
+        loop_id=draft.loop_id,
+        identity=identity_of(soul, draft.text) if soul else None,
+    )
+
+
+def _mode_of(pending: Pending) -> Mode | None:
+    return pending.selected.terminal_mode if pending.selected is not None else None

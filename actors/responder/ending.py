@@ -1,0 +1,21 @@
+"""The end of an exchange, stated by what all ends have in common. Pure."""
+
+from actors.responder.pending import Pending
+from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
+
+COMPOSER, PRECEDENT, MODEL = "composer", "precedent", "llm"
+"""Who wrote an answer: the composer's texts, the person who recorded a precedent, or a language model."""
+
+
+def end_of(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:
+    """Return the end of an exchange, in the composer's name."""
+    return ResponseEmitted(
+        stage=stage,
+        action=action,
+        reason=reason,
+        mode=None,
+        first_mode=pending.first_mode,
+        response=response,
+        backend=COMPOSER,
+        reply_to=pending.reply_to,
+    )

@@ -1,0 +1,65 @@
+"""Self-review: a citizen looks at its own prompting when something about it is out of the ordinary.
+
+A *citizen* is an agent seen as a mind of its own. A *tick* is one finished exchange of it that reached deliberation, or
+one that an engine outside saw (``tick.observed``): what guards refused or a precedent answered put no prompt together.
+No model is asked: everything is read from recorded numbers.
+
+``tick``, ``exchange``   a tick, from outside and from an exchange of ours
+``modes``                which modes conflict, learned from what is decided under them
+``likeness``, ``score``  the score of a prompt
+``counterfactual``       the best swap of one entity
+``rolling``              median and deviation of a moving window
+``mind``                 what is kept of a citizen: statistics, records, scores, what entities are worth
+``gate``                 when a review fires, what it says, when it is resolved
+
+**What is recorded.** A tick that fires nothing leads to no event: its numbers are folded from what it was read from. A
+review is on record whole: ``self_review.triggered`` and ``result`` with the source's fields, ``measured`` with all the
+numbers beside, and a ``trace.seat_added`` for each entity. A tick without entities can fire, but there is no prompt to
+judge: it has no ``result`` and no seats.
+
+**The loop.** Seats move what an entity is worth (PoG), which is a part of later scores, here; and its weight in memory,
+which lets it come to mind sooner or later than before.
+
+Source S (self-review).
+"""
+
+from actors.self_review.decider import State, decide, evolve, initial
+from actors.self_review.settings import SelfReviewSettings
+from schemas.actor import Actor, Scope
+from schemas.vocabulary.act import ActFinished
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.breaker import BreakerCleared
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered
+from schemas.vocabulary.loops import TickObserved
+from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.self_review import SelfReviewConfigured, SelfReviewFailed
+from schemas.vocabulary.swarm import SwarmMeasured
+
+ACTOR: Actor[State] = Actor(
+    name="self_review",
+    scope=Scope.AGENT,
+    consumes=(
+        InputReceived,
+        AppraisalCompleted,
+        BreakerCleared,
+        MemoryRecalled,
+        ActFinished,
+        GuardrailsFinalized,
+        GuardrailsForceFinalized,
+        GuardrailsRerunOrdered,
+        SwarmMeasured,
+        ResponseEmitted,
+        TickObserved,
+        ForgetOrdered,
+    ),
+    state_type=State,
+    settings_type=SelfReviewSettings,
+    initial=initial,
+    decide=decide,
+    evolve=evolve,
+    configured=SelfReviewConfigured,
+    failed=SelfReviewFailed,
+)

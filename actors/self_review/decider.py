@@ -1,0 +1,195 @@
+"""Messages to the citizens of a partition: ticks, what is gathered for them, and what reviews led to. Pure.
+
+input.received             the words are kept until memory speaks
+appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
+breaker.cleared            the session's stance
+memory.recalled            what came to mind: from here on the exchange's end is a tick
+act.finished               what an ACT loop found besides
+guardrails.*               fatigue and findings, for the citizen's next tick
+swarm.measured             the swarm's coherence index from here on
+response.emitted           the exchange is over  } -> self_review.triggered, result and measured, and trace.seat_added;
+tick.observed              a tick seen outside   }    or self_review.disarmed and resolved; or nothing
+operator.forget_ordered    the words are out of open exchanges; a session's ticks are out of the statistics
+self_review.triggered      the gate is armed
+self_review.disarmed       the gate is open
+trace.seat_added           an entity's worth moves
+self_review.configured     the settings from here on
+"""
+
+import msgspec
+
+from actors.self_review.exchange import Pending, appraised, emptied, pending_of, recalled
+from actors.self_review.exchange import tick_of as tick_of_exchange
+from actors.self_review.gate import events_of
+from actors.self_review.mind import Mind, judged, mean_fatigue, observe, seated, ticked, without_session
+from actors.self_review.settings import SelfReviewSettings
+from actors.self_review.tick import Tick
+from actors.self_review.tick import tick_of as tick_seen
+from schemas.actor import Message, readable_settings
+from schemas.event import Event
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.act import ActFinished
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.breaker import BreakerCleared
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered
+from schemas.vocabulary.loops import TickObserved
+from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.self_review import (
+    SeatAdded,
+    SelfReviewConfigured,
+    SelfReviewDisarmed,
+    SelfReviewTriggered,
+)
+from schemas.vocabulary.swarm import SwarmMeasured
+
+_NS_PER_MS = 1_000_000
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: its citizens, open exchanges, those that ended lately, and the swarm's coherence index."""
+
+    settings: SelfReviewSettings = SelfReviewSettings()
+    sci: float = 1.0
+    minds: Map[str, Mind] = Map()
+    pending: Map[str, Pending] = Map()
+    ended: Generations[bool] = Generations()
+
+
+def initial() -> State:
+    """Return the state of a partition in which nothing has happened."""
+    return State()
+
+
+def decide(state: State, message: Message) -> tuple[Event, ...]:
+    """Return the review or the resolution that a tick leads to."""
+    tick = _tick(state, message)
+    if tick is None:
+        return ()
+    mind = mind_of(state, message.agent)
+    seen = observe(mind, tick, state.sci, state.settings)
+    return events_of(message.agent, message.time_ns, mind, tick, seen, state.settings)
+
+
+def evolve(state: State, message: Message) -> State:
+    """Fold a message into the state; total."""
+    state = _aged(state, message.time_ns)
+    event = message.event
+    mind = mind_of(state, message.agent)
+    match event:
+        case InputReceived():
+            return _begin(state, message, event)
+        case AppraisalCompleted() | BreakerCleared() | MemoryRecalled() | ActFinished():
+            return _gather(state, message)
+        case GuardrailsFinalized(trace=trace):
+            return _with_mind(state, message.agent, judged(mind, trace.family, trace.reflection_fatigue, False))
+        case GuardrailsForceFinalized(trace=trace) | GuardrailsRerunOrdered(trace=trace):
+            return _with_mind(state, message.agent, judged(mind, trace.family, trace.reflection_fatigue, True))
+        case SwarmMeasured(sci=sci):
+            return msgspec.structs.replace(state, sci=sci)
+        case ResponseEmitted() | TickObserved():
+            return _end(_ticked(state, message), message)
+        case ForgetOrdered():
+            return _forget(state, message, event)
+        case SelfReviewTriggered():
+            return _with_mind(state, message.agent, msgspec.structs.replace(mind, armed=True, scores=()))
+        case SelfReviewDisarmed():
+            return _with_mind(state, message.agent, msgspec.structs.replace(mind, armed=False, scores=()))
+        case SeatAdded():
+            return _with_mind(state, message.agent, seated(mind, event, state.settings))
+        case SelfReviewConfigured():
+            return _configured(state, event)
+    return state
+
+
+def mind_of(state: State, citizen: str) -> Mind:
+    """Return what is known of a citizen; a blank mind for one without a tick."""
+    return state.minds.get(citizen) or Mind()
+
+
+def _tick(state: State, message: Message) -> Tick | None:
+    match message.event:
+        case TickObserved() as seen:
+            return tick_seen(seen, mean_fatigue(mind_of(state, message.agent)))
+        case ResponseEmitted() as response:
+            pending = state.pending.get(message.exchange)
+            if pending is not None and pending.remembered is not None:
+                mind = mind_of(state, message.agent)
+                return tick_of_exchange(pending, response, mind.found, mean_fatigue(mind), state.settings)
+    return None
+
+
+def _ticked(state: State, message: Message) -> State:
+    tick = _tick(state, message)
+    if tick is None:
+        return state
+    mind = mind_of(state, message.agent)
+    seen = observe(mind, tick, state.sci, state.settings)
+    return _with_mind(state, message.agent, ticked(mind, tick, seen, state.settings))
+
+
+def _begin(state: State, message: Message, received: InputReceived) -> State:
+    exchange = message.exchange
+    if not exchange or exchange in state.pending or state.ended.get(exchange):
+        return state
+    return _keep(state, exchange, pending_of(message.agent, message.session, received.text))
+
+
+def _gather(state: State, message: Message) -> State:
+    pending = state.pending.get(message.exchange)
+    if pending is None:
+        return state
+    match message.event:
+        case AppraisalCompleted() as event:
+            pending = appraised(pending, event)
+        case BreakerCleared(standing=standing):
+            pending = msgspec.structs.replace(pending, stance=standing.stance)
+        case MemoryRecalled(recollections=found) if pending.remembered is None:
+            pending = recalled(pending, found, state.settings)
+        case ActFinished(findings=found) if pending.remembered is not None:
+            pending = recalled(pending, found, state.settings)
+    return _keep(state, message.exchange, pending)
+
+
+def _end(state: State, message: Message) -> State:
+    if not isinstance(message.event, ResponseEmitted):
+        return state
+    exchange, lifetime_ns = message.exchange, state.settings.ended_lifetime_ms * _NS_PER_MS
+    pending = state.pending.delete(exchange) if exchange in state.pending else state.pending
+    ended = state.ended.set(exchange, True, message.time_ns, lifetime_ns)
+    return msgspec.structs.replace(state, pending=pending, ended=ended)
+
+
+def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
+    """Drop what was said: a session's words and ticks, or for a single fact the words of all open exchanges.
+
+    Which of them hold the fact would take its value to tell, and that is memory's.
+    """
+    whole = ordered.what == "session"
+    for exchange, pending in state.pending.items():
+        if pending.agent == message.agent and (not whole or pending.session == message.session):
+            state = _keep(state, exchange, emptied(pending))
+    if not whole or message.agent not in state.minds:
+        return state
+    mind = without_session(mind_of(state, message.agent), message.session, state.settings)
+    return _with_mind(state, message.agent, mind)
+
+
+def _keep(state: State, exchange: str, pending: Pending) -> State:
+    return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
+
+
+def _with_mind(state: State, citizen: str, mind: Mind) -> State:
+    return msgspec.structs.replace(state, minds=state.minds.set(citizen, mind))
+
+
+def _aged(state: State, now_ns: int) -> State:
+    ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
+    return state if ended is state.ended else msgspec.structs.replace(state, ended=ended)
+
+
+def _configured(state: State, event: SelfReviewConfigured) -> State:
+    settings = readable_settings(event, SelfReviewSettings)
+    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -1,0 +1,179 @@
+"""The gate: which ticks are reviewed, what a review says, and when the gate opens again. Pure.
+
+A signal fires above its record by more than one median absolute deviation, strictly. A review arms the gate: until its
+resolution no other fires. It is resolved when the latest scores since are all good and the citizen is calm. Nothing
+else opens the gate, and any citizen gets there whose prompts are good for as many ticks as that takes.
+"""
+
+from collections.abc import Iterable
+
+from actors.self_review.likeness import MICRO
+from actors.self_review.mind import PARTS, SIGNALS, Mind, Observed, record_of, scores_with
+from actors.self_review.modes import active_of, weight_of
+from actors.self_review.rolling import deviation, median, normalised
+from actors.self_review.score import Grade
+from actors.self_review.settings import SelfReviewSettings
+from actors.self_review.tick import Tick
+from schemas.event import Event
+from schemas.moments import to_milliseconds
+from schemas.vocabulary.self_review import (
+    Counterfactual,
+    Dimensions,
+    Reading,
+    Resolved,
+    SeatAdded,
+    SeatsApplied,
+    SeatType,
+    SelfReviewDisarmed,
+    SelfReviewMeasured,
+    SelfReviewResult,
+    SelfReviewTriggered,
+    Signal,
+    SignalReading,
+    Signals,
+)
+
+GUARD_FLOOR = 1e-6
+"""The least guard, and what keeps a deviation of nothing from being divided by."""
+
+
+def events_of(
+    citizen: str, time_ns: int, mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings
+) -> tuple[Event, ...]:
+    """Return what a tick leads to: a review, a resolution, or nothing."""
+    if mind.armed:
+        return _resolution(citizen, mind, seen, settings)
+    if len(mind.past) < settings.warm_up:
+        return ()
+    # Few values are above their record at all: only for those is the deviation asked.
+    if not any(_fires(mind, place, value, settings) for place, value in enumerate(seen.signals)):
+        return ()
+    return tuple(_review(citizen, time_ns, mind, tick, seen, settings))
+
+
+def _fires(mind: Mind, place: int, value: float, settings: SelfReviewSettings) -> bool:
+    record = record_of(mind, place, settings)
+    return value > record and value > record + max(deviation(mind.ordered[place]), GUARD_FLOOR)
+
+
+def _resolution(citizen: str, mind: Mind, seen: Observed, settings: SelfReviewSettings) -> tuple[Event, ...]:
+    scores = scores_with(mind, seen, settings)
+    good = len(scores) >= settings.scores_needed and all(score > settings.good_above for score in scores)
+    if not good or seen.criticality >= settings.calm_below:
+        return ()
+    number = mind.ticks + 1
+    return (
+        SelfReviewDisarmed(citizen=citizen, tick=number),
+        Resolved(citizen=citizen, tick=number, recent_scores=scores, criticality=seen.criticality),
+    )
+
+
+def _reading(mind: Mind, place: int, tick: Tick, seen: Observed, settings: SelfReviewSettings) -> SignalReading:
+    value, ordered, record = seen.signals[place], mind.ordered[place], record_of(mind, place, settings)
+    middle, spread = median(ordered), deviation(ordered)
+    guard = max(spread, GUARD_FLOOR)
+    return SignalReading(
+        value=value,
+        record=record,
+        guard=round(guard, 6),
+        median=round(middle, 6),
+        mad=round(spread, 6),
+        normalised=round(normalised(value, middle, spread, GUARD_FLOOR), 6),
+        weight=weight_of(SIGNALS[place], active_of(tick.modes, settings), settings),
+        fired=_fires(mind, place, value, settings),
+    )
+
+
+def _review(
+    citizen: str,
+    time_ns: int,
+    mind: Mind,
+    tick: Tick,
+    seen: Observed,
+    settings: SelfReviewSettings,
+) -> Iterable[Event]:
+    number = mind.ticks + 1
+    readings: dict[Signal, SignalReading] = {
+        signal: _reading(mind, place, tick, seen, settings) for place, signal in enumerate(SIGNALS)
+    }
+    fired = [signal for signal in SIGNALS if readings[signal].fired]
+    fired.sort(key=lambda signal: -readings[signal].weight * readings[signal].value)
+    yield SelfReviewTriggered(
+        citizen=citizen,
+        tick=number,
+        reasons=tuple(f"{signal}_record" for signal in fired),
+        metrics=Signals(**{signal: readings[signal].value for signal in SIGNALS}),
+        timestamp=to_milliseconds(time_ns),
+    )
+    if seen.grade is not None:
+        yield _result(citizen, number, seen, seen.grade)
+    yield SelfReviewMeasured(
+        citizen=citizen,
+        tick=number,
+        signals=readings,
+        parts=_parts(mind, seen.grade),
+        modes={mode: round(activation, 6) for mode, activation in tick.modes.items()},
+        criticality=seen.criticality,
+    )
+    if seen.grade is not None:
+        yield from _seats(citizen, number, tick, seen, seen.grade, settings)
+
+
+def _result(citizen: str, number: int, seen: Observed, grade: Grade) -> SelfReviewResult:
+    swap = seen.swap
+    gain = swap.gain / MICRO if swap is not None else 0.0
+    return SelfReviewResult(
+        citizen=citizen,
+        tick=number,
+        score=grade.score / MICRO,
+        dimensions=Dimensions(
+            relevance=grade.relevance / MICRO,
+            energy_consistency=grade.energy_consistency / MICRO,
+            redundancy=grade.redundancy / MICRO,
+            diversity=grade.diversity / MICRO,
+            outcome_prior=grade.outcome_prior / MICRO,
+        ),
+        regret=gain,
+        counterfactual=Counterfactual(
+            swapped_out=swap.out if swap is not None else "",
+            swapped_in=swap.into if swap is not None else "",
+            score_improvement=gain,
+        ),
+        seats_applied=SeatsApplied(
+            negative=(swap.out,) if swap is not None else (), positive=(swap.into,) if swap is not None else ()
+        ),
+    )
+
+
+def _seats(
+    citizen: str, number: int, tick: Tick, seen: Observed, grade: Grade, settings: SelfReviewSettings
+) -> Iterable[SeatAdded]:
+    """Yield the seats of a review: what a swap takes from one entity it gives to the other."""
+
+    def seat(entity: str, kind: SeatType, value: float) -> SeatAdded:
+        return SeatAdded(citizen=citizen, tick=number, entity=entity, seat_type=kind, value=value)
+
+    if seen.swap is not None:
+        yield seat(seen.swap.out, "metacog_negative", -seen.swap.gain / MICRO)
+        yield seat(seen.swap.into, "metacog_positive", seen.swap.gain / MICRO)
+    quality = round(grade.score / MICRO - settings.good_above, 6)
+    for each in tick.chosen:
+        yield seat(each.id, "metacog_quality", quality)
+
+
+def _parts(mind: Mind, grade: Grade | None) -> dict[str, Reading]:
+    """Return the parts of a score against those of the latest ticks that were scored."""
+    if grade is None:
+        return {}
+    rows = [each.parts for each in mind.past if each.parts]
+    found = {}
+    for place, name in enumerate(PARTS):
+        ordered = tuple(sorted(row[place] for row in rows))
+        value, middle, spread = getattr(grade, name) / MICRO, median(ordered), deviation(ordered)
+        found[name] = Reading(
+            value=value,
+            median=round(middle, 6),
+            mad=round(spread, 6),
+            normalised=round(normalised(value, middle, spread, GUARD_FLOOR), 6),
+        )
+    return found

@@ -1,0 +1,207 @@
+"""What self-review keeps of a citizen, and how a tick changes it. Pure.
+
+Statistics, records, scores and the working memory of the last tick go on with every tick, whether the gate may fire or
+not. Every tick knows its session: of a forgotten one no number that its words led to is left.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from actors.self_review.counterfactual import Swap, best_swap
+from actors.self_review.likeness import MICRO
+from actors.self_review.modes import Decisions, active_of, conflict, decided
+from actors.self_review.rolling import Ordered, replaced
+from actors.self_review.score import Grade, grade, scene_of
+from actors.self_review.settings import SelfReviewSettings
+from actors.self_review.tick import Tick, jaccard
+from schemas.persistent import Map
+from schemas.vocabulary.self_review import SeatAdded, Signal
+
+SIGNALS: tuple[Signal, ...] = ("affect", "mode_conflict", "wm_churn", "novel_uncertain", "identity_drift", "regret")
+"""The six signals, in the order of the source."""
+
+PARTS = ("relevance", "energy_consistency", "redundancy", "diversity", "outcome_prior", "score")
+"""The parts of a score, and the score, in the order in which they are kept."""
+
+_MOST_FAMILIES = 64
+
+Numbers = tuple[float, ...]
+
+
+class Past(msgspec.Struct, frozen=True):
+    """A tick as it is remembered: the six signals, and the six parts or nothing where there was nothing to score."""
+
+    session: str
+    signals: Numbers
+    parts: Numbers
+
+
+class Seat(msgspec.Struct, frozen=True):
+    """What an entity was worth so far (PoG), and the tick of its last seat."""
+
+    worth: float
+    tick: int
+
+
+class Mind(msgspec.Struct, frozen=True, kw_only=True):
+    """A citizen.
+
+    Attributes:
+        ticks: How many there were.
+        past: The latest ones, oldest first; ``ordered`` the values of each signal in the statistics' window, from the
+            lowest to the highest; ``highest`` the highest of each ever.
+        armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since.
+        criticality: How tense the citizen is, as a moving average.
+        memory: The working memory at the last tick; None before the first.
+        fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.
+        seats: Worth by entity.
+        decisions: What was decided under each mode.
+    """
+
+    ticks: int = 0
+    past: tuple[Past, ...] = ()
+    ordered: tuple[Ordered, ...] = ((),) * len(SIGNALS)
+    highest: Numbers = ()
+    armed: bool = False
+    scores: Numbers = ()
+    criticality: float = 0.0
+    memory: tuple[str, ...] | None = None
+    fatigue: Map[str, float] = Map()
+    found: bool = False
+    seats: Map[str, Seat] = Map()
+    decisions: Decisions = Map()
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tick comes to in numbers; ``grade`` is None where there is nothing to score."""
+
+    signals: Numbers
+    grade: Grade | None
+    swap: Swap | None
+    criticality: float
+
+
+def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) -> Observed:
+    """Return the six signals of a tick, the score of its prompt and the best swap, as its mind stands before it."""
+    found, swap = _graded(mind, tick, settings)
+    affect = tick.arousal * max(0.0, -tick.valence)
+    churn = 0.0
+    if tick.memory is not None and mind.memory is not None:
+        churn = 1.0 - jaccard(tick.memory, mind.memory)
+    signals = (
+        affect,
+        conflict(tick.modes, mind.decisions, settings),
+        churn,
+        tick.novelty * tick.uncertainty,
+        tick.identity_drift,
+        swap.gain / MICRO if swap is not None else 0.0,
+    )
+    level, alpha = max(affect, 1.0 - sci, tick.fatigue), settings.criticality_alpha
+    return Observed(
+        signals=tuple(round(value, 6) for value in signals),
+        grade=found,
+        swap=swap,
+        criticality=round(alpha * level + (1.0 - alpha) * mind.criticality, 6),
+    )
+
+
+def scores_with(mind: Mind, seen: Observed, settings: SelfReviewSettings) -> Numbers:
+    """Return the latest scores since the review that armed the gate, with a tick's own; none where it is not armed."""
+    if not mind.armed:
+        return ()
+    own = (seen.grade.score / MICRO,) if seen.grade is not None else ()
+    return (*mind.scores, *own)[-settings.scores_needed :]
+
+
+def record_of(mind: Mind, place: int, settings: SelfReviewSettings) -> float:
+    """Return a signal's record: its highest value of the latest ticks, or of all; 0 before the first."""
+    most = settings.record_window
+    if not most:
+        return mind.highest[place] if mind.highest else 0.0
+    if most == settings.window:
+        return mind.ordered[place][-1] if mind.ordered[place] else 0.0
+    return max((each.signals[place] for each in mind.past[-most:]), default=0.0)
+
+
+def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings) -> Mind:
+    """Return the mind after a tick."""
+    parts = tuple(part / MICRO for part in msgspec.structs.astuple(seen.grade)) if seen.grade is not None else ()
+    past = (*mind.past, Past(tick.session, seen.signals, parts))
+    active = active_of(tick.modes, settings) if tick.decision else ()
+    return msgspec.structs.replace(
+        mind,
+        ticks=mind.ticks + 1,
+        past=past[-max(settings.window, settings.record_window) :],
+        ordered=_ordered(mind, past, settings.window),
+        highest=tuple(map(max, mind.highest or seen.signals, seen.signals)),
+        scores=scores_with(mind, seen, settings),
+        criticality=seen.criticality,
+        memory=mind.memory if tick.memory is None else tick.memory,
+        fatigue=Map(),
+        found=False,
+        decisions=decided(mind.decisions, active, tick.decision),
+    )
+
+
+def mean_fatigue(mind: Mind) -> float:
+    """Return the mean fatigue of the loop families judged since the last tick; 0 where there are none."""
+    families = sorted(mind.fatigue)
+    return sum(mind.fatigue[family] for family in families) / len(families) if families else 0.0
+
+
+def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
+    """Return the mind after guardrails judged a loop, and found something or did not."""
+    tired = mind.fatigue
+    if family in tired or len(tired) < _MOST_FAMILIES:
+        tired = tired.set(family, fatigue)
+    return msgspec.structs.replace(mind, fatigue=tired, found=mind.found or found)
+
+
+def seated(mind: Mind, seat: SeatAdded, settings: SelfReviewSettings) -> Mind:
+    """Return the mind after a seat: the entity's worth moves towards what the seat says, centred on a good score."""
+    known = mind.seats.get(seat.entity)
+    before = known.worth if known is not None else settings.pog_start
+    said = min(1.0, max(0.0, settings.good_above + seat.value))
+    worth = round(before + settings.pog_alpha * (said - before), 6)
+    seats = mind.seats.set(seat.entity, Seat(worth, mind.ticks))
+    while len(seats) > settings.seats:
+        seats = seats.delete(min(seats, key=lambda entity: (seats[entity].tick, entity)))
+    return msgspec.structs.replace(mind, seats=seats)
+
+
+def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> Mind:
+    """Return the mind without the ticks of a session."""
+    past = tuple(each for each in mind.past if each.session != session)
+    if len(past) == len(mind.past):
+        return mind
+    highest = tuple(map(max, *(each.signals for each in past))) if len(past) > 1 else past[0].signals if past else ()
+    ordered = _sorted(past[-settings.window :])
+    return msgspec.structs.replace(mind, past=past, ordered=ordered, highest=highest)
+
+
+def _graded(mind: Mind, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
+    if not tick.chosen:
+        return None, None
+    worth = {each.id: mind.seats[each.id].worth for each in (*tick.chosen, *tick.candidates) if each.id in mind.seats}
+    scene = scene_of(tick, worth, settings.pog_start)
+    found = grade(scene)
+    return found, best_swap(scene, found, tick.budget) if tick.candidates else None
+
+
+def _ordered(mind: Mind, past: tuple[Past, ...], window: int) -> tuple[Ordered, ...]:
+    """Return the signals of the window in order: one value goes as one comes, unless the window was changed."""
+    newest = past[-1].signals
+    held, before = len(mind.ordered[0]), len(past) - 1
+    if held != min(window, before):
+        return _sorted(past[-window:])
+    gone = past[-window - 1].signals if before >= window else None
+    return tuple(
+        replaced(ordered, None if gone is None else gone[place], newest[place])
+        for place, ordered in enumerate(mind.ordered)
+    )
+
+
+def _sorted(past: Iterable[Past]) -> tuple[Ordered, ...]:
+    rows = [each.signals for each in past]
+    return tuple(tuple(sorted(row[place] for row in rows)) for place in range(len(SIGNALS)))

@@ -1,0 +1,82 @@
+"""The modes of a citizen: which conflict, and which of its signals each calls attention to. Pure.
+
+How opposed two modes are is learned from what was decided under each: the total variation distance (half the sum of the
+differences) of the shares of decisions. It starts from an assumption, and weighs as much as the assumption once
+``opposition_doubt`` decisions were made under the rarer of the two. The decisions are how exchanges ended: the mode
+first chosen, or the action of one that was not executed. Ticks from outside tell of none, and teach nothing here.
+"""
+
+from collections.abc import Iterable, Mapping
+from heapq import nsmallest
+
+from actors.self_review.settings import SelfReviewSettings
+from schemas.persistent import Map
+from schemas.vocabulary.self_review import Signal
+
+GUARDIAN, EXPLORER, VALIDATOR, TRANSLATOR, ARCHITECT = "guardian", "explorer", "validator", "translator", "architect"
+
+ASSUMED: Mapping[frozenset[str], float] = {
+    frozenset((GUARDIAN, EXPLORER)): 0.8,
+    frozenset((TRANSLATOR, VALIDATOR)): 0.1,
+}
+ASSUMED_OTHERWISE = 0.3
+
+_CALLS_FOR: Mapping[str, frozenset[Signal]] = {
+    GUARDIAN: frozenset(("affect", "mode_conflict")),
+    EXPLORER: frozenset(("novel_uncertain",)),
+    VALIDATOR: frozenset(("regret",)),
+}
+_MOST = 32
+"""Modes that are looked at, the most active first."""
+
+Decisions = Map[str, Map[str, int]]
+"""Mode -> decision -> how often it was made while the mode was active."""
+
+
+def named(modes: Mapping[str, float]) -> dict[str, float]:
+    """Return the modes with an activation, the most active first; ``mode_guardian`` is the guardian."""
+    active = {name.removeprefix("mode_"): activation for name, activation in modes.items() if activation > 0.0}
+    return dict(nsmallest(_MOST, active.items(), key=lambda each: (-each[1], each[0])))
+
+
+def conflict(modes: Mapping[str, float], decisions: Decisions, settings: SelfReviewSettings) -> float:
+    """Return the sum over ordered pairs of modes of the product of both activations and their opposition."""
+    total, names = 0.0, sorted(modes)
+    for place, one in enumerate(names):
+        for other in names[:place]:
+            total += modes[one] * modes[other] * opposition(one, other, decisions, settings)
+    return round(2.0 * total, 6)
+
+
+def opposition(one: str, other: str, decisions: Decisions, settings: SelfReviewSettings) -> float:
+    """Return how opposed two modes are, in [0, 1]: what is assumed, and what was learned, by the counts."""
+    assumed = ASSUMED.get(frozenset((one, other)), ASSUMED_OTHERWISE)
+    under, beside = decisions.get(one), decisions.get(other)
+    if under is None or beside is None:
+        return assumed
+    counts = sum(under.values()), sum(beside.values())
+    apart = 0
+    for decision in sorted({*under, *beside}):
+        apart += abs(under.get(decision, 0) * counts[1] - beside.get(decision, 0) * counts[0])
+    divergence = apart / (2 * counts[0] * counts[1])
+    seen, doubt = min(counts), settings.opposition_doubt
+    return round((doubt * assumed + seen * divergence) / (doubt + seen), 6)
+
+
+def decided(decisions: Decisions, active: Iterable[str], decision: str) -> Decisions:
+    """Return the decisions with one more, made while these modes were active."""
+    for mode in active:
+        under: Map[str, int] = decisions.get(mode, Map())
+        decisions = decisions.set(mode, under.set(decision, under.get(decision, 0) + 1))
+    return decisions
+
+
+def active_of(modes: Mapping[str, float], settings: SelfReviewSettings) -> tuple[str, ...]:
+    """Return the modes that count as active."""
+    return tuple(sorted(name for name, activation in modes.items() if activation >= settings.active_from))
+
+
+def weight_of(signal: Signal, active: Iterable[str], settings: SelfReviewSettings) -> float:
+    """Return what the active modes make of a signal when reasons are put in order."""
+    called = any(signal in _CALLS_FOR.get(mode, ()) for mode in active)
+    return settings.mode_weight if called else 1.0

@@ -1,0 +1,159 @@
+"""The score of a prompt, from features alone. Pure, in whole millionths.
+
+==================  ===============================================================================================
+part                of a set of entities
+==================  ===============================================================================================
+relevance           half the cosine of stimulus and context, half the Jaccard similarity of their terms
+energy consistency  1 less the mean difference of an entity's share of the energy and its share of the tokens
+redundancy          how much of the identity was copied; 1 less it counts
+diversity           1 less the mean similarity of two entities
+outcome prior       the mean of what the entities were worth before (PoG)
+==================  ===============================================================================================
+
+The score is the geometric mean, so that no part makes up for another. The context is the mean of its entities, each of
+the same length, or what an engine outside says that it is.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+import msgspec
+
+from actors.self_review.likeness import MICRO, Matrix, cosines, embedding_vectors, term_vectors
+from actors.self_review.tick import Entity, Tick
+
+_PARTS = 5
+
+
+class Grade(msgspec.Struct, frozen=True):
+    """The parts of a score and the score itself, in millionths."""
+
+    relevance: int
+    energy_consistency: int
+    redundancy: int
+    diversity: int
+    outcome_prior: int
+    score: int
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """A tick in numbers: those of the chosen entities first, then the candidates'.
+
+    ``alike`` are the cosines of entities, ``bearing`` those of entities, stimulus and given context, in this order.
+    ``priors`` are in millionths, as energies and cosines are. ``terms`` are the context's: those of the chosen
+    entities, and what a given context names besides.
+    """
+
+    entities: tuple[Entity, ...]
+    chosen: int
+    energies: list[int]
+    tokens: list[int]
+    priors: list[int]
+    alike: Matrix
+    bearing: Matrix
+    stimulus: frozenset[str]
+    terms: frozenset[str]
+    redundancy: int
+
+
+def scene_of(tick: Tick, priors: Mapping[str, float], start: float) -> Scene:
+    """Return a tick in numbers, given what entities were worth before; ``start`` is what others are held to be."""
+    entities = (*tick.chosen, *tick.candidates)
+    bearing, alike = _cosines_of(tick, entities)
+    return Scene(
+        entities=entities,
+        chosen=len(tick.chosen),
+        energies=[round(each.energy * MICRO) for each in entities],
+        tokens=[each.tokens for each in entities],
+        priors=[round(priors.get(each.id, start) * MICRO) for each in entities],
+        alike=alike,
+        bearing=bearing,
+        stimulus=tick.stimulus_telling,
+        terms=tick.context_terms.union(*(each.telling for each in tick.chosen)),
+        redundancy=round(tick.redundancy * MICRO),
+    )
+
+
+def grade(scene: Scene) -> Grade:
+    """Return the grade of the chosen entities; there must be one."""
+    count = scene.chosen
+    relevance = (_context_cosine(scene) + _shared_terms(scene)) // 2
+    consistency = _energy_consistency(scene.energies[:count], scene.tokens[:count])
+    diversity = _diversity(scene)
+    prior = round(sum(scene.priors[:count]) / count)
+    score = geometric_mean((relevance, consistency, MICRO - scene.redundancy, diversity, prior))
+    return Grade(relevance, consistency, scene.redundancy, diversity, prior, score)
+
+
+def geometric_mean(parts: tuple[int, ...]) -> int:
+    """Return the geometric mean of five parts in millionths, rounded to the nearest millionth, exactly."""
+    product = 1
+    for part in parts:
+        product *= part
+    # A power of floats is a guess, which may differ from machine to machine; whole numbers put it right.
+    root: int = round(float(product) ** (1 / _PARTS))
+    while _power(root) > product:
+        root -= 1
+    while _power(root + 1) <= product:
+        root += 1
+    return root + 1 if _power(2 * root + 1) <= _power(2) * product else root
+
+
+def context_sums(scene: Scene) -> tuple[int, list[int], int]:
+    """Return the context, taken as many times as it has entities: its square, its products with all, the stimulus's.
+
+    The products are with every entity, then the stimulus, then the given context.
+    """
+    count, cosine, stimulus, given = scene.chosen, scene.bearing, len(scene.entities), len(scene.entities) + 1
+    if cosine[given][given]:
+        return count * count * MICRO, [count * each for each in cosine[given]], count * cosine[given][stimulus]
+    along = [sum(column) for column in zip(*cosine[:count], strict=True)]
+    return sum(along[:count]), along, along[stimulus]
+
+
+def _context_cosine(scene: Scene) -> int:
+    square, _, reach = context_sums(scene)
+    # Of a context of no length, which rounding leaves at some millionths, nothing is known.
+    if square <= scene.chosen * scene.chosen or reach <= 0:
+        return 0
+    return min(MICRO, round(reach / sqrt(square) * 1_000.0))
+
+
+def _shared_terms(scene: Scene) -> int:
+    either = len(scene.stimulus | scene.terms)
+    return round(len(scene.stimulus & scene.terms) / either * MICRO) if either else MICRO
+
+
+def _energy_consistency(energies: Sequence[int], tokens: Sequence[int]) -> int:
+    count = len(energies)
+    energies, tokens = _shared_out(energies), _shared_out(tokens)
+    all_energy, all_tokens = sum(energies), sum(tokens)
+    apart = sum(abs(energy * all_tokens - each * all_energy) for energy, each in zip(energies, tokens, strict=True))
+    return MICRO - round(apart / all_energy / all_tokens / count * MICRO)
+
+
+def _shared_out(amounts: Sequence[int]) -> Sequence[int]:
+    """Return amounts of which there is something; of nothing, all have the same share."""
+    return amounts if any(amounts) else [1] * len(amounts)
+
+
+def _diversity(scene: Scene) -> int:
+    count = scene.chosen
+    pairs = count * (count - 1) // 2
+    total = sum(max(0, cosine) for place, row in enumerate(scene.alike[:count]) for cosine in row[:place])
+    return MICRO - round(total / pairs) if pairs else MICRO
+
+
+def _power(number: int) -> int:
+    return number * number * number * number * number
+
+
+def _cosines_of(tick: Tick, entities: tuple[Entity, ...]) -> tuple[Matrix, Matrix]:
+    """Return ``bearing`` and ``alike``: by embeddings where there are any, else by the terms."""
+    placed = any(each.centroid for each in entities)
+    centroids, terms = [each.centroid for each in entities], [each.terms for each in entities]
+    if tick.stimulus_embedding:
+        bearing = cosines(embedding_vectors([*centroids, tick.stimulus_embedding, tick.context_embedding]))
+        return bearing, bearing if placed else cosines(term_vectors(terms))
+    bearing = cosines(term_vectors([*terms, tick.stimulus_terms, tuple(sorted(tick.context_terms))]))
+    return bearing, cosines(embedding_vectors(centroids)) if placed else bearing

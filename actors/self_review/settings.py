@@ -1,0 +1,61 @@
+"""Settings of self-review: what a record is, when the gate opens again, and how seats are weighed."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.event import Milliseconds, Unit
+
+Ticks = Annotated[int, msgspec.Meta(ge=1, le=4096)]
+Few = Annotated[int, msgspec.Meta(ge=1, le=100)]
+Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
+
+
+class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What self-review decides with. "Above" and "below" are strict.
+
+    Attributes:
+        window: The latest ticks that medians and deviations are taken over.
+        record_window: The latest ticks whose highest value is the record; 0: of all ticks.
+        warm_up: Ticks that only seed the statistics.
+        good_above: Score from which a prompt is good; the seat of an entity's quality is centred on it.
+        scores_needed: Latest scores since a review that must all be good for the gate to open again.
+        calm_below: Criticality below which the citizen is calm.
+        criticality_alpha: Weight of the newest tick in the moving average of criticality.
+        active_from: Activation from which a mode counts as active.
+        mode_weight: What an active mode multiplies its signals with when reasons are put in order.
+        opposition_doubt: Decisions under both of two modes that weigh as much as what is assumed of their opposition.
+        pog_start: What an entity without seats is held to be worth.
+        pog_alpha: Weight of the newest seat in an entity's average.
+        seats: Entities whose average is kept; those without a seat for longest go.
+        token_budget: Tokens that the memories of an exchange may come to after a swap; an outside tick names its own.
+        terms_per_memory: The first terms of a memory, which it is compared by.
+        agreed_by: Memories that must share a term for it to count as the context's, where the stimulus has it not.
+        ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
+
+    Raises:
+        ValueError: a warm-up longer than the window. ``msgspec.convert`` reports it as a ``ValidationError``.
+    """
+
+    window: Ticks = 128
+    record_window: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 128
+    warm_up: Ticks = 32
+    good_above: Unit = 0.7
+    scores_needed: Few = 3
+    calm_below: Unit = 0.3
+    criticality_alpha: Share = 0.3
+    active_from: Share = 0.5
+    mode_weight: Annotated[float, msgspec.Meta(ge=1.0, le=10.0)] = 1.2
+    opposition_doubt: Ticks = 32
+    pog_start: Unit = 0.7
+    pog_alpha: Share = 0.3
+    seats: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_024
+    token_budget: Annotated[int, msgspec.Meta(ge=0)] = 512
+    terms_per_memory: Few = 8
+    agreed_by: Few = 3
+    ended_lifetime_ms: Milliseconds = 600 * 1000
+
+    def __post_init__(self) -> None:
+        """Refuse a warm-up that could not end."""
+        if self.warm_up > self.window:
+            raise ValueError("self-review setting 'warm_up' is above 'window': no review could ever fire")

@@ -1,0 +1,128 @@
+"""Self-review: what a tick costs a citizen with full statistics, with and without the counterfactual.
+
+A tick is decided and folded: six signals, the score, the windows of 128 ticks. With candidates every swap of one entity
+is graded besides. ``statistics`` is a tick that brings its numbers along: detectors and windows alone. ``6 chosen``
+adds the score. Run it with ``python -m bench.self_review``.
+"""
+
+import itertools
+import random
+from collections.abc import Callable
+
+import msgspec
+
+from actors.self_review import ACTOR
+from actors.self_review.decider import State, mind_of
+from actors.self_review.gate import events_of
+from actors.self_review.mind import Observed, observe, ticked
+from actors.self_review.tick import tick_of
+from bench.table import percentiles
+from schemas.actor import Message
+from schemas.vocabulary.loops import Part, TickObserved
+
+SECONDS_PER_CASE = 1.0
+SIZES = {"nothing chosen": (0, 0), "6 chosen": (6, 0), "6 chosen, 6 more": (6, 6), "64 chosen, 256 more": (64, 256)}
+"""Name -> entities of the prompt, and those that could have been in it."""
+
+_WORDS = ("test", "layer", "docs", "parser", "ferry", "ticket", "harbour", "violin", "boiler", "orchard", "canoe")
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One case; times are microseconds."""
+
+    case: str
+    decide_p50_us: float
+    fold_p50_us: float
+    tick_p99_us: float
+
+
+def _part(name: str, drawn: random.Random) -> Part:
+    terms = tuple(drawn.sample(_WORDS, 4))
+    return Part(id=name, energy=round(drawn.random(), 6), tokens=drawn.randint(5, 60), terms=terms)
+
+
+def _tick(drawn: random.Random, chosen: int, candidates: int) -> TickObserved:
+    return TickObserved(
+        arousal=round(drawn.random() / 4, 6),
+        valence=-0.2,
+        novelty=round(drawn.random() / 2, 6),
+        uncertainty=0.3,
+        modes={"guardian": 0.2, "explorer": 0.4, "translator": 1.0},
+        working_memory=tuple(drawn.sample(_WORDS, 8)),
+        stimulus_terms=tuple(drawn.sample(_WORDS, 5)),
+        chosen=tuple(_part(f"c{number}", drawn) for number in range(chosen)),
+        candidates=tuple(_part(f"k{number}", drawn) for number in range(candidates)),
+    )
+
+
+def _message(event: TickObserved, seq: int) -> Message:
+    return Message(event=event, seq=seq, id=f"{seq:032x}", time_ns=seq * 1_000_000, agent="felix")
+
+
+def _seasoned(drawn: random.Random) -> State:
+    """Return a state whose citizen's windows are full."""
+    state = ACTOR.initial()
+    for number in range(160):
+        state = ACTOR.evolve(state, _message(_tick(drawn, 4, 0), number + 1))
+    return state
+
+
+def _in_turn(work: Callable[[Message], object], messages: list[Message]) -> tuple[float, float]:
+    turn = itertools.cycle(messages)
+    return percentiles(lambda: work(next(turn)), SECONDS_PER_CASE)
+
+
+def _row(case: str, chosen: int, candidates: int, state: State, drawn: random.Random) -> Row:
+    messages = [_message(_tick(drawn, chosen, candidates), 1_000 + number) for number in range(32)]
+    decide_p50, decide_p99 = _in_turn(lambda message: tuple(ACTOR.decide(state, message)), messages)
+    fold_p50, fold_p99 = _in_turn(lambda message: ACTOR.evolve(state, message), messages)
+    return Row(
+        case=case,
+        decide_p50_us=round(decide_p50, 1),
+        fold_p50_us=round(fold_p50, 1),
+        tick_p99_us=round(decide_p99 + fold_p99, 1),
+    )
+
+
+def _statistics(state: State, drawn: random.Random) -> Row:
+    mind, settings = mind_of(state, "felix"), state.settings
+    tick = tick_of(_tick(drawn, 6, 0), 0.0)
+    grade = observe(mind, tick, 1.0, settings).grade
+    seen = [
+        Observed(
+            signals=drawn.choice(mind.past).signals,
+            grade=grade,
+            swap=None,
+            criticality=0.1,
+        )
+        for _ in range(64)
+    ]
+    turn = itertools.cycle(seen)
+    decide_p50, decide_p99 = percentiles(
+        lambda: events_of("felix", 0, mind, tick, next(turn), settings), SECONDS_PER_CASE
+    )
+    fold_p50, fold_p99 = percentiles(lambda: ticked(mind, tick, next(turn), settings), SECONDS_PER_CASE)
+    return Row(
+        case="statistics",
+        decide_p50_us=round(decide_p50, 1),
+        fold_p50_us=round(fold_p50, 1),
+        tick_p99_us=round(decide_p99 + fold_p99, 1),
+    )
+
+
+def run() -> list[Row]:
+    """Measure every case; two seconds each at most."""
+    drawn = random.Random(7)
+    state = _seasoned(drawn)
+    return [_statistics(state, drawn), *(_row(case, *size, state, drawn) for case, size in SIZES.items())]
+
+
+def main() -> None:
+    """Print the rows as a table."""
+    print(f"{'case':20} {'decide p50 us':>14} {'fold p50 us':>12} {'tick p99 us':>12}")
+    for row in run():
+        print(f"{row.case:20} {row.decide_p50_us:14.1f} {row.fold_p50_us:12.1f} {row.tick_p99_us:12.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The gateway's process, from its arguments to its end. It loads no actor: it only tells, asks and reads."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from actors.gateway import Edge
+from actors.gateway.http.app import application
+from actors.gateway.http.desk import Desk
+from actors.gateway.http.door import Limits
+from actors.gateway.http.judgements import Judgements
+from actors.gateway.http.keys import ApiKeys, is_loopback
+from actors.gateway.http.serving import serve
+from deploy.config import Config
+from deploy.lifeline import Lifeline
+from deploy.listening import url_of
+from deploy.stopping import told_to_stop
+from events.errors import LogError
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership
+from schemas.subjects import Partitions
+
+GRACE_S = 3.0
+"""Seconds that requests under way may still wait for their answers once the process is to stop."""
+
+_CONNECT_DEADLINE = 30.0
+_logger = structlog.get_logger("neuraxis.gateway")
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway's process is to do. ``listener`` is the socket it serves on."""
+
+    access: Access
+    config: Config
+    listener: socket.socket
+    keys: ApiKeys
+
+
+def run(job: Job, lifeline: Lifeline) -> None:
+    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
+    try:
+        asyncio.run(_run(job, lifeline))
+    except* LogError as wrong:
+        raise _first(wrong) from wrong
+    finally:
+        lifeline.close()
+
+
+async def _run(job: Job, lifeline: Lifeline) -> None:
+    connection = await Connection.open(job.access, _CONNECT_DEADLINE)
+    try:
+        async with told_to_stop(lifeline) as stop:
+            await _serve(job, connection, lifeline, stop)
+    finally:
+        await connection.close()
+
+
+async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
+    settings = job.config.gateway
+    log = await _log(job, connection)
+    judgements, up = Judgements(settings.loops), asyncio.Event()
+    membership = KeyValueMembership(connection)
+
+    async def hosted() -> frozenset[str]:
+        return hosted_by(tuple((await membership.members()).values()))
+
+    async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
+        following = around.create_task(judgements.follow(log), name="judgements")
+        desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted)
+        limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
+        local = is_loopback(job.listener.getsockname()[0])
+        app = application(desk, job.keys, local=local, limits=limits)
+        announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
+        hurrying = around.create_task(_hurry(desk, stop), name="hurry")
+        await serve(app, job.listener, stop, header_s=settings.header_s, up=up)
+        for task in (following, announcing, hurrying):
+            task.cancel()
+
+
+async def _log(job: Job, connection: Connection) -> JetStreamLog:
+    settings = job.config.log
+    return await JetStreamLog.over(
+        connection,
+        stream=settings.stream,
+        partitions=Partitions(settings.agents, settings.sessions),
+        replicas=settings.replicas,
+        sealed=settings.sealed,
+    )
+
+
+async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:
+    for event in ready:
+        await event.wait()
+    gc.collect()
+    gc.freeze()
+    _logger.info("gateway_ready", url=url_of(job.listener), keys=bool(job.keys))
+    lifeline.say_ready()
+
+
+async def _hurry(desk: Desk, stop: asyncio.Event) -> None:
+    await stop.wait()
+    desk.hurry(GRACE_S)
+
+
+def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
+    """Return the names of the actors that living workers say they host."""
+    said = (msgspec.json.decode(presence) for presence in presences)
+    return frozenset(actor for each in said for actor in each.get("actors", ()))
+
+
+def _first(group: BaseExceptionGroup[LogError]) -> LogError:
+    wrong: BaseException = group
+    while isinstance(wrong, BaseExceptionGroup):
+        wrong = wrong.exceptions[0]
+    assert isinstance(wrong, LogError)
+    return wrong

@@ -1,0 +1,28 @@
+"""What an agent, a session or a listed thing may be named.
+
+A name is checked where it first comes in, never where an event is read: logs hold names from before these rules.
+"""
+
+import re
+
+MAX_NAME_CHARACTERS = 256
+MAX_NAME_BYTES = 512
+"""Of UTF-8: a name travels in headers, percent-encoded at up to three times its size."""
+
+# Line separators too: keys made of two names have a line for each (``schemas.actor.Message.session_key``), and so
+# do the lines of what people and programs are shown.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def wrong_with_name(name: str) -> str | None:
+    """Return what is wrong with a name and what to do, or None; an empty name is as good as any here."""
+    if surrogate := _SURROGATE.search(name):
+        return f"holds a lone surrogate at character {surrogate.start()}: it is no Unicode text; repair or drop it"
+    if control := _CONTROL.search(name):
+        return f"holds a control character (U+{ord(control[0]):04X}) at character {control.start()}: drop it"
+    if len(name) > MAX_NAME_CHARACTERS:
+        return f"has {len(name)} characters: at most {MAX_NAME_CHARACTERS}"
+    if (size := len(name.encode())) > MAX_NAME_BYTES:
+        return f"has {size} bytes of UTF-8: at most {MAX_NAME_BYTES}"
+    return None

@@ -1,0 +1,52 @@
+"""The telling words of a text: what memories are about, and what contexts are compared by.
+
+A term is a word in lower case without accents and plural ending, or a number of two digits or more. Words of grammar,
+and those that any request may contain (``grammar.json``), are none.
+"""
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from schemas.reading.folding import fold
+from schemas.reading.tokens import split_tokens
+
+READ = 4_000
+"""Characters of a text that are read."""
+
+_SHORTEST, _LONGEST = 3, 40
+
+
+class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    grammar: frozenset[str]
+
+
+def terms_of(text: str) -> tuple[str, ...]:
+    """Return a text's terms in the order in which they first occur; of a long text, those of its beginning."""
+    found = (_term(token) for token in split_tokens(fold(text[:READ])))
+    return tuple(dict.fromkeys(term for term in found if term))
+
+
+@cache
+def _grammar() -> frozenset[str]:
+    data = files("schemas.reading").joinpath("grammar.json").read_bytes()
+    return msgspec.json.decode(data, type=_Words).grammar
+
+
+def _term(token: str) -> str:
+    if token[0].isdigit():
+        return token if 2 <= len(token) <= _LONGEST else ""
+    if token.endswith("n't"):
+        return ""
+    word = token.partition("'")[0]
+    if not _SHORTEST <= len(word) <= _LONGEST or not word[0].isalpha():
+        return ""
+    single, grammar = _singular(word), _grammar()
+    return "" if word in grammar or single in grammar else single
+
+
+def _singular(word: str) -> str:
+    if len(word) <= _SHORTEST or not word.endswith("s") or word.endswith(("ss", "us", "is", "ews")):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

@@ -1,0 +1,270 @@
+"""Whether a finished deliberation runs again. Owner: ``guardrails``."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.calls import ModelCall, Said
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.vocabulary.loops import LoopName, Who
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+Trigger = Literal["max_reruns", "bias_echo", "fatigue", "alignment", "drift", "summary", "conflict"]
+"""What spoke for a rerun or against one."""
+
+
+class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a loop as its completion was judged.
+
+    Attributes:
+        loop_id: The loop; ``family`` is the loop that it and all its reruns go back to.
+        rerun_of: The loop that it is a rerun of; empty for a family's first.
+        rerun_depth: 0 for a family's first loop, n for its ``_rn``.
+        rerun_count: Reruns of the family so far, by what was ordered and by its loops' names; the one ordered by this
+            decision is among them.
+        max_reruns: As many as there may be.
+        alignment_score: How well the answer keeps to what was asked; None where nobody scored it.
+        drift_score: How far it strays; None likewise.
+        summary_valid: Whether its reflection holds: scores good enough, critics of one mind.
+        bias_echo: Whether a bias came up in too many loops of the agent lately.
+        repeated_tags: Those biases; ``repetition_counts`` are the distinct loops of the window with each of its tags.
+        reflection_fatigue: The family's fatigue after this loop, and by how much this one moved it
+            (``fatigue_increment``); ``fatigue_threshold_exceeded``: it is high enough to end the family.
+        improvement_detected: Whether a rerun's scores are better than those of the loop judged before it.
+        rerun_trigger: Everything that spoke and that nobody overrode, in the order of decision; the first names
+            ``rerun_reason``, and ``rerun_reason_detail`` the numbers behind all of it.
+        force_finalize: Whether a limit ended the family, whatever its scores.
+        overridden_by: Who lifted a limit that would have ended it; empty: nobody.
+        orchestrator_persona: Who asked; ``reflection_persona`` who judged.
+        source: Where the scores are from: ``caller``, ``features``, ``llm`` or ``none``.
+    """
+
+    loop_id: LoopName
+    family: LoopName
+    rerun_of: str = ""
+    rerun_depth: Count = 0
+    rerun_count: Count = 0
+    max_reruns: Count = 3
+    alignment_score: Unit | None = None
+    drift_score: Unit | None = None
+    summary_valid: bool = False
+    bias_echo: bool = False
+    repeated_tags: tuple[str, ...] = ()
+    repetition_counts: dict[str, Count] = {}
+    reflection_fatigue: Unit = 0.0
+    fatigue_increment: float = 0.0
+    fatigue_increased: bool = False
+    fatigue_threshold_exceeded: bool = False
+    improvement_detected: bool = False
+    rerun_trigger: tuple[Trigger, ...] = ()
+    rerun_reason: str = ""
+    rerun_reason_detail: str = ""
+    force_finalize: bool = False
+    overridden_by: str = ""
+    orchestrator_persona: str = ""
+    reflection_persona: str = ""
+    source: Literal["caller", "features", "llm", "none"] = "none"
+
+
+class GuardrailsFinalized(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.finalized"):
+    """A loop family ends with this loop: nothing asks for another pass (``no_issues_detected``), or nothing was scored.
+
+    ``best`` is the family's best-scored loop: its answer is the one that counts.
+    """
+
+    trace: LoopTrace
+    best: LoopName
+
+
+class GuardrailsForceFinalized(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.force_finalized"):
+    """A loop family ends by a limit, a bias echo or fatigue, though the scores may ask for another pass."""
+
+    trace: LoopTrace
+    best: LoopName
+
+
+class GuardrailsRerunOrdered(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.rerun_ordered"):
+    """A loop is to run again as ``new_loop_id``, for its reason; ``best`` is the family's best-scored so far."""
+
+    trace: LoopTrace
+    new_loop_id: LoopName
+    best: LoopName
+
+
+class GuardrailsRepeated(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.repeated"):
+    """A completion of a loop that was judged already: the judgement stands. ``decided`` is the id of its event."""
+
+    loop_id: LoopName
+    decided: str
+
+
+class GuardrailsRefused(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.refused"):
+    """A completion or an override that cannot be taken: ``unknown_loop``, or ``status_not_done``."""
+
+    loop_id: LoopName
+    reason: Literal["unknown_loop", "status_not_done"]
+
+
+class GuardrailsOverridden(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.overridden"):
+    """A person's override holds for a loop family from here on, for ``lasts_ms``."""
+
+    loop_id: LoopName
+    family: LoopName
+    override_fatigue: bool
+    override_max_reruns: bool
+    overridden_by: Who
+    override_reason: Personal
+    lasts_ms: Milliseconds
+
+
+class CritiqueRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.critique_requested"):
+    """A model is asked, as the pessimist, what an answer is worth."""
+
+    loop_id: LoopName
+    call: ModelCall
+
+
+class GuardrailsConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.guardrails.configured"):
+    """The settings of guardrails, from here on."""
+
+
+class GuardrailsFailed(Failed, frozen=True, kw_only=True, tag="forged_id.guardrails.failed"):
+    """A message that guardrails could not decide."""
+
+
+_TRACE = LoopTrace(
+    loop_id="loop_001",
+    family="loop_001",
+    rerun_count=1,
+    alignment_score=0.72,
+    drift_score=0.28,
+    summary_valid=True,
+    rerun_trigger=("alignment", "drift"),
+    rerun_reason="alignment_threshold_not_met",
+    rerun_reason_detail="alignment 0.72 of at least 0.75, drift 0.28 of at most 0.25",
+    orchestrator_persona="SAGE",
+    reflection_persona="SAGE",
+    source="caller",
+)
+
+ENTRIES = (
+    Entry(
+        event=GuardrailsFinalized,
+        owner="guardrails",
+        scope=Scope.SESSION,
+        meaning="A loop family ends with this loop: nothing asks for another pass.",
+        sample=GuardrailsFinalized(
+            trace=LoopTrace(
+                loop_id="loop_001_r1",
+                family="loop_001",
+                rerun_of="loop_001",
+                rerun_depth=1,
+                rerun_count=1,
+                alignment_score=0.81,
+                drift_score=0.12,
+                summary_valid=True,
+                rerun_reason="no_issues_detected",
+                source="caller",
+            ),
+            best="loop_001_r1",
+        ),
+    ),
+    Entry(
+        event=GuardrailsForceFinalized,
+        owner="guardrails",
+        scope=Scope.SESSION,
+        meaning="A loop family ends by its rerun limit, a bias echo or fatigue.",
+        sample=GuardrailsForceFinalized(
+            trace=LoopTrace(
+                loop_id="loop_001_r3",
+                family="loop_001",
+                rerun_of="loop_001_r2",
+                rerun_depth=3,
+                rerun_count=3,
+                alignment_score=0.7,
+                drift_score=0.3,
+                summary_valid=True,
+                reflection_fatigue=0.45,
+                fatigue_increment=0.15,
+                fatigue_increased=True,
+                rerun_trigger=("max_reruns", "alignment", "drift"),
+                rerun_reason="max_reruns_reached",
+                force_finalize=True,
+                source="features",
+            ),
+            best="loop_001_r1",
+        ),
+        severity=Severity.INFO,
+    ),
+    Entry(
+        event=GuardrailsRerunOrdered,
+        owner="guardrails",
+        scope=Scope.SESSION,
+        meaning="A loop is to run again, for a reason.",
+        sample=GuardrailsRerunOrdered(trace=_TRACE, new_loop_id="loop_001_r1", best="loop_001"),
+    ),
+    Entry(
+        event=GuardrailsRepeated,
+        owner="guardrails",
+        scope=Scope.AGENT,
+        meaning="A loop was completed again: its judgement stands.",
+        sample=GuardrailsRepeated(loop_id="loop_001", decided="0" * 32),
+    ),
+    Entry(
+        event=GuardrailsRefused,
+        owner="guardrails",
+        scope=Scope.AGENT,
+        meaning="A completion or an override of a loop cannot be taken.",
+        sample=GuardrailsRefused(loop_id="loop_404", reason="unknown_loop"),
+    ),
+    Entry(
+        event=GuardrailsOverridden,
+        owner="guardrails",
+        scope=Scope.AGENT,
+        meaning="A person's override of a guardrail holds for a loop family, for a time.",
+        sample=GuardrailsOverridden(
+            loop_id="loop_001",
+            family="loop_001",
+            override_fatigue=True,
+            override_max_reruns=False,
+            overridden_by="ann",
+            override_reason="close to an answer",
+            lasts_ms=3_600_000,
+        ),
+        severity=Severity.WARNING,
+    ),
+    Entry(
+        event=CritiqueRequested,
+        owner="guardrails",
+        scope=Scope.SESSION,
+        meaning="A model is asked, as the pessimist, what an answer is worth.",
+        sample=CritiqueRequested(
+            loop_id="0" * 32,
+            call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What is the capital of Peru?"),)),
+        ),
+    ),
+    Entry(
+        event=GuardrailsConfigured,
+        owner="guardrails",
+        scope=Scope.AGENT,
+        meaning="Guardrails decide with these settings from here on.",
+        sample=GuardrailsConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=GuardrailsFailed,
+        owner="guardrails",
+        scope=Scope.AGENT,
+        meaning="Guardrails could not decide a message; a live answer goes out unjudged, and says so.",
+        sample=GuardrailsFailed(
+            reason="decider_raised",
+            error="ValueError",
+            failed_seq=7,
+            failed_topic="forged_id.appraisal.answer_appraised",
+        ),
+        severity=Severity.CRITICAL,
+    ),
+)

@@ -1,0 +1,138 @@
+"""What orchestrators outside tell of their own deliberations. Owner: ``gateway``, the edge that takes it in."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Event, Personal, Unit
+
+LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+"""Names one pass of a deliberation; a rerun of ``loop_001`` is ``loop_001_r1``."""
+
+LoopName = Annotated[str, msgspec.Meta(min_length=1)]
+"""The same as guardrails name loops: a rerun's name is longer than that of the loop it goes back to."""
+
+Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
+Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.completed"):
+    """A loop of an orchestrator outside is done and asks whether to run again.
+
+    ``alignment_score`` and ``drift_score`` are its critics' numbers, None where nobody scored it; ``bias_tags`` what
+    the pessimist flagged; ``critics_conflict``: the critics contradict each other. The overrides count for this
+    decision and those after it in its family, as ``loop.overridden`` does, and name ``override_by``: without it they do
+    not count.
+    """
+
+    loop_id: LoopId
+    reflection_status: str = "done"
+    orchestrator_persona: str = ""
+    alignment_score: Unit | None = None
+    drift_score: Unit | None = None
+    critics_conflict: bool = False
+    bias_tags: Tags = ()
+    override_fatigue: bool = False
+    override_max_reruns: bool = False
+    override_by: str = ""
+
+
+class LoopOverridden(Event, frozen=True, kw_only=True, tag="forged_id.loop.overridden"):
+    """A person, through an orchestrator, lets the loop family of ``loop_id`` run on past a guardrail."""
+
+    loop_id: LoopId
+    override_fatigue: bool
+    override_max_reruns: bool
+    override_by: Who
+    override_reason: Personal
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A part that a prompt was, or could have been, put together from.
+
+    ``energy`` is how active it was, ``tokens`` what it costs, ``centroid`` its place in the embedding space (empty:
+    unknown), ``terms`` its words.
+    """
+
+    id: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    energy: Unit = 0.0
+    tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
+    centroid: Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)] = ()
+    terms: Annotated[tuple[Personal, ...], msgspec.Meta(max_length=1000)] = ()
+
+
+Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
+Lines = Annotated[tuple[Personal, ...], msgspec.Meta(max_length=1000)]
+Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
+
+
+class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observed"):
+    """The state of a citizen's mind at one tick, as an engine outside saw it.
+
+    ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
+    ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
+    ``identity_lines`` and ``thought_lines`` the essence of both. ``chosen`` went into its prompt of at most
+    ``token_budget`` tokens (0: no budget), ``candidates`` could have.
+    """
+
+    arousal: Unit = 0.0
+    valence: Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)] = 0.0
+    novelty: Unit = 0.0
+    uncertainty: Unit = 0.0
+    modes: dict[str, Unit] = msgspec.field(default_factory=dict)
+    working_memory: Names = ()
+    identity_stable: Names = ()
+    identity_current: Names = ()
+    identity_lines: Lines = ()
+    thought_lines: Lines = ()
+    stimulus_embedding: Vector = ()
+    context_embedding: Vector = ()
+    stimulus_terms: Lines = ()
+    context_terms: Lines = ()
+    chosen: Annotated[tuple[Part, ...], msgspec.Meta(max_length=64)] = ()
+    candidates: Annotated[tuple[Part, ...], msgspec.Meta(max_length=256)] = ()
+    token_budget: Annotated[int, msgspec.Meta(ge=0)] = 0
+    fatigue: Unit = 0.0
+
+
+ENTRIES = (
+    Entry(
+        event=LoopCompleted,
+        owner="gateway",
+        scope=Scope.AGENT,
+        meaning="A loop of an orchestrator outside is done; guardrails decide whether it runs again.",
+        sample=LoopCompleted(loop_id="loop_001", orchestrator_persona="SAGE", alignment_score=0.72, drift_score=0.28),
+    ),
+    Entry(
+        event=LoopOverridden,
+        owner="gateway",
+        scope=Scope.AGENT,
+        meaning="A person lets a loop family run on past its fatigue or its rerun limit.",
+        sample=LoopOverridden(
+            loop_id="loop_001",
+            override_fatigue=True,
+            override_max_reruns=False,
+            override_by="ann",
+            override_reason="close to an answer",
+        ),
+        severity=Severity.INFO,
+    ),
+    Entry(
+        event=TickObserved,
+        owner="gateway",
+        scope=Scope.AGENT,
+        meaning="The state of a citizen's mind at one tick, seen by an engine outside.",
+        sample=TickObserved(
+            arousal=0.9,
+            valence=-0.8,
+            modes={"guardian": 0.9, "explorer": 0.8},
+            working_memory=("tests", "docs"),
+            chosen=(Part(id="architect", energy=0.7, tokens=120, terms=("layers",)),),
+            candidates=(Part(id="validator", energy=0.6, tokens=100, terms=("tests",)),),
+            token_budget=800,
+        ),
+    ),
+)

@@ -1,0 +1,251 @@
+"""An agent's review of its own prompting. Owner: ``self_review``. A citizen is an agent seen as a mind of its own."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Configured, Event, Failed, Unit
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+Signal = Literal["affect", "mode_conflict", "wm_churn", "novel_uncertain", "identity_drift", "regret"]
+
+SeatType = Literal["metacog_negative", "metacog_positive", "metacog_quality"]
+
+
+class Signals(msgspec.Struct, frozen=True, kw_only=True):
+    """The six signals of a tick."""
+
+    affect: Unit
+    mode_conflict: float
+    wm_churn: Unit
+    novel_uncertain: Unit
+    identity_drift: Unit
+    regret: Unit
+
+
+class Dimensions(msgspec.Struct, frozen=True, kw_only=True):
+    """The five parts of a score; of ``redundancy`` little is good, of the others much."""
+
+    relevance: Unit
+    energy_consistency: Unit
+    redundancy: Unit
+    diversity: Unit
+    outcome_prior: Unit
+
+
+class Counterfactual(msgspec.Struct, frozen=True, kw_only=True):
+    """The best swap of one entity for another within the token budget; both empty where none is better."""
+
+    swapped_out: str
+    swapped_in: str
+    score_improvement: Unit
+
+
+class SeatsApplied(msgspec.Struct, frozen=True, kw_only=True):
+    """The entities that a review turned against, and for."""
+
+    negative: tuple[str, ...]
+    positive: tuple[str, ...]
+
+
+class SelfReviewTriggered(Event, frozen=True, kw_only=True, tag="forged_id.self_review.triggered"):
+    """A signal set a record: the citizen reviews its own prompting.
+
+    ``tick`` counts the citizen's ticks from 1, ``reasons`` are the records such as ``affect_record``, those that its
+    modes weigh most first, ``timestamp`` is the server's time of the tick.
+    """
+
+    citizen: str
+    tick: Count
+    reasons: tuple[str, ...]
+    metrics: Signals
+    timestamp: str
+
+
+class SelfReviewResult(Event, frozen=True, kw_only=True, tag="forged_id.self_review.result"):
+    """What a review found: the score of the prompt, its parts, and what a better one would have held."""
+
+    citizen: str
+    tick: Count
+    score: Unit
+    dimensions: Dimensions
+    regret: Unit
+    counterfactual: Counterfactual
+    seats_applied: SeatsApplied
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal or a part of the score against its own past: ``normalised`` = (value - median) / (mad + guard floor)."""
+
+    value: float
+    median: float
+    mad: float
+    normalised: float
+
+
+class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal against its record: it fires above ``record`` + ``guard``. ``weight`` is the modes' word on it."""
+
+    value: float
+    record: float
+    guard: float
+    median: float
+    mad: float
+    normalised: float
+    weight: float
+    fired: bool
+
+
+class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_review.measured"):
+    """The numbers that a review rests on, beside the ones of its result.
+
+    ``parts`` are the score's parts and the score, ``criticality`` how tense the citizen was, ``modes`` which were
+    active.
+    """
+
+    citizen: str
+    tick: Count
+    signals: dict[Signal, SignalReading]
+    parts: dict[str, Reading]
+    modes: dict[str, Unit]
+    criticality: Unit
+
+
+class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
+    """The gate may fire again; carries the fence of ``forged_id.resolved``, which comes with it."""
+
+    citizen: str
+    tick: Count
+
+
+class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
+    """What set off the last review has passed: the last scores are good and the citizen is calm."""
+
+    citizen: str
+    tick: Count
+    recent_scores: tuple[Unit, ...]
+    criticality: Unit
+
+
+class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_added"):
+    """A review's word on one entity, in [-1, 1]; it moves the entity's outcome average and its weight in memory."""
+
+    citizen: str
+    tick: Count
+    entity: str
+    seat_type: SeatType
+    value: Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+
+
+class SelfReviewConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.self_review.configured"):
+    """The settings of self-review, from here on."""
+
+
+class SelfReviewFailed(Failed, frozen=True, kw_only=True, tag="forged_id.self_review.failed"):
+    """A message that self-review could not decide."""
+
+
+_SIGNALS = Signals(
+    affect=0.82, mode_conflict=0.05, wm_churn=0.67, novel_uncertain=0.21, identity_drift=0.12, regret=0.08
+)
+
+ENTRIES = (
+    Entry(
+        event=SelfReviewTriggered,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="A signal set a record: the citizen reviews its own prompting.",
+        sample=SelfReviewTriggered(
+            citizen="felix",
+            tick=51234,
+            reasons=("affect_record", "wm_churn_record"),
+            metrics=_SIGNALS,
+            timestamp="2025-10-26T12:34:56Z",
+        ),
+        severity=Severity.INFO,
+    ),
+    Entry(
+        event=SelfReviewResult,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="What a review found: the prompt's score, its parts, and the best swap of one entity.",
+        sample=SelfReviewResult(
+            citizen="felix",
+            tick=51234,
+            score=0.788783,
+            dimensions=Dimensions(
+                relevance=0.83, energy_consistency=0.92, redundancy=0.12, diversity=0.71, outcome_prior=0.64
+            ),
+            regret=0.09,
+            counterfactual=Counterfactual(swapped_out="docs", swapped_in="validator", score_improvement=0.09),
+            seats_applied=SeatsApplied(negative=("docs",), positive=("validator",)),
+        ),
+    ),
+    Entry(
+        event=SelfReviewMeasured,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="The numbers a review rests on: signals against their records, the score's parts against their past.",
+        sample=SelfReviewMeasured(
+            citizen="felix",
+            tick=51234,
+            signals={
+                "affect": SignalReading(
+                    value=0.82,
+                    record=0.41,
+                    guard=0.05,
+                    median=0.1,
+                    mad=0.05,
+                    normalised=14.39971,
+                    weight=1.0,
+                    fired=True,
+                )
+            },
+            parts={"score": Reading(value=0.788783, median=0.8, mad=0.02, normalised=-0.560822)},
+            modes={"guardian": 0.4},
+            criticality=0.31,
+        ),
+    ),
+    Entry(
+        event=SelfReviewDisarmed,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="The citizen's gate may fire again.",
+        sample=SelfReviewDisarmed(citizen="felix", tick=51256),
+    ),
+    Entry(
+        event=Resolved,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="What set off the last review has passed: good scores, and calm.",
+        sample=Resolved(citizen="felix", tick=51256, recent_scores=(0.78, 0.81, 0.79), criticality=0.12),
+    ),
+    Entry(
+        event=SeatAdded,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="A review's word on one entity: it moves the entity's outcome average and its weight in memory.",
+        sample=SeatAdded(citizen="felix", tick=51234, entity="fact:3", seat_type="metacog_positive", value=0.09),
+    ),
+    Entry(
+        event=SelfReviewConfigured,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="Self-review decides with these settings from here on.",
+        sample=SelfReviewConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
+        spontaneous=True,
+    ),
+    Entry(
+        event=SelfReviewFailed,
+        owner="self_review",
+        scope=Scope.AGENT,
+        meaning="Self-review could not decide a message; nothing else waits for it.",
+        sample=SelfReviewFailed(
+            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.tick.observed"
+        ),
+        severity=Severity.WARNING,
+    ),
+)

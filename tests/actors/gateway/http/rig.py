@@ -1,0 +1,107 @@
+"""The application on a simulated log in virtual time, with the real guardrails at work behind it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import httpx
+
+from actors.gateway import Edge
+from actors.gateway.http.app import application
+from actors.gateway.http.desk import Desk
+from actors.gateway.http.door import Limits
+from actors.gateway.http.judgements import Judgements
+from actors.gateway.http.keys import ApiKeys
+from actors.registry import ACTORS
+from actors.runtime.worker import Worker
+from deploy.gateway import hosted_by
+from events.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
+from schemas.actor import Actor
+from tests.actors.gateway.asking import VirtualClock
+from tests.events.simulated_world import log_of
+
+LIMITS = Limits(concurrent=8, body_s=5.0)
+URL = "http://127.0.0.1:8642"
+GUARDRAILS: Actor[Any] = ACTORS["guardrails"]
+
+SEED_COMPLETION: dict[str, Any] = {
+    "loop_id": "loop_001",
+    "reflection_status": "done",
+    "orchestrator_persona": "SAGE",
+    "override_fatigue": False,
+    "override_max_reruns": False,
+    "override_by": None,
+}
+"""Source G's own request."""
+
+SCORED: dict[str, Any] = {**SEED_COMPLETION, "alignment_score": 0.72, "drift_score": 0.28}
+
+SEED_OVERRIDE: dict[str, Any] = {
+    "override_fatigue": True,
+    "override_max_reruns": False,
+    "override_by": "operator",
+    "override_reason": "Manual override to continue exploration",
+}
+"""Source G's own request."""
+
+
+@contextlib.asynccontextmanager
+async def gateway(
+    stream: SimulatedStream,
+    *,
+    keys: Sequence[str] = (),
+    local: bool = True,
+    limits: Limits = LIMITS,
+    wait_s: float = 10.0,
+    most: int = 64,
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Open a gateway on a log, and a client to it, for the length of a block."""
+    log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
+
+    async def hosted() -> frozenset[str]:
+        return hosted_by(tuple((await membership.members()).values()))
+
+    async with Edge.open(log) as edge, asyncio.TaskGroup() as tasks:
+        judgements = Judgements(most)
+        following = tasks.create_task(judgements.follow(log))
+        desk = Desk(log, edge, judgements, wait_s=wait_s, hosted=hosted, now_ns=VirtualClock().now_ns)
+        app = application(desk, ApiKeys(keys), local=local, limits=limits)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
+        async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
+            yield client
+        following.cancel()
+
+
+@contextlib.asynccontextmanager
+async def guarding(stream: SimulatedStream, actor: Actor[Any] = GUARDRAILS) -> AsyncIterator[None]:
+    """Run a worker of guardrails for the length of a block."""
+    connection = SimulatedConnection(stream, "w")
+    worker = Worker(
+        SimulatedLog(connection),
+        SimulatedSnapshots(connection),
+        SimulatedMembership(connection),
+        (actor,),
+        name="w",
+        clock=VirtualClock(),
+    )
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(worker.run(stop))
+        await worker.ready.wait()
+        yield
+        stop.set()
+
+
+async def complete(client: httpx.AsyncClient, **body: Any) -> httpx.Response:
+    """Have a loop judged; fields besides, or instead of, source G's own."""
+    return await client.post("/orchestrator/loop-complete", json={**SCORED, **body})
+
+
+def shape(value: Any) -> Any:
+    """Return the names, types and nesting of a JSON value."""
+    if isinstance(value, dict):
+        return {name: shape(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value]
+    return type(value)

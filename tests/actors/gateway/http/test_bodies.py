@@ -1,0 +1,197 @@
+"""Bodies: what is taken, what is refused and by which name; and that no body whatever breaks the gateway."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.bodies import (
+    GuardrailsOverride,
+    LoopCompletion,
+    Tick,
+    completed,
+    observed,
+    overridden,
+    read,
+)
+from events.simulated import SimulatedStream
+from schemas.catalogue import CATALOGUE
+from schemas.event import encode_event
+from schemas.vocabulary.loops import LoopCompleted, TickObserved
+from tests.actors.gateway.http.rig import SCORED, SEED_COMPLETION, SEED_OVERRIDE, gateway, guarding
+from tests.events.simulated_world import in_world
+
+LOOP, OVERRIDE, TICKS = "/orchestrator/loop-complete", "/orchestrator/override-guardrails/loop_001", "/v1/ticks"
+
+
+def completion(**fields: Any) -> LoopCompleted:
+    return completed(read(json.dumps({**SEED_COMPLETION, **fields}).encode(), LoopCompletion))
+
+
+def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    with pytest.raises(InvalidField) as wrong:
+        event_of(raw, kind)
+    return wrong.value
+
+
+def event_of(raw: bytes, kind: Any) -> object:
+    made = read(raw, kind)
+    return completed(made) if isinstance(made, LoopCompletion) else overridden("loop_001", made)
+
+
+def test_the_seeds_request_is_taken_as_it_stands() -> None:
+    assert completion() == LoopCompleted(loop_id="loop_001", orchestrator_persona="SAGE")
+
+
+def test_biases_are_taken_as_words_and_as_the_seeds_objects() -> None:
+    assert completion(bias_tags=["recency", {"tag": "anchoring", "severity": "high"}]).bias_tags == (
+        "recency",
+        "anchoring",
+    )
+
+
+def test_what_is_not_known_is_passed_over() -> None:
+    assert completion(session="s", alignment_score=1).alignment_score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("loop_id", 7),
+        ("loop_id", ""),
+        ("loop_id", None),
+        ("loop_id", "x" * 201),
+        ("loop_id", "a/b"),
+        ("loop_id", "a\nb"),
+        ("loop_id", "a\0"),
+        ("reflection_status", "running"),
+        ("reflection_status", "DONE"),
+        ("reflection_status", None),
+        ("orchestrator_persona", ["SAGE"]),
+        ("override_fatigue", "yes"),
+        ("override_max_reruns", 1),
+        ("override_by", 7),
+        ("alignment_score", 1.01),
+        ("alignment_score", "0.5"),
+        ("drift_score", -0.1),
+        ("bias_tags", "recency"),
+        ("bias_tags", [7]),
+        ("bias_tags", [{"name": "recency"}]),
+        ("bias_tags", ["x"] * 65),
+        ("critics_conflict", "no"),
+        ("agent", ""),
+    ],
+)
+def test_a_field_that_is_not_what_it_should_be_is_named(field: str, value: Any) -> None:
+    assert field in str(refused({**SEED_COMPLETION, field: value}))
+
+
+@pytest.mark.parametrize("field", ["loop_id", "reflection_status"])
+def test_a_field_that_is_missing_is_named(field: str) -> None:
+    assert field in str(refused({name: value for name, value in SEED_COMPLETION.items() if name != field}))
+
+
+@pytest.mark.parametrize("field", ["override_by", "override_reason"])
+@pytest.mark.parametrize("value", [None, "", "  ", 7])
+def test_an_override_says_by_whom_and_why(field: str, value: Any) -> None:
+    assert field in str(refused({**SEED_OVERRIDE, field: value}, GuardrailsOverride))
+    lacking = {name: given for name, given in SEED_OVERRIDE.items() if name != field}
+    assert field in str(refused(lacking, GuardrailsOverride))
+
+
+@pytest.mark.parametrize("flag", ["override_fatigue", "override_max_reruns"])
+def test_a_completion_that_overrides_says_by_whom(flag: str) -> None:
+    assert refused({**SEED_COMPLETION, flag: True}).field == "override_by"
+    assert completion(**{flag: True, "override_by": "operator"}).override_by == "operator"
+
+
+def test_a_tick_is_what_the_vocabulary_has_and_whose_it_is() -> None:
+    sample = CATALOGUE["forged_id.tick.observed"].sample
+    body = {**json.loads(encode_event(sample)), "citizen": "felix"}
+    assert observed(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
+    assert observed(read(b'{"agent": "felix"}', Tick)) == ("felix", TickObserved())
+    assert observed(read(b"{}", Tick)) == ("default", TickObserved())
+
+
+def test_a_tick_of_two_citizens_is_refused() -> None:
+    with pytest.raises(InvalidField, match="citizen"):
+        observed(read(b'{"agent": "felix", "citizen": "ann"}', Tick))
+
+
+BROKEN = [
+    b"",
+    b"{",
+    b"null",
+    b"[]",
+    b"\xff",
+    b'{"loop_id": "\xff", "reflection_status": "done"}',
+    b'{"loop_id": "\\ud800", "reflection_status": "done"}',
+    b'{"loop_id": "a", "reflection_status": "done", "alignment_score": NaN}',
+    b'{"loop_id": "a", "reflection_status": "done", "alignment_score": 1e999}',
+    b'{"loop_id": ' + b"[" * 100_000,
+    b"[" * 100_000,
+]
+"""Bodies that are no JSON, no Unicode, or nested without end."""
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=8,
+)
+fields = st.sampled_from([*SCORED, *SEED_OVERRIDE, "bias_tags", "critics_conflict", "agent", "citizen", "modes"])
+near_misses = st.builds(
+    lambda good, changes: json.dumps({**good, **changes}).encode("utf-8", "surrogatepass"),
+    st.sampled_from([SCORED, SEED_OVERRIDE, {}]),
+    st.dictionaries(fields, json_values, max_size=3),
+)
+bodies = st.binary(max_size=200) | st.sampled_from(BROKEN) | near_misses
+paths = st.sampled_from([LOOP, OVERRIDE, TICKS])
+names = st.text(min_size=1, max_size=30)
+
+
+def ask(method: str, path: str, body: bytes, headers: dict[bytes, bytes]) -> httpx.Response:
+    answers = []
+
+    async def main(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            answers.append(await client.request(method, path, content=body, headers=headers))
+
+    in_world(main)
+    return answers[0]
+
+
+@pytest.mark.parametrize("body", BROKEN, ids=range(len(BROKEN)))
+@pytest.mark.parametrize("path", [LOOP, OVERRIDE, TICKS])
+def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
+    answer = ask("POST", path, body, {})
+    assert answer.status_code == 400
+    assert answer.json()["status"] == "error"
+    assert len(answer.json()["message"]) < 300
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(path=paths, body=bodies, key=st.none() | names)
+@example(path=LOOP, body=json.dumps(SCORED).encode(), key="\n")
+@example(path=LOOP, body=json.dumps(SCORED).encode(), key="k" * 201)
+def test_no_body_and_no_key_breaks_the_gateway(path: str, body: bytes, key: str | None) -> None:
+    headers = {} if key is None else {b"Idempotency-Key": key.encode("utf-8", "surrogatepass")}
+    answer = ask("POST", path, body, headers)
+    assert answer.status_code in (200, 202, 400, 404)
+    told = answer.json()
+    assert told["status"] == ("success" if answer.status_code < 300 else "error")
+    assert answer.status_code < 300 or told["message"]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(loop=names, agent=names)
+def test_no_name_in_an_address_breaks_the_gateway(loop: str, agent: str) -> None:
+    query = httpx.QueryParams({"agent": agent})
+    escaped = "".join(f"%{byte:02X}" for byte in loop.encode("utf-8", "surrogatepass"))
+    answer = ask("GET", f"/orchestrator/guardrails-status/{escaped}?{query}", b"", {})
+    assert answer.status_code in (400, 404)
+    assert answer.json()["status"] == "error"

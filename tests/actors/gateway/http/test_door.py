@@ -1,0 +1,229 @@
+"""Who may come in, and how much they may bring."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+
+from actors.gateway.http.door import MAX_BODY, Door, Limits
+from actors.gateway.http.keys import LEAST, ApiKeys, BadKeys, keys_for
+from events.simulated import SimulatedStream
+from tests.actors.gateway.asking import stored
+from tests.actors.gateway.http.rig import LIMITS, SCORED, URL, gateway, guarding
+from tests.events.simulated_world import in_world
+from tests.simulation.loop import run_virtual
+
+KEY, OTHER = "correct horse battery staple", "another key, as good as the first"
+LOOP = "/orchestrator/loop-complete"
+
+
+class Counting:
+    """Counts what the door lets through, and holds it until it may end."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.may_end = asyncio.Event()
+        self.let_in = asyncio.Semaphore(0)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        self.bodies.append(message["body"])
+        self.let_in.release()
+        await self.may_end.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def through(door: Door, base_url: str = URL) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(door), base_url=base_url)  # type: ignore[arg-type]
+
+
+def ask(path: str, headers: dict[str, str], **door: Any) -> httpx.Response:
+    """Ask a gateway once, whose guardrails do not run."""
+    answers = []
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, **door) as client:
+            answers.append(await client.get(path, headers=headers))
+
+    in_world(body)
+    return answers[0]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8642", "localhost", "localhost:1", "[::1]:8642", "127.9.9.9"])
+def test_a_gateway_for_this_machine_answers_to_its_names(host: str) -> None:
+    assert ask("/healthz", {"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.7:8642", "", "[::1", "a b", "@"])
+def test_a_gateway_for_this_machine_answers_to_no_other_name(host: str) -> None:
+    refused = ask("/healthz", {"Host": host})
+    assert refused.status_code == 403
+    assert refused.json()["status"] == "error"
+
+
+def test_behind_a_proxy_on_this_machine_a_key_takes_the_place_of_the_name() -> None:
+    proxied = {"Host": "neuraxis.example", "Origin": "https://neuraxis.example"}
+    assert ask("/schema", proxied, keys=[KEY]).status_code == 401
+    assert ask("/schema", {**proxied, "Authorization": f"Bearer {KEY}"}, keys=[KEY]).status_code == 200
+
+
+def test_a_gateway_that_others_reach_answers_to_any_name_but_asks_for_a_key() -> None:
+    headers = {"Host": "neuraxis.example"}
+    assert ask("/schema", headers, local=False, keys=[KEY]).status_code == 401
+    allowed = ask("/schema", {**headers, "Authorization": f"Bearer {KEY}"}, local=False, keys=[KEY])
+    assert allowed.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("http://evil.example", 403), ("null", 403), ("http://127.0.0.1:1", 403), (URL, 200), ("http://[", 403)],
+)
+def test_pages_from_elsewhere_are_not_served(origin: str, status: int) -> None:
+    assert ask("/schema", {"Origin": origin}).status_code == status
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+def test_any_of_several_keys_opens(key: str) -> None:
+    assert ask("/schema", {"Authorization": f"Bearer {key}"}, keys=[KEY, OTHER]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "value", ["", KEY, f"Basic {KEY}", f"Bearer {KEY}x", "Bearer", "Bearer ", f"Bearer {KEY[:-1]}"]
+)
+def test_nothing_else_opens(value: str) -> None:
+    refused = ask("/schema", {"Authorization": value} if value else {}, keys=[KEY])
+    assert refused.status_code == 401
+    assert refused.headers["www-authenticate"] == "Bearer"
+    assert "access-control-allow-origin" not in refused.headers
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_need_no_key(path: str) -> None:
+    assert ask(path, {}, keys=[KEY]).status_code != 401
+
+
+def test_a_refused_request_leaves_nothing_in_the_log() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream, keys=[KEY]) as client:
+            assert (await client.post(LOOP, json=SCORED)).status_code == 401
+        assert stored(stream, "loop.completed") == []
+
+    in_world(body)
+
+
+def test_keys_are_never_shown() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, keys=[KEY]) as client:
+            await client.get("/schema", headers={"Authorization": f"Bearer {KEY}"})
+            await client.get("/schema", headers={"Authorization": f"Bearer {OTHER}"})
+
+    structlog.reset_defaults()
+    with structlog.testing.capture_logs() as lines:
+        in_world(body)
+    said = json.dumps(lines)
+    assert lines
+    assert KEY not in said
+    assert OTHER not in said
+    assert KEY not in repr(ApiKeys([KEY]))
+
+
+def test_keys_come_from_the_environment_and_a_file(tmp_path: Any) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"# ours\n{OTHER.replace(' ', '-')}  # the second\n\n")
+    keys = keys_for("0.0.0.0", str(file), {"NEURAXIS_API_KEYS": f"{'a' * LEAST},{'b' * LEAST}"})
+    for key in ("a" * LEAST, "b" * LEAST, OTHER.replace(" ", "-")):
+        assert keys.open_to(f"Bearer {key}".encode())
+    assert not keys.open_to(b"Bearer # ours")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "neuraxis.example"])
+def test_an_address_that_others_reach_takes_a_key(host: str) -> None:
+    with pytest.raises(BadKeys, match="NEURAXIS_API_KEYS"):
+        keys_for(host, "", {})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_an_address_of_this_machine_alone_takes_none(host: str) -> None:
+    assert not keys_for(host, "", {})
+
+
+def test_a_short_key_is_refused_without_being_shown() -> None:
+    with pytest.raises(BadKeys, match="16 characters") as wrong:
+        keys_for("127.0.0.1", "", {"NEURAXIS_API_KEYS": "hunter2"})
+    assert "hunter2" not in str(wrong.value)
+
+
+def test_a_key_file_that_is_missing_is_an_error() -> None:
+    with pytest.raises(BadKeys, match="cannot be read"):
+        keys_for("127.0.0.1", "nowhere/keys", {})
+
+
+async def _pieces(total: int, piece: int = 65_536) -> AsyncIterator[bytes]:
+    for begin in range(0, total, piece):
+        yield b" " * min(piece, total - begin)
+
+
+@pytest.mark.parametrize("size", [MAX_BODY + 1, 3 * MAX_BODY])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_that_is_too_large_is_refused(size: int, chunked: bool) -> None:
+    async def main() -> httpx.Response:
+        app = Counting()
+        async with through(Door(app, ApiKeys(), local=True, limits=LIMITS)) as client:
+            answer = await client.post("/v1/ticks", content=_pieces(size) if chunked else b" " * size)
+        assert app.bodies == []
+        return answer
+
+    refused = run_virtual(main())
+    assert refused.status_code == 413
+    assert "1,000,000" in refused.json()["message"]
+
+
+def test_a_body_of_just_the_size_goes_through_whole() -> None:
+    async def main() -> list[bytes]:
+        app = Counting()
+        app.may_end.set()
+        async with through(Door(app, ApiKeys(), local=True, limits=LIMITS)) as client:
+            assert (await client.post("/v1/ticks", content=_pieces(MAX_BODY))).status_code == 204
+        return app.bodies
+
+    assert [len(body) for body in run_virtual(main())] == [MAX_BODY]
+
+
+def test_a_body_that_does_not_come_in_is_given_up() -> None:
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(3600)
+
+    async def main() -> tuple[int, float]:
+        async with through(Door(Counting(), ApiKeys(), local=True, limits=LIMITS)) as client:
+            answer = await client.post("/v1/ticks", content=slowly())
+        return answer.status_code, asyncio.get_running_loop().time()
+
+    status, took = run_virtual(main())
+    assert status == 408
+    assert took == pytest.approx(LIMITS.body_s)
+
+
+def test_beyond_the_limit_requests_are_told_to_come_again_and_probes_are_served() -> None:
+    async def main() -> None:
+        app = Counting()
+        door = Door(app, ApiKeys(), local=True, limits=Limits(concurrent=3, body_s=5.0))
+        async with through(door) as client:
+            held = [asyncio.create_task(client.post("/v1/ticks")) for _ in range(3)]
+            for _ in held:
+                await app.let_in.acquire()
+            refused = await client.post("/v1/ticks")
+            assert refused.status_code == 429
+            assert refused.headers["retry-after"] == "1"
+            probe = asyncio.create_task(client.get("/healthz"))
+            await app.let_in.acquire()
+            app.may_end.set()
+            assert [answer.status_code for answer in await asyncio.gather(*held, probe)] == [204] * 4
+            assert (await client.post("/v1/ticks")).status_code == 204
+
+    run_virtual(main())

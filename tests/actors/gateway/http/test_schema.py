@@ -1,0 +1,46 @@
+"""The document that describes the gateway."""
+
+from typing import Any
+
+from events.simulated import SimulatedStream
+from tests.actors.gateway.http.rig import gateway
+from tests.events.simulated_world import in_world
+
+
+def document() -> tuple[dict[str, Any], str]:
+    found = []
+
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream) as client:
+            answer = await client.get("/schema")
+            assert (await client.get("/schema/openapi.yaml")).status_code == 200
+            found.append((answer.json(), answer.text))
+
+    in_world(body)
+    return found[0]
+
+
+def test_every_endpoint_is_described() -> None:
+    paths = document()[0]["paths"]
+    assert {path: set(methods) for path, methods in paths.items()} == {
+        "/orchestrator/loop-complete": {"post"},
+        "/orchestrator/guardrails-status/{loop_id}": {"get"},
+        "/orchestrator/override-guardrails/{loop_id}": {"post"},
+        "/v1/ticks": {"post"},
+        "/healthz": {"get"},
+        "/readyz": {"get"},
+    }
+
+
+def test_bodies_and_failures_are_described() -> None:
+    described, _ = document()
+    operation = described["paths"]["/orchestrator/loop-complete"]["post"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    assert set(described["components"]["schemas"][body]["required"]) == {"loop_id", "reflection_status"}
+    assert {"200", "400", "503", "504"} <= set(operation["responses"])
+
+
+def test_no_page_of_it_loads_anything_from_elsewhere() -> None:
+    _, text = document()
+    assert "cdn" not in text
+    assert "<script" not in text

@@ -1,0 +1,66 @@
+"""Bias echo: distinct loops of an agent, in a window."""
+
+import pytest
+
+from actors.guardrails.bias import Biases, counts, with_loop
+from actors.guardrails.settings import GuardrailsSettings
+from tests.actors.guardrails.builders import GOOD, HOUR_MS, POOR, completed, decided, guardrails, kind, trace_of
+from tests.actors.scenario import Address
+
+SETTINGS = GuardrailsSettings()
+HOUR_NS = HOUR_MS * 1_000_000
+
+
+def test_the_loop_being_judged_counts_in_its_own_decision():
+    assert trace_of(guardrails(bias_threshold=1), completed("loop", GOOD, "haste")).bias_echo
+
+
+def test_a_bias_that_a_loop_shows_twice_counts_once():
+    partition = guardrails()
+    assert trace_of(partition, completed("one", GOOD, "haste", "haste")).repetition_counts == {"haste": 1}
+    assert trace_of(partition, completed("two", GOOD, "haste", "haste")).repetition_counts == {"haste": 2}
+
+
+def test_a_completion_that_is_repeated_counts_no_bias_again():
+    partition = guardrails()
+    for _ in range(5):
+        partition.hear(completed("one", GOOD, "haste"))
+    assert trace_of(partition, completed("two", GOOD, "haste")).repetition_counts == {"haste": 2}
+
+
+def test_loops_of_all_sessions_of_an_agent_count_and_those_of_others_do_not():
+    partition = guardrails()
+    for session in ("morning", "noon"):
+        trace_of(partition, completed(session, GOOD, "haste"), Address(session=session))
+    assert not trace_of(partition, completed("one", GOOD, "haste"), Address(agent="other")).bias_echo
+    assert trace_of(partition, completed("evening", GOOD, "haste"), Address(session="evening")).bias_echo
+
+
+def test_reruns_are_loops_of_their_own():
+    partition = guardrails()
+    decided(partition, completed("loop", POOR, "haste"))
+    decided(partition, completed("loop_r1", POOR, "haste"))
+    last = decided(partition, completed("loop_r2", POOR, "haste"))
+    assert (kind(last), last.trace.rerun_reason) == ("force_finalized", "bias_echo_detected")
+
+
+@pytest.mark.parametrize(("hours", "echo"), [(23, True), (24, False)])
+def test_a_bias_is_forgotten_after_the_window(hours: int, echo: bool):
+    partition = guardrails()
+    trace_of(partition, completed("one", GOOD, "haste"))
+    trace_of(partition, completed("two", GOOD, "haste"))
+    assert trace_of(partition, completed("three", GOOD, "haste"), after_ms=hours * HOUR_MS).bias_echo is echo
+
+
+def test_what_is_kept_of_an_agent_is_bounded():
+    biases = Biases()
+    for number in range(2_000):
+        biases = with_loop(biases, [f"tag-{number}", "haste"], f"loop-{number}", number, SETTINGS)
+    assert len(biases.seen) == SETTINGS.bias_tags
+    assert len(biases.seen["haste"]) == SETTINGS.bias_loops
+    assert counts(biases, ["haste"], "another", 2_000, SETTINGS) == {"haste": SETTINGS.bias_loops + 1}
+
+
+def test_a_tag_out_of_the_window_is_dropped():
+    biases = with_loop(Biases(), ["haste"], "one", 0, SETTINGS)
+    assert set(with_loop(biases, ["greed"], "two", 25 * HOUR_NS, SETTINGS).seen) == {"greed"}

@@ -1,0 +1,128 @@
+"""Overrides: by whom, of what, for which family and how long; and completions that come again."""
+
+import msgspec
+import pytest
+
+from schemas.vocabulary.guardrails import GuardrailsRefused, GuardrailsRepeated
+from tests.actors.guardrails.builders import (
+    GOOD,
+    HOUR_MS,
+    POOR,
+    completed,
+    decided,
+    guardrails,
+    kind,
+    override,
+    rerun,
+    trace_of,
+)
+from tests.actors.scenario import Address, Partition
+
+
+def at_its_limit() -> Partition:
+    """Return guardrails with a family that may not run again."""
+    partition = guardrails(max_reruns=1)
+    rerun(partition, POOR)
+    return partition
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "found"), [(0, "rerun_ordered"), (HOUR_MS - 1, "rerun_ordered"), (HOUR_MS, "force_finalized")]
+)
+def test_an_override_expires(after_ms: int, found: str):
+    partition = at_its_limit()
+    partition.hear(override(reruns=True))
+    assert kind(decided(partition, completed("loop_001_r1"), after_ms=after_ms)) == found
+
+
+def test_an_override_survives_reevaluation():
+    partition = at_its_limit()
+    partition.hear(override(reruns=True))
+    for number in range(1, 4):
+        trace = trace_of(partition, completed(f"loop_001_r{number}", (0.5 + number / 20, 0.5)))
+        assert (trace.rerun_count, trace.overridden_by) == (number + 1, "ann")
+
+
+def test_an_override_holds_for_its_family_and_its_agent_alone():
+    partition = at_its_limit()
+    other = Address(agent="other")
+    decided(partition, completed("loop_002"))
+    decided(partition, completed("loop_001"), other)
+    partition.hear(override("loop_002", reruns=True))
+    partition.hear(override(reruns=True), other)
+    assert kind(decided(partition, completed("loop_001_r1"))) == "force_finalized"
+
+
+def test_an_override_of_a_rerun_is_one_of_its_family():
+    partition = at_its_limit()
+    partition.hear(override("loop_001_r1", reruns=True))
+    assert kind(decided(partition, completed("loop_001_r1"))) == "rerun_ordered"
+
+
+def test_a_later_override_replaces_the_earlier():
+    partition = at_its_limit()
+    partition.hear(override(reruns=True))
+    partition.hear(override(fatigue=True, reruns=False, by="bob"))
+    assert kind(decided(partition, completed("loop_001_r1"))) == "force_finalized"
+
+
+def test_an_override_without_a_name_does_not_count():
+    nameless = completed("loop_001_r1", POOR, override_max_reruns=True, override_by=" ")
+    assert kind(decided(at_its_limit(), nameless)) == "force_finalized"
+
+
+def test_an_override_that_nothing_needed_names_nobody():
+    trace = trace_of(guardrails(), completed("loop", POOR, override_max_reruns=True, override_by="ann"))
+    assert trace.overridden_by == ""
+
+
+def test_an_override_in_a_completion_is_kept_for_its_family():
+    partition = guardrails(max_reruns=1)
+    decided(partition, completed("loop_001", POOR, override_max_reruns=True, override_by="ann"))
+    assert trace_of(partition, completed("loop_001_r1")).overridden_by == "ann"
+
+
+def test_an_override_in_a_completion_adds_to_those_in_force():
+    partition = at_its_limit()
+    partition.hear(override(reruns=True))
+    lifted = completed("loop_001_r1", POOR, override_fatigue=True, override_by="bob")
+    assert trace_of(partition, lifted).overridden_by == "ann"
+
+
+@pytest.mark.parametrize("change", [{"reflection_status": "running"}, {"loop_id": "loop_001"}])
+def test_an_override_in_a_completion_that_is_not_judged_does_not_count(change: dict[str, str]):
+    partition = at_its_limit()
+    lifted = completed("loop_001_r1", POOR, override_max_reruns=True, override_by="ann")
+    partition.hear(msgspec.structs.replace(lifted, **change))
+    assert kind(decided(partition, completed("loop_001_r1"))) == "force_finalized"
+
+
+def test_an_override_of_an_unknown_family_is_refused_and_leaves_nothing():
+    partition = guardrails(max_reruns=0)
+    assert partition.when(override(reruns=True)) == [GuardrailsRefused(loop_id="loop_001", reason="unknown_loop")]
+    assert kind(decided(partition, completed("loop_001"))) == "force_finalized"
+
+
+def test_a_completion_that_comes_again_is_told_how_it_was_judged():
+    partition = guardrails()
+    [first] = partition.hear(completed())
+    again = GuardrailsRepeated(loop_id="loop_001", decided=first.id)
+    before = partition.state_hash()
+    assert partition.when(completed()) == [again]
+    assert partition.when(completed("loop_001", GOOD, "haste")) == [again]
+    assert partition.state_hash() == before
+
+
+def test_a_completion_that_comes_again_after_its_reruns_is_told_the_same():
+    partition = guardrails()
+    [first] = partition.hear(completed())
+    decided(partition, completed("loop_001_r1", GOOD))
+    assert partition.when(completed()) == [GuardrailsRepeated(loop_id="loop_001", decided=first.id)]
+
+
+def test_a_family_is_forgotten_after_its_lifetime():
+    partition = guardrails()
+    rerun(partition, POOR, POOR)
+    partition.hear(completed("another"), after_ms=3 * 24 * HOUR_MS)
+    assert len(partition.state.families) == 1
+    assert trace_of(partition, completed("loop_001")).rerun_count == 1

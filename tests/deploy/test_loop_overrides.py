@@ -1,0 +1,48 @@
+"""Overrides from the command line, on a simulated log with the real guardrails."""
+
+import pytest
+
+from deploy.loop_overrides import NotOverridden, give
+from events.errors import Unavailable
+from events.simulated import SimulatedStream
+from schemas.vocabulary.loops import LoopOverridden
+from tests.actors.gateway.asking import clock, stored
+from tests.actors.gateway.http.rig import complete, gateway, guarding
+from tests.events.simulated_world import in_world, log_of
+
+ORDER = LoopOverridden(
+    loop_id="loop_001", override_fatigue=True, override_max_reruns=True, override_by="ann", override_reason="near"
+)
+
+
+def test_an_override_is_in_force_once_guardrails_say_so() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            await complete(client)
+            done = await give(log_of(stream), "default", ORDER, timeout=10)
+        (ordered,), (answered,) = stored(stream, "loop.overridden"), stored(stream, "guardrails.overridden")
+        assert (done.ordered_seq, done.answered_seq) == (ordered.seq, answered.seq)
+        assert (done.family, done.by, done.why, done.lasts_s) == ("loop_001", "ann", "near", 3600.0)
+        assert done.fatigue
+        assert done.max_reruns
+
+    in_world(body)
+
+
+def test_an_override_of_an_unknown_loop_is_not_taken() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream):
+            with pytest.raises(NotOverridden, match="no loop 'loop_001' of agent 'felix'"):
+                await give(log_of(stream), "felix", ORDER, timeout=10)
+
+    in_world(body)
+
+
+def test_an_override_that_nobody_answers_is_said_to_be_in_the_log() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        with pytest.raises(Unavailable, match="is in the log"):
+            await give(log_of(stream), "default", ORDER, timeout=10)
+        assert clock() >= 10
+        assert len(stored(stream, "loop.overridden")) == 1
+
+    in_world(body)

@@ -1,0 +1,54 @@
+"""A running set with a model over real HTTP: a poor first answer is rerun, and the better one is what people read."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.actors.llm.scripted import Endpoint, in_background, says
+from tests.e2e.live import Live
+
+semantic = pytest.mark.skipif(
+    find_spec("wordllama") is None, reason="judged by the semantic embedder, which is not installed: extra `semantic`"
+)
+
+
+QUESTION = "Tell me about the ferry to the island: its first departure in the morning, and the length of the crossing."
+ASTRAY = "Bananas are rich in potassium and ripen faster beside apples in a paper bag."
+RIGHT = "The first ferry to the island leaves at seven in the morning, and the crossing takes forty minutes."
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[Endpoint]:
+    """An endpoint that goes astray at first."""
+    with in_background(says(ASTRAY), says(RIGHT)) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def guarded(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A set that asks it for nothing but answers."""
+    folder: Path = tmp_path_factory.mktemp("guarded")
+    running = Live(folder, "--llm", endpoint.base_url, "--set", "router.tiebreak=score", "--set", "act.planner=offline")
+    yield running
+    running.stop()
+
+
+@semantic
+def test_a_poor_answer_is_rerun_and_the_better_is_emitted(guarded: Live, endpoint: Endpoint) -> None:
+    [answer] = guarded.rows("ask", "--json", QUESTION)
+    assert (answer["response"], answer["reason"], answer["backend"]) == (RIGHT, answer["mode"], "llm")
+    first, second = (asked.document["messages"] for asked in endpoint.asked)
+    assert "earlier answer" not in first[0]["content"]
+    assert "It did not answer what was asked" in second[0]["content"]
+    assert ASTRAY in second[-1]["content"]
+
+    told = guarded.run("why", answer["exchange"]).stdout
+    assert f"runs again as {answer['exchange']}_r1" in told
+    assert f"best loop {answer['exchange']}_r1: no_issues_detected" in told
+    assert "causal chain: complete" in told
+
+    (replayed,) = guarded.rows("replay", "--verify", "--json")
+    assert replayed["clean"] is True
+    assert replayed["coverage"]["guardrails"]["identical"] >= 2
