@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from deploy.conditions import MISSING, Condition, at_path, path_of
+from deploy.conditions import MISSING, Condition
+from deploy.diffing import path_text
 from deploy.replaying import Point, run
 from deploy.sources import Source
-from deploy.states import entries_under
+from deploy.states import entries_under, found_at, nowhere
 from events.codec import Recorded, Unreadable
 from events.replay import Replay
 from events.routes import partition_filters
@@ -33,11 +34,21 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     after: Any = msgspec.UNSET
 
 
+class NoSuchPath(LookupError):
+    """A path that leads nowhere in any of the states looked at; the message says where one may lead."""
+
+    code = "no_such_path"
+
+
 class _Search:
-    """Looks at every state that a partition takes, in order; ``found`` is the first of which the condition holds."""
+    """Looks at every state that a partition takes, in order; ``found`` is the first of which the condition holds.
+
+    ``led_somewhere`` says whether the condition's path did in any of them.
+    """
 
     def __init__(self, actor: Actor[Any], partition: str, key: str, condition: Condition) -> None:
         self.found: Found | None = None
+        self.led_somewhere = False
         self._actor, self._partition, self._key, self._condition = actor, partition, key, condition
         self._latest: Recorded | Unreadable | None = None
         self._seen: Any = MISSING
@@ -71,11 +82,12 @@ class _Search:
 
         The whole state is the place to look where the path leads nowhere below any of them.
         """
-        entries = (
-            at_path(state, (*path_of(path), *self._condition.path)) for path, _ in entries_under(state, self._key)
-        )
-        values = [value for value in entries if value is not MISSING] or [at_path(state, self._condition.path)]
+        values = list(self._found(state).values()) or [MISSING]
+        self.led_somewhere = self.led_somewhere or values != [MISSING]
         return next(filter(self._condition.holds, values), values[-1])
+
+    def _found(self, state: Any) -> dict[str, Any]:
+        return found_at(state, dict(entries_under(state, self._key)), self._condition.path)
 
     def _told(self, before: Any) -> Found:
         latest = self._latest
@@ -107,7 +119,11 @@ async def first_holding(
 ) -> Found | None:
     """Return the first event up to a point after which ``condition`` holds; None where it never does.
 
-    The condition may hold, cease and hold again: every state is looked at. Raises as ``deploy.replaying.run`` does.
+    The condition may hold, cease and hold again: every state is looked at.
+
+    Raises:
+        NoSuchPath: its path leads nowhere in any state, so that it would never hold, whatever it compares with.
+        Misconfigured, LogError: as ``deploy.replaying.run`` does.
     """
     search = _Search(actor, partition, key, condition)
     replay = Replay([actor], source.partitions)
@@ -116,4 +132,6 @@ async def first_holding(
     replay.on_silent = lambda of, settled: search.settled(settled) if of is view else None
     await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
     search.look(view.state)
+    if search.found is None and not search.led_somewhere and condition.operator != "exists":
+        raise NoSuchPath(nowhere(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
     return search.found

@@ -143,3 +143,12 @@ def at_path(state: Any, path: Sequence[Step]) -> Any:
         else:
             return MISSING
     return MISSING if state is MISSING else state_builtins(state)
+
+
+def names_at(state: Any) -> tuple[Step, ...]:
+    """Return the names, keys or places that a path may go on with from a value; none where it ends."""
+    if isinstance(state, msgspec.Struct):
+        return state.__struct_fields__
+    if isinstance(state, Mapping):
+        return tuple(state)
+    return tuple(range(len(state))) if isinstance(state, list | tuple) else ()

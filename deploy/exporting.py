@@ -14,6 +14,11 @@ from events.errors import Misconfigured
 from events.log import Stored
 from schemas.envelope import decode_headers
 from schemas.errors import UndecodableEvent
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.responder import ResponseEmitted
+
+_ENDS = topic_filter(topic_of(ResponseEmitted))
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,10 +70,47 @@ async def export_lines(
     return count
 
 
-async def export_bundle(source: Source, path: Path, upto: Point = END, key: bytes | None = None) -> Manifest:
+class Chosen(msgspec.Struct, frozen=True):
+    """Exchanges to record, by id, and the sequence of the last event of any of them."""
+
+    exchanges: tuple[str, ...]
+    last_seq: int
+
+
+async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str = "", last: int = 0) -> Chosen:
+    """Return the exchanges that are named, or ended in ``session``; of these, or of all, the ``last`` to end.
+
+    Raises:
+        Misconfigured: an exchange that is named is unknown or has not ended, or none is chosen.
+        LogError: the source cannot be read.
+    """
+    end = (await source.info()).last_seq
+    of_session = Selection(session=session)
+    found: dict[str, int] = {}
+    async for batch in source.as_stored([_ENDS], 0, end):
+        for stored in batch:
+            exchange = exchange_of(stored)
+            if exchange and (exchange in exchanges if exchanges else of_session.takes(stored)):
+                found.setdefault(exchange, stored.seq)
+    if missing := [one for one in exchanges if one not in found]:
+        raise Misconfigured(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
+    chosen = tuple(found)[-last:] if last else tuple(found)
+    if not chosen:
+        raise Misconfigured(f"the {source.name} has no such exchange that has ended: nothing is recorded")
+    last_seq, wanted = max(found[one] for one in chosen), frozenset(chosen)
+    # An exchange leads to events behind its end, such as what is kept in memory of it.
+    async for batch in source.as_stored([EVERYTHING], last_seq, end):
+        last_seq = max([last_seq, *(stored.seq for stored in batch if exchange_of(stored) in wanted)])
+    return Chosen(chosen, last_seq)
+
+
+async def export_bundle(
+    source: Source, path: Path, upto: Point = END, key: bytes | None = None, chosen: Sequence[str] = ()
+) -> Manifest:
     """Write the log up to a point as a bundle; return its manifest. ``key``: see :func:`export_lines`.
 
-    A redacted bundle has a chain of its own and names the head of the one it was made from.
+    A redacted bundle has a chain of its own and names the head of the one it was made from. ``chosen`` are the
+    exchanges it is recorded for.
 
     Raises:
         Misconfigured: the log does not begin at its first event, so that nobody could replay the bundle.
@@ -91,6 +133,7 @@ async def export_bundle(source: Source, path: Path, upto: Point = END, key: byte
         redacted=key is not None,
         original_head=await _original_head(source, upto, key),
         versions={},
+        chosen=tuple(chosen),
     )
     return await write_bundle(path, _batches(source, upto, Redaction(key) if key is not None else None), origin)
 

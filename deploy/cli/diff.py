@@ -55,6 +55,10 @@ def diff(
 
     if at and (len(at) != 2 or actor or key):
         raise WrongUse("--at is given twice, with an actor and a key: neuraxis diff ACTOR KEY --at FROM --at TO")
+    if not at and first in ACTORS:
+        raise WrongUse(f"{first} is an actor: give two points, too: neuraxis diff {first} {second} --at FROM --at TO")
+    if at and not second:
+        raise WrongUse("the key is empty: name a session, an agent or a partition")
     if key and not actor:
         raise WrongUse("--key needs --actor: keys of different actors name different things")
     name, wanted = (first, second) if at else (actor, key)

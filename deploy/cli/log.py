@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.log_copies import export, import_, record
+from deploy.cli.log_copies import export, record
+from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import filter_of, log_option, opened
 

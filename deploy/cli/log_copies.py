@@ -1,9 +1,9 @@
-"""``neuraxis log export``, ``import`` and ``record``: copies of the log that others read, replay and keep."""
+"""``neuraxis log export`` and ``record``: copies of the log that others read, replay and keep."""
 
 import asyncio
 import secrets
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -84,45 +84,54 @@ def export(
 
 
 @click.command(
-    "import", epilog=examples("neuraxis log import case.nxb --ledger case.db", "neuraxis replay --verify --log case.db")
-)
-@click.argument("bundle", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--ledger", required=True, type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="New ledger file."
-)
-def import_(bundle: Path, ledger: Path) -> None:
-    """Write a bundle's events into a new ledger file: the same sequences, times, bodies and chain."""
-    from deploy.cli.failures import WrongUse
-    from events.bundles import is_bundle, unpack
-
-    if not is_bundle(bundle):
-        raise WrongUse(f"{bundle} is no bundle: `neuraxis log export --format bundle` makes them")
-    _report(str(ledger), asyncio.run(unpack(bundle, ledger)))
-
-
-@click.command(
-    epilog=examples("neuraxis log record polite-override", "neuraxis log record case-17 --exchange 3f2a --redact")
+    epilog=examples(
+        "neuraxis log record polite-override",
+        "neuraxis log record case-17 --exchange 01a221c1745568b1acdfcbfc02f868f6",
+        "neuraxis log record ada-monday --session ada-7 --last 5 --redact",
+    )
 )
 @target_options
 @log_option
 @click.argument("name")
-@click.option("--exchange", default="", help="Up to the end of this exchange, by its whole id.")
+@click.option("--exchange", "exchanges", multiple=True, metavar="ID", help="This exchange; may be repeated.")
+@click.option("--session", default="", help="The exchanges of this session.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="The N exchanges that ended last, of those.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DECISIONS, show_default=True)
 @click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes; those decisions go unverified.")
-def record(target: Target, log_file: Path | None, name: str, exchange: str, folder: Path, redact: bool) -> None:
-    """Keep the log as a bundle that the pytest plugin verifies: all of it, or up to the end of an exchange.
+def record(
+    target: Target,
+    log_file: Path | None,
+    name: str,
+    exchanges: tuple[str, ...],
+    session: str,
+    last: int | None,
+    folder: Path,
+    redact: bool,
+) -> None:
+    """Keep a log as a bundle whose decisions the pytest plugin makes again: of all exchanges, or of those chosen.
 
-    Every earlier event is in it, since any of them may have shaped the decision.
+    Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
     """
     from deploy.cli.failures import WrongUse
 
     if not name or Path(name).name != name or name.startswith("."):
         raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")
+    if exchanges and (session or last):
+        raise WrongUse("--exchange names exchanges one by one: leave out --session and --last")
     path = folder / f"{name}.nxb"
     if path.exists():
         raise WrongUse(f"{path} exists: choose another name, or delete it")
     folder.mkdir(parents=True, exist_ok=True)
-    _report(str(path), asyncio.run(_recorded(target, log_file, path, exchange, _key(redact, None))))
+    choice = Choice(exchanges, session, last or 0)
+    _report(str(path), asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None))))
+
+
+class Choice(NamedTuple):
+    """What was asked to be recorded; all of it empty: everything."""
+
+    exchanges: tuple[str, ...]
+    session: str
+    last: int
 
 
 def _key(redact: bool, file: Path | None) -> bytes | None:
@@ -160,18 +169,19 @@ async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Poin
         return await export_bundle(source, path, upto, key)
 
 
-async def _recorded(target: Target, log_file: Path | None, path: Path, exchange: str, key: bytes | None) -> "Manifest":
-    from deploy.cli.failures import WrongUse
-    from deploy.exporting import export_bundle
+async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
+    from deploy.exporting import choose, export_bundle
     from deploy.replaying import END, Point
 
     async with opened_with_index(target, log_file) as source:
-        found = await source.exchange(exchange) if exchange else []
-        if exchange and not found:
-            raise WrongUse(f"{source.name} has no exchange {exchange!r}")
-        return await export_bundle(source, path, Point(seq=found[-1].seq) if found else END, key)
+        if not any(choice):
+            return await export_bundle(source, path, END, key)
+        exchanges, session, last = choice
+        chosen = await choose(source, exchanges=exchanges, session=session, last=last)
+        return await export_bundle(source, path, Point(seq=chosen.last_seq), key, chosen.exchanges)
 
 
 def _report(path: str, manifest: "Manifest") -> None:
     of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
-    click.echo(f"{path}: {manifest.events:,} events, head {manifest.head[:12]}{of}", err=True)
+    chosen = f", for {len(manifest.chosen):,} exchanges" if manifest.chosen else ""
+    click.echo(f"{path}: {manifest.events:,} events{chosen}, head {manifest.head[:12]}{of}", err=True)

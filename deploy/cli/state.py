@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "neuraxis state router travel",
         "neuraxis state responder 07 --at 1200 --json | jq .state",
-        "neuraxis state breaker 07 --path sessions.since_ns",
+        "neuraxis state breaker travel --path trust",
         "neuraxis state clock all --log backup/ledger.db",
     )
 )
@@ -33,14 +33,16 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
 
     KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all` for an
     actor that is not divided.
-    PATH is written as paths are printed, `sessions["travel"].trust`. The state holds people's words.
+    PATH is written as paths are printed, `sessions["travel"].trust`. It is looked up below every entry kept under KEY,
+    and where it leads nowhere there, from the top. The state holds people's words.
     """
     import msgspec
 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
-    from deploy.conditions import MISSING, BadCondition, at_path, path_of
+    from deploy.conditions import BadCondition, path_of
     from deploy.replaying import END, point_of
+    from deploy.states import found_at, nowhere
 
     try:
         steps = path_of(path) if path else ()
@@ -48,9 +50,10 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         raise WrongUse(str(bad)) from None
     found = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
     if steps:
-        value = at_path(found.state, steps)
-        if value is MISSING:
-            raise CheckFailed(f"{path} leads nowhere in the state of {found.actor}/{found.partition}")
+        values = found_at(found.state, found.under_key, steps)
+        if not values:
+            raise CheckFailed(f"{found.actor}/{found.partition}: {nowhere(found.state, found.under_key, path)}")
+        value = next(iter(values.values())) if len(values) == 1 else values
         click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
         return
     if as_json:
@@ -59,6 +62,8 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
     if found.under_key:
         click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
+    elif key != found.partition:
+        click.echo(f"\nnothing is kept under {key}")
     click.echo(f"\nstate:\n{_pretty(found.state)}")
 
 

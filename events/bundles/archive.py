@@ -42,6 +42,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ``project`` is the version that wrote it, ``versions`` the data version of each subject in it. ``original_head`` is
     the head of the chain that a redacted bundle was made from; in one that is not redacted, the same as ``head``.
+    ``chosen`` names the exchanges it was recorded for; none: all of them.
     """
 
     format: int
@@ -55,6 +56,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     redacted: bool
     original_head: str
     versions: dict[str, int]
+    chosen: tuple[str, ...] = ()
 
     @property
     def partitions(self) -> Partitions:

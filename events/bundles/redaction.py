@@ -2,7 +2,8 @@
 
 Each personal text becomes a keyed hash of itself (HMAC-SHA256): the same text has the same hash within an export, and
 without the key nobody can try guesses. The event is then one whose words were forgotten: a verification counts the
-decisions that need them as unverified, reason ``sealed``. Identifiers (agent, session, exchange) and numbers stay.
+decisions that need them as unverified, reason ``sealed``. Echoes of words (which known phrase an input held) become
+hashes too, in events that stay readable. Identifiers (agent, session, exchange) and numbers stay.
 """
 
 import hmac
@@ -18,8 +19,8 @@ from events.log import Record, Seal, Stored
 from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, sealed_record
 from events.sealing.cipher import SessionKey
 from schemas.catalogue import CATALOGUE
-from schemas.event import encode_event, topic_of
-from schemas.personal import personal_part
+from schemas.event import Event, encode_event, topic_of
+from schemas.personal import change_personal, echo_part, personal_part
 from schemas.vocabulary.ledger import LedgerAnchored
 
 MIN_KEY_BYTES = 32
@@ -52,12 +53,13 @@ def redacted(stored: Stored, key: bytes) -> Stored:
     if entry is None or stored.seal is Seal.BROKEN:
         return _replaced(stored, key)
     headers = {name: value for name, value in stored.headers.items() if name != HEADER}
-    part = personal_part(entry.event)
-    if part is None:
-        return stored
     try:
+        stored = _without_echoes(stored, entry.event, key)
+        part = personal_part(entry.event)
+        if part is None:
+            return stored
         record = sealed_record(Record(stored.subject, headers, stored.data), part, cast(SessionKey, _Hashes(key)))
-    except Refused:
+    except (Refused, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _replaced(stored, key)
     return msgspec.structs.replace(stored, headers=record.headers, data=record.data, seal=Seal.AS_STORED)
 
@@ -93,6 +95,14 @@ class Redaction:
             return stored
         head = self._heads[anchor.through_seq].hex()
         return msgspec.structs.replace(stored, data=encode_event(msgspec.structs.replace(anchor, head=head)))
+
+
+def _without_echoes(stored: Stored, event: type[Event], key: bytes) -> Stored:
+    part = echo_part(event)
+    if part is None:
+        return stored
+    body = change_personal(part, msgspec.json.decode(stored.data), lambda _, text: _hash(key, text.encode()))
+    return msgspec.structs.replace(stored, data=msgspec.json.encode(body))
 
 
 def _replaced(stored: Stored, key: bytes) -> Stored:

@@ -1,6 +1,7 @@
 """A bundle as a ledger file: whatever reads ledgers reads bundles."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from events.bundles.archive import Manifest, read_events, read_manifest
@@ -8,10 +9,11 @@ from events.errors import Misconfigured
 from events.ledger import LedgerWriter
 
 
-async def unpack(bundle: Path, ledger: Path) -> Manifest:
+async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = lambda _: None) -> Manifest:
     """Write a bundle's events into a new ledger file, whose chain is the bundle's; return the manifest.
 
-    The ledger appears under its name only when the whole bundle has proved sound.
+    The ledger appears under its name only when the whole bundle has proved sound. ``progress`` is called with the
+    sequence reached.
 
     Raises:
         Misconfigured: the ledger exists; or as ``read_events`` does.
@@ -24,6 +26,7 @@ async def unpack(bundle: Path, ledger: Path) -> Manifest:
         async with await LedgerWriter.open(part, manifest.stream, manifest.partitions) as writer:
             for batch in read_events(bundle):
                 await writer.append(batch)
+                progress(batch[-1].seq)
         part.replace(ledger)
     finally:
         _remove(part)

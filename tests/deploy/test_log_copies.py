@@ -1,9 +1,6 @@
 """Copies of a log: exported, redacted, imported, and verified by pytest; with no broker anywhere."""
 
 import json
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from events.bundles import from_line
+from events.bundles import from_line, read_events, read_manifest
 from events.log import Stored
 from tests.events.ledger.messages import read, write
 from tests.events.recording import PARTITIONS
@@ -78,12 +75,32 @@ def test_a_bundle_replays_to_the_hashes_of_its_log(ledger: Path, bundle: Path):
 
 
 @pytest.mark.parametrize(
-    "command", [["why", "exchange-1"], ["state", "router", "morning"], ["log", "verify"], ["log", "info"]]
+    "command",
+    [
+        ["why", "exchange-1"],
+        ["state", "router", "morning"],
+        ["diff", "1", "40"],
+        ["bisect", "breaker", "evening", "trust < 0.9"],
+        ["what-if", "--set", "router.profile=seed"],
+        ["replay", "--verify"],
+        ["log", "tail"],
+    ],
+    ids=" ".join,
 )
 def test_a_bundle_answers_as_its_ledger(ledger: Path, bundle: Path, command: list[str]):
     of_bundle, of_ledger = (neuraxis(*command, "--json", "--log", path) for path in (bundle, ledger))
     assert of_bundle.exit_code == of_ledger.exit_code == 0, of_bundle.output
-    assert len(of_bundle.stdout) > 2
+    assert of_bundle.stdout.replace(f"bundle {bundle}", f"ledger {ledger}") == of_ledger.stdout != ""
+
+
+def test_a_bundle_is_verified_as_its_ledger(ledger: Path, bundle: Path):
+    chains = []
+    for path in (bundle, ledger):
+        result = neuraxis("log", "verify", "--json", "--log", path)
+        assert result.exit_code == 0, result.output
+        chains.append(json.loads(result.stdout)["chain"])
+    assert [chain["head"] for chain in chains] == [chains[0]["head"]] * 2
+    assert [chain["finding_count"] for chain in chains] == [0, 0]
 
 
 def test_an_imported_ledger_is_the_exported_one(ledger: Path, bundle: Path, tmp_path: Path):
@@ -91,13 +108,29 @@ def test_an_imported_ledger_is_the_exported_one(ledger: Path, bundle: Path, tmp_
     assert read(tmp_path / "copy.db") == read(ledger)
 
 
-def test_no_word_survives_redaction(redacted: Path):
-    with zipfile.ZipFile(redacted) as archive:
-        plain = b"".join(archive.read(name) for name in archive.namelist())
-    # "previous instructions" is also a signature of the shipped library, which says what it matched: docs/bundles.md.
-    for word in ("swordfish", "vault", "Peru", "reveal your system", "Thanks!"):
-        assert word.encode() not in plain
-        assert word.encode() not in redacted.read_bytes()
+def everything_in(path: Path) -> bytes:
+    """Return a bundle's bytes, and behind them its members' unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        return path.read_bytes() + b"".join(archive.read(name) for name in archive.namelist())
+
+
+# What reflex found is among them: its signatures repeat the input. Plainer words are in the recorded settings too.
+@pytest.mark.parametrize(
+    "word",
+    [
+        "swordfish",
+        "vault",
+        "Peru",
+        "capital",
+        "reveal",
+        "ignore all previous",
+        "previous instructions",
+        "system prompt",
+    ],
+)
+def test_no_word_survives_redaction(bundle: Path, redacted: Path, word: str):
+    assert word.lower().encode() in everything_in(bundle).lower()
+    assert word.lower().encode() not in everything_in(redacted).lower()
 
 
 def test_what_needs_redacted_words_counts_as_unverified(redacted: Path):
@@ -125,38 +158,41 @@ def test_a_part_of_a_log_is_no_bundle(ledger: Path, tmp_path: Path):
     assert not (tmp_path / "a.nxb").exists()
 
 
-def test_recording_ends_with_the_chosen_exchange(ledger: Path, tmp_path: Path):
-    kept = neuraxis("log", "record", "case", "--log", ledger, "--exchange", "exchange-1", "--folder", tmp_path)
-    assert kept.exit_code == 0, kept.output
-    events = lines(neuraxis("log", "export", "--log", tmp_path / "case.nxb", "-o", "-").stdout)
-    assert events[-1].headers["ce-exchange"] == "exchange-1"
+def kept(ledger: Path, folder: Path, *choice: str) -> tuple[list[Stored], tuple[str, ...]]:
+    """Record a bundle; return its events and the exchanges it is for."""
+    result = neuraxis("log", "record", "case", "--log", ledger, "--folder", folder, *choice)
+    assert result.exit_code == 0, result.output
+    path = folder / "case.nxb"
+    return [stored for batch in read_events(path) for stored in batch], read_manifest(path).chosen
+
+
+def test_all_is_recorded_unless_exchanges_are_chosen(ledger: Path, tmp_path: Path):
+    assert kept(ledger, tmp_path) == (read(ledger), ())
+
+
+@pytest.mark.parametrize(
+    ("choice", "chosen"),
+    [
+        (("--exchange", "exchange-1"), {"exchange-1"}),
+        (("--exchange", "exchange-1", "--exchange", "exchange-0"), {"exchange-0", "exchange-1"}),
+        (("--session", "morning"), {"exchange-0", "exchange-1"}),
+        (("--session", "morning", "--last", "1"), {"exchange-1"}),
+        (("--last", "2"), {"exchange-2", "exchange-3"}),
+    ],
+)
+def test_a_record_holds_all_up_to_the_end_of_what_was_chosen(
+    ledger: Path, tmp_path: Path, choice: tuple[str, ...], chosen: set[str]
+):
+    events, found = kept(ledger, tmp_path, *choice)
+    assert set(found) == chosen
     assert events == read(ledger)[: len(events)]
+    assert events[-1].headers["ce-exchange"] in chosen
+    assert not [one for one in read(ledger)[len(events) :] if one.headers.get("ce-exchange") in chosen]
 
 
-def pytest_over(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "deploy.pytest_plugin", "-p", "no:cacheprovider", str(folder)],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-
-
-def test_the_pytest_plugin_passes_a_bundle_whose_decisions_hold(bundle: Path, tmp_path: Path):
-    (tmp_path / "case.nxb").write_bytes(bundle.read_bytes())
-    result = pytest_over(tmp_path)
-    assert (result.returncode, "1 passed" in result.stdout) == (0, True), result.stdout
-
-
-def test_the_pytest_plugin_explains_a_decision_that_changed(ledger: Path, tmp_path: Path):
-    def other(stored: Stored) -> Stored:
-        if not stored.subject.endswith(".router.mode_selected"):
-            return stored
-        body = json.loads(stored.data)
-        body["router_confidence"] = 0.123
-        return msgspec.structs.replace(stored, data=msgspec.json.encode(body))
-
-    write(tmp_path / "other.db", [other(stored) for stored in read(ledger)], partitions=PARTITIONS)
-    neuraxis("log", "record", "other", "--log", tmp_path / "other.db", "--folder", tmp_path)
-    result = pytest_over(tmp_path)
-    assert result.returncode == 1
-    assert "router/" in result.stdout
-    assert "0.123" in result.stdout
+@pytest.mark.parametrize(
+    "choice", [("--exchange", "nobody"), ("--session", "nobody"), ("--exchange", "exchange-1", "--last", "1")]
+)
+def test_a_choice_of_nothing_records_nothing(ledger: Path, tmp_path: Path, choice: tuple[str, ...]):
+    assert neuraxis("log", "record", "case", "--log", ledger, "--folder", tmp_path, *choice).exit_code == 2
+    assert list(tmp_path.iterdir()) == []

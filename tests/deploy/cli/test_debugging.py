@@ -109,3 +109,55 @@ def test_a_path_that_leads_nowhere_fails_the_check(ledger: Path) -> None:
     result = run(ledger, "state", "breaker", "evening", "--path", "nothing.here")
     assert result.exit_code == 1
     assert "nothing.here leads nowhere" in result.stderr
+
+
+def test_a_path_is_looked_up_below_what_is_kept_under_the_key_as_bisect_does(ledger: Path) -> None:
+    kept = json.loads(run(ledger, "state", "breaker", "evening", "--json").stdout)["under_key"]
+    found = json.loads(run(ledger, "state", "breaker", "evening", "--path", "trust").stdout)
+    assert found == {path: value["trust"] for path, value in kept.items()}
+    assert len(found) > 1, "a session that was refused is kept as marked, too"
+
+
+def test_a_path_that_leads_nowhere_is_told_where_one_may_lead(ledger: Path) -> None:
+    for arguments in (("state", "--path", "trsut"), ("bisect", "trsut < 0.5")):
+        command, *rest = arguments
+        result = run(ledger, command, "breaker", "evening", *rest)
+        assert result.exit_code == 1
+        assert "trsut leads nowhere: below sessions.young[" in result.stderr
+        assert "trust" in result.stderr
+        assert "at the top there are settings, sessions" in result.stderr
+
+
+def test_what_never_came_to_be_is_no_wrong_path(ledger: Path) -> None:
+    result = run(ledger, "bisect", "breaker", "evening", "trust < -5")
+    assert result.exit_code == 1
+    assert "holds of no state" in result.stderr
+
+
+def test_a_session_that_nobody_knows_is_said_to_be_unknown(ledger: Path) -> None:
+    assert "nothing is kept under yesterday" in run(ledger, "state", "breaker", "yesterday").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("diff", "breaker", "evening"), "give two points, too"),
+        (("diff", "breaker", "", "--at", "1", "--at", "2"), "the key is empty"),
+        (("diff", "breker", "evening", "--at", "1", "--at", "2"), "did you mean 'breaker'"),
+        (("diff", "1", "soon"), "'soon' is no point of a log"),
+        (("diff", "1", "2", "--key", "evening"), "--key needs --actor"),
+        (("diff", "breaker", "all", "--at", "1", "--at", "2"), "is divided by session"),
+        (("bisect", "breaker", "evening", "trust = 0.5"), "expected one of =="),
+        (("bisect", "breaker", "", "trust < 0.5"), "the key is empty"),
+        (("bisect", "breaker", "evening", "trust < 0.5", "--to", "soon"), "is no point of a log"),
+        (("state", "router", ""), "the key is empty"),
+        (("state", "router", "evening", "--path", "a..b"), "character 2"),
+        (("state", "gateway", "evening"), "there is no actor 'gateway'"),
+    ],
+)
+def test_wrong_use_is_refused_with_what_to_do(ledger: Path, arguments: tuple[str, ...], told: str) -> None:
+    result = run(ledger, *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not result.stdout
