@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from actors.registry import ACTORS
+from actors.registry import ACTORS, actor_named
 from deploy.operator_edge import Order, append
 from deploy.reminded import reminded_sessions
 from deploy.replaying import run
@@ -25,14 +25,12 @@ from schemas.actor import Message
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.memory import MemoryForgotten
+from schemas.vocabulary.memory import MemoryForgotten, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 FACTS_SESSION = "operator"
 """The session that orders about facts are addressed to. It must not be forgotten itself: the orders name the facts."""
-
-MEMORY = "memory"
 
 _SNAPSHOT_WAIT_S = 10.0
 """Seconds that living workers get to replace a snapshot, before it is dropped."""
@@ -44,6 +42,12 @@ class NotForgotten(LogError):
     """Forgetting stopped half-way; the message says where, and that it may be tried again."""
 
     code = "not_forgotten"
+
+
+class NothingToForget(LogError):
+    """The log knows no such session."""
+
+    code = "nothing_to_forget"
 
 
 class Survey(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,9 +125,7 @@ async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
 
 async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session: str) -> int:
     """Return how many memories an order would drop, by memory's own decision on the log as it is; raises LogError."""
-    if MEMORY not in ACTORS:
-        return 0
-    actor = ACTORS[MEMORY]
+    actor = actor_named("memory")
     partition = log.partitions.agent_token(agent)
     replay = Replay([actor], log.partitions)
     filters = partition_filters(actor, partition)
@@ -143,10 +145,16 @@ async def forget_session(
     May be repeated, also after it stopped half-way.
 
     Raises:
+        NothingToForget: the log holds nothing of such a session.
         NotForgotten: an exchange stays open or memory does not answer for ``timeout`` seconds, or the words still open.
         LogError: the broker cannot be reached.
     """
     found = await _at_rest(log, agent, session, timeout)
+    if not found.events:
+        raise NothingToForget(
+            f"the log holds nothing of session {session} of agent {agent}: nothing was done; look at both names "
+            "(`neuraxis log tail --no-follow --since 1` shows those there are)"
+        )
     order = ForgetOrdered(what="session", by=by, why=why)
     done = await _ordered(log, order, agent, session, timeout)
     if log.sealing is not None:
@@ -184,14 +192,20 @@ async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session:
     seq = await append(log, [Order(event=order, agent=agent, session=session)], time.time_ns())
     async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
         stored = batch[0]
-    done = Forgotten(agent=agent, session=session, ordered_seq=seq)
-    if MEMORY in ACTORS:
-        answer = await _answered(log, stored, timeout)
-        assert isinstance(answer.message.event, MemoryForgotten)
-        count = answer.message.event.count
-        done = msgspec.structs.replace(done, forgotten_seq=answer.stored.seq, memories=count)
-    replaced, dropped = await _renew_snapshots(log, stored)
+    answer = await _answered(log, stored, timeout)
+    assert isinstance(answer.message.event, MemoryForgotten)
+    count, forgotten_seq = answer.message.event.count, answer.stored.seq
+    done = Forgotten(agent=agent, session=session, ordered_seq=seq, forgotten_seq=forgotten_seq, memories=count)
+    replaced, dropped = await _renew_snapshots(log, [stored, *await _quoting(log, answer)])
     return msgspec.structs.replace(done, snapshots_replaced=replaced, snapshots_dropped=dropped)
+
+
+async def _quoting(log: JetStreamLog, answer: Recorded) -> list[Stored]:
+    """Return what memory said besides its answer: in which sessions the fact was told."""
+    rest = answer.envelope.count - 1 - answer.envelope.index
+    filters = [topic_filter(topic_of(TurnsForgotten))]
+    first = answer.stored.seq
+    return [stored async for batch in log.history(filters, first, first + rest) for stored in batch]
 
 
 async def _answered(log: JetStreamLog, order: Stored, timeout: float) -> Recorded:
@@ -211,18 +225,20 @@ async def _answered(log: JetStreamLog, order: Stored, timeout: float) -> Recorde
         await tail.close()
 
 
-async def _renew_snapshots(log: JetStreamLog, order: Stored) -> tuple[int, int]:
+async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple[int, int]:
     """Wait until no snapshot is left that may hold the words; return how many were replaced, and how many dropped."""
     snapshots = KeyValueSnapshots(log.connection)
-    keys = [
+    keys = {
         snapshot_key(actor, partition)
+        for order in orders
         for actor in ACTORS.values()
         for partition in partitions_of(actor, order.subject, log.partitions)
-    ]
+    }
+    last = max(order.seq for order in orders)
     give_up = time.monotonic() + _SNAPSHOT_WAIT_S
-    stale = [key for key in keys if await snapshots.saved_ns(key) is not None]
+    stale = [key for key in keys if await snapshots.upto(key) is not None]
     there = len(stale)
-    while stale := [key for key in stale if (await snapshots.saved_ns(key) or order.time_ns) < order.time_ns]:
+    while stale := [key for key in stale if (found := await snapshots.upto(key)) is not None and found < last]:
         if time.monotonic() > give_up:
             break
         await asyncio.sleep(_LOOK_S)

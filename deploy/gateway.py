@@ -15,6 +15,7 @@ from actors.gateway.http.door import Limits
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.serving import serve
+from actors.runtime.worker import Presence
 from deploy.config import Config
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
@@ -106,9 +107,9 @@ async def _hurry(desk: Desk, stop: asyncio.Event) -> None:
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
-    """Return the names of the actors that living workers say they host."""
-    said = (msgspec.json.decode(presence) for presence in presences)
-    return frozenset(actor for each in said for actor in each.get("actors", ()))
+    """Return the names of the actors that living workers say they host and have brought up to the log's end."""
+    said = (msgspec.json.decode(presence, type=Presence) for presence in presences)
+    return frozenset(actor for each in said for actor in each.actors if actor not in each.recovering)
 
 
 def _first(group: BaseExceptionGroup[LogError]) -> LogError:

@@ -137,8 +137,8 @@ MAX_RECORD_BYTES = 1024 * 1024
 class Snapshots(Protocol):
     """A store of the newest snapshot of each actor partition. Losing one costs time, never correctness."""
 
-    async def save(self, key: str, data: bytes) -> None:
-        """Replace the snapshot under ``key``."""
+    async def save(self, key: str, data: bytes, upto: int) -> None:
+        """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
         ...
 
     async def load(self, key: str) -> bytes | None:

@@ -42,8 +42,13 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def session_key(self) -> str:
-        """The key of a session's own state: two agents may name their sessions alike."""
-        return f"{self.agent}\n{self.session}"
+        """The key of its session's own state; see :func:`session_key`."""
+        return session_key(self.agent, self.session)
+
+
+def session_key(agent: str, session: str) -> str:
+    """Return the key of a session's own state: two agents may name their sessions alike."""
+    return f"{agent}\n{session}"
 
 
 class Emission(msgspec.Struct, frozen=True):

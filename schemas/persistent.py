@@ -4,6 +4,7 @@
 that was ever current can be kept, hashed or written out later without copying.
 """
 
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
@@ -64,6 +65,17 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
 
     def __len__(self) -> int:
         return len(self.young) + sum(key not in self.young for key in self.old)
+
+
+def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int]) -> "Map[str, V]":
+    """Return a map without the eighth of its entries, one at least, whose times are the earliest.
+
+    For what whoever names keys may let grow: so many at once, so that finding the oldest stays rare.
+    """
+    by_age = sorted((age_of(value), key) for key, value in entries.items())
+    for _, key in by_age[: max(1, len(by_age) // 8)]:
+        entries = entries.delete(key)
+    return entries
 
 
 class Gatherings(msgspec.Struct, Generic[V], frozen=True):

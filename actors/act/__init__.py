@@ -9,7 +9,7 @@ reasons:
 termination         when
 ==================  =================================================
 ``plan_empty``      the planner has nothing more to do
-``timeout``         the loop has run for ``timeout_ms``
+``timeout``         the loop has run for all its time
 ``max_iterations``  it had ``max_iterations`` iterations
 ==================  =================================================
 
@@ -23,6 +23,9 @@ that ends otherwise, by its deadline, takes its loop with it.
 
 Source: the ACT loop and the innate skills of the cognitive architecture document. ``loop`` holds one loop's steps,
 ``planning`` plans, prompt and schema, ``decider`` the partition's state, ``telling`` the log lines.
+
+Behaviour 2: a loop leaves time for the answer (``deadline_share``); what a model says that is no plan is a malformed
+plan, also where its effector has found that; what was memorized late is memorized.
 """
 
 from actors.act.decider import State, decide, evolve
@@ -30,6 +33,7 @@ from actors.act.settings import ActSettings
 from actors.act.telling import tell
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActConfigured, ActFailed
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from schemas.vocabulary.gateway import InputReceived
@@ -43,6 +47,7 @@ ACTOR: Actor[State] = Actor(
     scope=Scope.SESSION,
     consumes=(
         InputReceived,
+        ArbiterEscalated,
         ModeSelected,
         LlmCompleted,
         LlmFailed,
@@ -59,6 +64,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=ActConfigured,
     failed=ActFailed,
+    behaviour=2,
     tells=tell,
 )
 

@@ -1,6 +1,7 @@
 """The ACT loops of a partition: which run, what each waits for, and what it does next.
 
 input.received             the text is kept until its exchange is routed elsewhere, or its loop is over
+arbiter.escalated          its deadline is known
 router.mode_selected       a loop begins, where a terminal mode is left open: -> the first requests
 llm.completed, .failed     -> the plan's requests, or act.iterated for a plan that is none, and what comes next
 memory.actions_answered,   the outcomes are kept; with the last of an iteration -> act.iterated, and what comes next:
@@ -19,12 +20,12 @@ from actors.act.loop import (
     Asked,
     Loop,
     begin_actions,
+    begun,
     due_ns,
     elapsed_ms,
     given_up,
     is_productive,
     iterated,
-    loop_due_ns,
     open_actions,
 )
 from actors.act.planning import offline_plan, plan_call, read_plan
@@ -43,9 +44,10 @@ from schemas.vocabulary.act import (
     ActTimedOut,
     Termination,
 )
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
 
@@ -56,10 +58,11 @@ _OWN_TIMERS = frozenset(
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """An exchange that may yet act, or does: its session, its text, and its loop once one runs."""
+    """An exchange that may yet act, or does: its session, text, and deadline, and its loop once one runs."""
 
     session: str
     text: str
+    deadline_ns: int
     loop: Loop | None = None
 
 
@@ -102,8 +105,12 @@ def evolve(state: State, message: Message) -> State:
     event = message.event
     pending = state.pending.get(message.exchange)
     match event:
-        case InputReceived(text=text) if pending is None and message.exchange and not ended.get(message.exchange):
-            return _keep(state, message.exchange, Pending(message.session_key, text))
+        case InputReceived() if pending is None and message.exchange and not ended.get(message.exchange):
+            deadline_ns = message.time_ns + event.deadline_after_ms * _NS_PER_MS
+            return _keep(state, message.exchange, Pending(message.session_key, event.text, deadline_ns))
+        case ArbiterEscalated() if pending is not None:
+            deadline_ns = min(pending.deadline_ns, message.time_ns + event.deadline_after_ms * _NS_PER_MS)
+            return _keep(state, message.exchange, msgspec.structs.replace(pending, deadline_ns=deadline_ns))
         case ResponseEmitted():
             lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
             remembered = ended.set(message.exchange, True, message.time_ns, lifetime_ns)
@@ -125,7 +132,7 @@ def evolve(state: State, message: Message) -> State:
 def _planned(state: State, message: Message, loop: Loop, event: LlmCompleted | LlmFailed) -> Iterable[Event]:
     """Act on a model's word: its plan, or the want of one, which is an iteration that gained nothing."""
     if isinstance(event, LlmFailed):
-        return _over(state, message, loop, "plan_failed")
+        return _over(state, message, loop, "malformed_plan" if event.reason == ANSWER_INVALID else "plan_failed")
     actions = read_plan(event.text, state.settings)
     if actions is None:
         return _over(state, message, loop, "malformed_plan")
@@ -160,7 +167,7 @@ def _iteration(loop: Loop, message: Message, reason: str) -> ActIterated:
 def _next(state: State, message: Message, loop: Loop) -> Iterable[Event]:
     """Return the requests of a loop's next iteration, or its end."""
     settings = state.settings
-    if elapsed_ms(loop, message.time_ns) >= settings.timeout_ms:
+    if message.time_ns >= loop.due_ns:
         return (_finished(state, message, loop, "timeout"),)
     if loop.iteration >= settings.max_iterations:
         return (_finished(state, message, loop, "max_iterations"),)
@@ -214,7 +221,7 @@ def _overdue(state: State, message: Message, event: ClockFired) -> Iterable[Emis
         if pending.loop is None or due_ns(pending.loop, state.settings) > now_ns:
             continue
         here = msgspec.structs.replace(message, exchange=exchange)
-        for each in _out_of_time(state, here, pending.loop, whole=loop_due_ns(pending.loop, state.settings) <= now_ns):
+        for each in _out_of_time(state, here, pending.loop, whole=pending.loop.due_ns <= now_ns):
             yield Emission(each, exchange=exchange)
 
 
@@ -238,7 +245,7 @@ def _wake(state: State, message: Message, loop: Loop | None) -> int:
 
 
 def _begun(state: State, message: Message) -> Loop:
-    return Loop(started_ns=message.time_ns, planner=state.settings.planner)
+    return begun(message.time_ns, state.pending[message.exchange].deadline_ns, state.settings)
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:

@@ -58,6 +58,7 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     """A loop that runs: since when, who plans, what was done and found, and what it waits for."""
 
     started_ns: int
+    due_ns: int
     planner: Planner
     steps: tuple[Step, ...] = ()
     findings: tuple[Recollection, ...] = ()
@@ -76,14 +77,16 @@ def elapsed_ms(loop: Loop, now_ns: int) -> int:
     return max(0, now_ns - loop.started_ns) // _NS_PER_MS
 
 
-def loop_due_ns(loop: Loop, settings: ActSettings) -> int:
-    """Return when a loop has run for all its time."""
-    return loop.started_ns + settings.timeout_ms * _NS_PER_MS
+def begun(now_ns: int, deadline_ns: int, settings: ActSettings) -> Loop:
+    """Return a loop that begins now, in an exchange that must have ended by ``deadline_ns``."""
+    left_ms = max(0, deadline_ns - now_ns) // _NS_PER_MS
+    most_ms = min(settings.timeout_ms, int(left_ms * settings.deadline_share))
+    return Loop(started_ns=now_ns, due_ns=now_ns + most_ms * _NS_PER_MS, planner=settings.planner)
 
 
 def due_ns(loop: Loop, settings: ActSettings) -> int:
     """Return when a loop has waited too long: for a plan, for its slowest open action, or over all."""
-    due = loop_due_ns(loop, settings)
+    due = loop.due_ns
     if loop.asked is not None:
         due = min(due, loop.asked.since_ns + (settings.plan_timeout_ms + GRACE_MS) * _NS_PER_MS)
     if loop.underway is not None:
@@ -121,17 +124,24 @@ def begin_delegation(loop: Loop, action: Action, request: str, now_ns: int) -> L
 
 
 def remembered(loop: Loop, results: tuple[ActionResult, ...], now_ns: int, settings: ActSettings) -> Loop:
-    """Return the loop with memory's results; one that comes over its action's budget fails."""
+    """Return the loop with memory's results.
+
+    What comes over its action's budget fails, but for what was put into memory: late or not, it is there.
+    """
     if loop.underway is None:
         return loop
     by_index = {result.index: result for result in results}
     waited_ms = max(0, now_ns - loop.underway.since_ns) // _NS_PER_MS
     outcomes = tuple(
-        _outcome(action, by_index.get(action.index), late=waited_ms > settings.budget_ms(action.skill))
+        _outcome(action, by_index.get(action.index), late=_is_late(action, waited_ms, settings))
         for action in open_actions(loop.underway)
         if action.skill != "delegate"
     )
     return _with_outcomes(loop, outcomes)
+
+
+def _is_late(action: Action, waited_ms: int, settings: ActSettings) -> bool:
+    return action.skill != "memorize" and waited_ms > settings.budget_ms(action.skill)
 
 
 def delegated(loop: Loop, index: int, answer: DelegateAnswered | str) -> Loop:
@@ -159,6 +169,7 @@ def iterated(loop: Loop, event: ActIterated, settings: ActSettings) -> Loop:
     found = [each for outcome in outcomes for each in outcome.found]
     return Loop(
         started_ns=loop.started_ns,
+        due_ns=loop.due_ns,
         planner="offline" if event.reason == "plan_failed" else loop.planner,
         steps=(*loop.steps, Step(event.planner, outcomes, event.reason)),
         findings=_strongest((*loop.findings, *found), settings.most_findings),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from schemas.event import Milliseconds
+from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.act import Planner
 from schemas.vocabulary.memory import Skill
 
@@ -18,6 +18,8 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         planner: ``offline`` plans by rule; ``llm`` asks a model, and the rule takes over where the model fails.
         timeout_ms: A loop that has run this long goes on no further.
+        deadline_share: Nor does one that has taken this share of what its exchange had left when it began: the rest is
+            for routing again, and for the answer.
         max_iterations: Nor does one of this many iterations.
         plan_timeout_ms: How long a model may take for a plan, retries included.
         recall_ms: Budget of the skill, as are the four after it. An action over its budget fails; the loop goes on.
@@ -28,6 +30,7 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     planner: Planner = "offline"
     timeout_ms: Milliseconds = 60_000
+    deadline_share: Unit = 0.6
     max_iterations: Few = 5
     plan_timeout_ms: Milliseconds = 15_000
     recall_ms: Milliseconds = 500

@@ -22,8 +22,9 @@ nothing                         ``no_issues_detected``                  ``guardr
 In this order; what speaks first names the reason, all of it is kept. A limit ends a family whatever its scores. An
 override lifts the rerun limit or fatigue, never a bias echo, for a family and for a time; one given with a completion
 adds to those in force, one of ``loop.overridden`` replaces them. A loop that was judged is not judged again
-(``guardrails.repeated``); a loop that is not done, and an override of a family that is not known, are
-``guardrails.refused``. A family's best-scored loop (alignment minus drift, the earlier of equals) is its result.
+(``guardrails.repeated``), unless a limit ended its family with it and somebody has lifted one since. A loop that is not
+done, and an override of a family that is not known, are ``guardrails.refused``. A family's best-scored loop (alignment
+minus drift, the earlier of equals) is its result.
 
 With the source's numbers three reruns come to a fatigue of 0.45, below 0.5: fatigue ends a family only where the rerun
 limit was raised or lifted.
@@ -39,6 +40,8 @@ order of the log, those of all its sessions.
 ``family``  names of loops, and what is kept of a family    ``bias``     an agent's biases within the window
 ``judging`` the decision on a loop                          ``critic``   what a model is asked, and its answer
 ``live``    what is kept while a model is asked             ``telling``  log lines
+
+Behaviour 2: an override opens a family again that a limit has ended.
 """
 
 from actors.guardrails.decider import State, decide, evolve
@@ -71,6 +74,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=GuardrailsConfigured,
     failed=GuardrailsFailed,
+    behaviour=2,
     tells=tell,
 )
 

@@ -16,7 +16,7 @@ import msgspec
 
 from actors.guardrails.bias import Biases, with_loop
 from actors.guardrails.critic import Critique, ask, critique_of
-from actors.guardrails.family import Family, Lifted, Loop, judged, parted
+from actors.guardrails.family import Before, Family, Lifted, Loop, is_lifted, judged, parted, reopened
 from actors.guardrails.judging import Reading, judge
 from actors.guardrails.live import ANSWERING, Live, answered, opened
 from actors.guardrails.settings import GuardrailsSettings
@@ -82,7 +82,8 @@ def evolve(state: State, message: Message) -> State:
             | GuardrailsForceFinalized(trace=trace)
             | GuardrailsRerunOrdered(trace=trace)
         ):
-            return _decided(state, message, trace)
+            forced = isinstance(message.event, GuardrailsForceFinalized)
+            return _decided(state, message, trace, forced=forced)
         case GuardrailsOverridden() as overridden:
             return _with_override(state, message, overridden)
         case LoopCompleted() as completed if _lifts(state, message, completed):
@@ -127,6 +128,9 @@ def _completed(state: State, message: Message, completed: LoopCompleted) -> Even
     )
     if _lifts(state, message, completed):
         state = _with_lift(state, message, completed)
+    family = _reopened(state, message, completed.loop_id)
+    if family is not None:
+        state = _with_family(state, message, completed.loop_id, family)
     return _judged(state, message, reading)
 
 
@@ -207,10 +211,11 @@ def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
 # --- folding
 
 
-def _decided(state: State, message: Message, trace: LoopTrace) -> State:
+def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) -> State:
     settings, now_ns = state.settings, message.time_ns
-    family = family_of(state, message.agent, trace.loop_id) or Family()
-    loop = Loop(trace.loop_id, message.id, trace.alignment_score, trace.drift_score)
+    family = _reopened(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
+    ended = Before(family.reruns, family.fatigue) if forced and not is_lifted(family, now_ns) else None
+    loop = Loop(trace.loop_id, message.id, trace.alignment_score, trace.drift_score, ended)
     family = judged(family, loop, trace.rerun_count, trace.reflection_fatigue, settings.family_loops)
     state = _with_family(state, message, trace.loop_id, family)
     if trace.repetition_counts:
@@ -225,11 +230,20 @@ def _decided(state: State, message: Message, trace: LoopTrace) -> State:
 
 
 def _lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
-    """Whether a completion carries overrides that count: with a name, and not of a loop that was judged before."""
+    """Whether a completion carries overrides that count: with a name, and not of a loop whose judgement stands."""
     wanted = completed.override_fatigue or completed.override_max_reruns
     if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
         return False
-    return not _before(state, message, completed.loop_id)
+    family = family_of(state, message.agent, completed.loop_id)
+    return family is None or not family.decided(completed.loop_id) or reopened(family, completed.loop_id) is not None
+
+
+def _reopened(state: State, message: Message, loop_id: str) -> Family | None:
+    """Return a loop's family as it was before a limit ended it with that loop, if somebody has lifted one since."""
+    family = family_of(state, message.agent, loop_id)
+    if family is None or not is_lifted(family, message.time_ns):
+        return None
+    return reopened(family, loop_id)
 
 
 def _with_lift(state: State, message: Message, completed: LoopCompleted) -> State:

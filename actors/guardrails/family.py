@@ -13,12 +13,23 @@ _DEEPEST = 1_000_000
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A judged loop: ``decided`` is the id of the event that judged it; a score is None where there was none."""
+    """A judged loop: ``decided`` is the id of the event that judged it; a score is None where there was none.
+
+    Of one that ended its family for a limit that nobody had lifted, ``ended`` is what the family had come to before it.
+    """
 
     id: str
     decided: str
     alignment: float | None
     drift: float | None
+    ended: "Before | None" = None
+
+
+class Before(msgspec.Struct, frozen=True):
+    """The reruns and the fatigue of a family before a loop."""
+
+    reruns: int
+    fatigue: float
 
 
 class Lifted(msgspec.Struct, frozen=True):
@@ -80,6 +91,26 @@ def judged(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -
     return msgspec.structs.replace(
         family, loops=latest((*family.loops, loop), most), best=best, reruns=reruns, fatigue=fatigue
     )
+
+
+def reopened(family: Family, loop_id: str) -> Family | None:
+    """Return a family as it was before a limit ended it with this loop; None where that is not its last word."""
+    if not family.loops:
+        return None
+    *others, last = family.loops
+    if last.id != loop_id or last.ended is None:
+        return None
+    best = family.best
+    if best is not None and best.id == loop_id:
+        best = best_of(others) if others else None
+    return msgspec.structs.replace(
+        family, loops=tuple(others), best=best, reruns=last.ended.reruns, fatigue=last.ended.fatigue
+    )
+
+
+def is_lifted(family: Family, now_ns: int) -> bool:
+    """Whether an override of a family is in force."""
+    return any(in_force(lifted, now_ns) is not None for lifted in (family.fatigue_lifted, family.reruns_lifted))
 
 
 def in_force(lifted: Lifted | None, now_ns: int) -> Lifted | None:

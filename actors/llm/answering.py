@@ -20,7 +20,7 @@ from schemas.calls import ModelCall
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.guardrails import CritiqueRequested
-from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import TiebreakRequested
 
@@ -98,11 +98,11 @@ class Answering:
             if not model:
                 raise CallFailed("no_model", "NoModelForPurpose")
             completion, attempts = await self._in_time(message, call, model)
-            text = answer_of(completion.text, call.answer_schema)
+            text = answer_of(completion.text, call.answer_schema, call.most_tokens)
         except CallFailed as failed:
             return (_failure(message, call, failed.reason, failed.error),)
         except AnswerInvalid as invalid:
-            return (_failure(message, call, "answer_invalid", invalid.error),)
+            return (_failure(message, call, ANSWER_INVALID, invalid.error),)
         _logger.info(
             "model_answered",
             purpose=call.purpose,

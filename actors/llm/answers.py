@@ -14,6 +14,9 @@ from actors.llm.thinking import without_thoughts
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
 _REGISTRY: Registry[Any] = Registry()  # an empty one: a reference to elsewhere is an error, never a download
 
+_MOST_CHARACTERS_PER_TOKEN = 16
+"""No tokenizer gets that many into a token on average, over more than a few words."""
+
 
 class AnswerInvalid(ValueError):
     """A model wrote something that is no answer; ``error`` is a stable code for what is wrong with it."""
@@ -23,19 +26,24 @@ class AnswerInvalid(ValueError):
         super().__init__(error)
 
 
-def answer_of(written: str, schema: dict[str, Any] | None) -> str:
+def answer_of(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
     """Return the answer in what a model wrote; for a schema, the JSON text that satisfies it.
 
-    A code fence around the JSON is taken off: endpoints that know no ``response_format`` let models write one.
+    An endpoint may not heed the length that it was asked for: a text is cut where it is surely over it. A code fence
+    around the JSON is taken off: endpoints that know no ``response_format`` let models write one.
 
     Raises:
-        AnswerInvalid: it is empty, no JSON, or does not satisfy the schema (or the schema is none).
+        AnswerInvalid: it is empty, no JSON, too long for JSON to be cut, or does not satisfy the schema (or the schema
+            is none).
     """
     text = without_thoughts(written)
     if not text:
         raise AnswerInvalid("EmptyAnswer")
+    most = most_tokens * _MOST_CHARACTERS_PER_TOKEN
     if schema is None:
-        return text
+        return text[:most]
+    if len(text) > most:
+        raise AnswerInvalid("TooLong")
     fenced = _FENCED.fullmatch(text)
     text = fenced[1].strip() if fenced else text
     try:

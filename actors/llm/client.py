@@ -21,6 +21,7 @@ from actors.llm.protocol import (
 )
 from actors.llm.sse import DONE, Events
 from schemas.calls import ModelCall
+from schemas.vocabulary.llm import ANSWER_INVALID
 
 MOST_BYTES = 8 * 1024 * 1024
 """What is read of one answer; a stream spends some 200 bytes of JSON on a token."""
@@ -64,7 +65,12 @@ class ChatClient:
     @asynccontextmanager
     async def open(cls, endpoint: Endpoint, *, connect_s: float, concurrency: int) -> AsyncIterator["ChatClient"]:
         """Open connections as they are needed, and close them at the end."""
-        headers = {"User-Agent": "neuraxis", "Accept": "application/json, text/event-stream"}
+        headers = {
+            "User-Agent": "neuraxis",
+            "Accept": "application/json, text/event-stream",
+            # What is read is bounded in bytes: a compressed answer may be of any size.
+            "Accept-Encoding": "identity",
+        }
         if endpoint.api_key:
             headers["Authorization"] = f"Bearer {endpoint.api_key}"
         http = httpx.AsyncClient(
@@ -84,7 +90,7 @@ class ChatClient:
             try:
                 return read_models(await _whole(response, MOST_BYTES))
             except NotTheProtocol as wrong:
-                raise CallFailed("answer_invalid", "NotTheProtocol") from wrong
+                raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
 
     async def ask(
         self, call: ModelCall, model: str, request: str, spoken: Callable[[str], Awaitable[None]]
@@ -107,7 +113,7 @@ class ChatClient:
                     return await _streamed(response, spoken)
                 return read_answer(await _whole(response, MOST_BYTES))
             except NotTheProtocol as wrong:
-                raise CallFailed("answer_invalid", "NotTheProtocol") from wrong
+                raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
 
     @asynccontextmanager
     async def _response(
@@ -116,18 +122,22 @@ class ChatClient:
         try:
             url = f"{self._base_url}{path}"
             async with self._http.stream(method, url, content=body or None, headers=headers) as response:
+                # A cookie would be sent with every later call, whoever's it is.
+                self._http.cookies.clear()
+                if response.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
+                    raise CallFailed(ANSWER_INVALID, "ContentEncoding")
                 if response.status_code != httpx.codes.OK:
                     raise await _refusal(response)
                 yield response
         except httpx.DecodingError as wrong:
-            raise CallFailed("answer_invalid", type(wrong).__name__) from wrong
+            raise CallFailed(ANSWER_INVALID, type(wrong).__name__) from wrong
         except httpx.HTTPError as wrong:
             raise CallFailed("endpoint_unreachable", type(wrong).__name__, passing=True, dead=True) from wrong
 
 
 async def _whole(response: httpx.Response, most: int) -> bytes:
     body = bytearray()
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         body += piece
         if len(body) > most:
             raise NotTheProtocol(f"an answer of more than {most} bytes")
@@ -154,7 +164,7 @@ async def _streamed(response: httpx.Response, spoken: Callable[[str], Awaitable[
 
 async def _chunks(response: httpx.Response) -> AsyncIterator[Chunk]:
     events, read = Events(), 0
-    async for piece in response.aiter_bytes():
+    async for piece in response.aiter_raw():
         read += len(piece)
         if read > MOST_BYTES:
             raise NotTheProtocol(f"a stream of more than {MOST_BYTES} bytes")
@@ -196,6 +206,6 @@ def retry_after(written: str, now: datetime) -> float | None:
         return float(written)
     try:
         at = parsedate_to_datetime(written)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

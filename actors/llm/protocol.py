@@ -11,6 +11,12 @@ from schemas.calls import ModelCall, Tokens
 
 T = TypeVar("T")
 
+MOST_WORD = 200
+"""Characters of an endpoint's names that are kept."""
+
+MOST_TOKENS = 2**53 - 1
+"""The highest count that every reader of JSON takes."""
+
 
 class NotTheProtocol(ValueError):
     """An endpoint answered with something else than the protocol says."""
@@ -112,14 +118,14 @@ def read_models(body: bytes) -> tuple[str, ...]:
 
 
 def completion(text: str, model: str | None, finish_reason: str | None, usage: Usage | None) -> Completion:
-    """Put a completion together from what an endpoint told; a count below zero is none."""
+    """Put a completion together from what an endpoint told, its own words cut; a count below zero is none."""
     told = usage or Usage()
     return Completion(
         text=text,
-        model=model or "",
-        finish_reason=finish_reason or "",
-        prompt_tokens=max(told.prompt_tokens or 0, 0),
-        completion_tokens=max(told.completion_tokens or 0, 0),
+        model=(model or "")[:MOST_WORD],
+        finish_reason=(finish_reason or "")[:MOST_WORD],
+        prompt_tokens=min(max(told.prompt_tokens or 0, 0), MOST_TOKENS),
+        completion_tokens=min(max(told.completion_tokens or 0, 0), MOST_TOKENS),
     )
 
 

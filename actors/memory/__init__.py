@@ -29,6 +29,7 @@ bits on every machine (``vectors``, ``decay``).
 knows its session, and every concept the episodes it is from.
 
 Behaviour 2: weights; and twelve recollections by default, of which an answer takes the strongest.
+Behaviour 3: says in which sessions a fact was told that is forgotten; a bounded number of agents is remembered.
 """
 
 from actors.memory.decider import State, decide, evolve, initial
@@ -62,5 +63,5 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=MemoryConfigured,
     failed=MemoryFailed,
-    behaviour=2,
+    behaviour=3,
 )

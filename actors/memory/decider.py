@@ -5,7 +5,7 @@ appraisal.completed     topic, salience and embedding are kept with them
 arbiter.escalated       -> memory.recalled, once, for an exchange whose words are kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
 response.emitted        the words are dropped; -> memory.remembered, where the exchange was executed and not blank
-operator.forget_ordered -> memory.forgotten
+operator.forget_ordered -> memory.forgotten, and which sessions it was said in (memory.turns_forgotten)
 memory.recalled         the recall counts among the agent's latest
 memory.actions_answered what was memorized is known from here on; its recalls and skills count
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
@@ -19,7 +19,15 @@ import msgspec
 from actors.memory.episodes import Episode
 from actors.memory.facts import Origin
 from actors.memory.familiarity import familiarity_of
-from actors.memory.forgetting import Dropped, Left, dropped_with, quoting, without_fact, without_session
+from actors.memory.forgetting import (
+    Dropped,
+    Left,
+    dropped_with,
+    quoting,
+    sessions_with,
+    without_fact,
+    without_session,
+)
 from actors.memory.gist import gist_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering
 from actors.memory.pending import Pending, appraised, emptied, pending_of
@@ -32,18 +40,20 @@ from actors.memory.told import facts_in, key_of
 from actors.memory.weights import living, weighted
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import Generations, Map, without_oldest
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import (
+    SESSIONS_AT_ONCE,
     MemoryActionsAnswered,
     MemoryConfigured,
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
+    TurnsForgotten,
 )
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
@@ -81,7 +91,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return what a message leads to; see the module."""
     event = message.event
     if isinstance(event, ForgetOrdered):
-        return (_forgotten(state, message, event),)
+        return _forgotten(state, message, event)
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
@@ -111,7 +121,7 @@ def evolve(state: State, message: Message) -> State:
             return _keep(state, message.exchange, appraised(pending, event))
         case MemoryRecalled(recollections=recollections):
             mind = recalling(mind_of(state, message.agent), [bool(recollections)], state.settings)
-            state = _with_mind(state, message.agent, mind)
+            state = _with_mind(state, message, mind)
             if pending is None:
                 return state
             return _keep(state, message.exchange, msgspec.structs.replace(pending, recalled=True))
@@ -121,7 +131,7 @@ def evolve(state: State, message: Message) -> State:
             return _end(state, message, pending, event)
         case SeatAdded(entity=entity, value=value):
             mind = weighted(mind_of(state, message.agent), entity, value, state.settings)
-            return _with_mind(state, message.agent, mind) if message.agent in state.minds else state
+            return _with_mind(state, message, mind) if message.agent in state.minds else state
         case MemoryForgotten():
             return _forget(state, message, event)
         case MemoryConfigured():
@@ -180,12 +190,14 @@ def _remembered(state: State, pending: Pending, response: ResponseEmitted) -> Me
     )
 
 
-def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> MemoryForgotten:
-    dropped = Dropped(frozenset(), frozenset())
+def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
+    dropped, concerned = Dropped(frozenset(), frozenset()), []
     if ordered.what == "fact":
         mind, sessions = mind_of(state, message.agent), sessions_of(state.sessions, message.agent)
         dropped = dropped_with(mind, sessions, ordered.key)
-    return MemoryForgotten(
+        under_way = {words.session for words in _quoting(state, message.agent, ordered.key).values()}
+        concerned = sorted(sessions_with(mind, sessions, dropped.exchanges) | under_way)
+    forgotten = MemoryForgotten(
         what=ordered.what,
         key=ordered.key,
         by=ordered.by,
@@ -194,6 +206,14 @@ def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> Memory
         exchanges=tuple(sorted(dropped.exchanges)),
         facts=tuple(sorted(dropped.facts)),
     )
+    pages = range(0, len(concerned), SESSIONS_AT_ONCE)
+    return (forgotten, *(TurnsForgotten(sessions=tuple(concerned[at : at + SESSIONS_AT_ONCE])) for at in pages))
+
+
+def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
+    """Return an agent's open exchanges that hold a value of a fact."""
+    quotes = quoting(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
+    return {name: words for name, words in state.pending.items() if words.agent == agent and quotes(words.text)}
 
 
 def _left(state: State, message: Message, what: str, dropped: Dropped) -> Left:
@@ -220,7 +240,7 @@ def _acted(state: State, message: Message, pending: Pending | None, event: Memor
     mind = recalling(mind, found, state.settings)
     if pending is not None and event.stored and not pending.forgotten:
         mind = memorizing(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
-    return _with_mind(state, message.agent, mind)
+    return _with_mind(state, message, mind)
 
 
 def _end(state: State, message: Message, pending: Pending | None, response: ResponseEmitted) -> State:
@@ -254,31 +274,37 @@ def _remember(state: State, message: Message, event: MemoryRemembered) -> State:
         Gist(number, event.conversation_topic, event.gist, message.time_ns),
         settings,
     )
-    state = msgspec.structs.replace(_with_mind(state, message.agent, mind), ending=None)
+    state = msgspec.structs.replace(_with_mind(state, message, mind), ending=None)
     return _with_session(state, message, session)
 
 
 def _forget(state: State, message: Message, event: MemoryForgotten) -> State:
     dropped = Dropped(frozenset(event.exchanges), frozenset(event.facts))
     left = _left(state, message, event.what, dropped)
-    quotes = quoting(each.value for each in mind_of(state, message.agent).facts.get(key_of(event.key), ()))
     pending, sessions = state.pending, state.sessions
-    for exchange, words in state.pending.items():
-        concerned = words.session == message.session if event.what == "session" else quotes(words.text)
-        if words.agent == message.agent and concerned:
-            pending = pending.set(exchange, emptied(words))
+    if event.what == "session":
+        addressed = (message.agent, message.session)
+        concerned = {name: words for name, words in pending.items() if (words.agent, words.session) == addressed}
+    else:
+        concerned = _quoting(state, message.agent, event.key)
+    for exchange, words in concerned.items():
+        pending = pending.set(exchange, emptied(words))
     for name, session in left.sessions.items():
         sessions = replaced(sessions, message.agent, name, session)
     state = msgspec.structs.replace(state, pending=pending, sessions=sessions)
-    return _with_mind(state, message.agent, living(left.mind)) if message.agent in state.minds else state
+    return _with_mind(state, message, living(left.mind)) if message.agent in state.minds else state
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, agent: str, mind: Mind) -> State:
-    return msgspec.structs.replace(state, minds=state.minds.set(agent, mind))
+def _with_mind(state: State, message: Message, mind: Mind) -> State:
+    minds = state.minds
+    if message.agent not in minds and len(minds) >= state.settings.agents:
+        minds = without_oldest(minds, lambda mind: mind.seen_ns)
+    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    return msgspec.structs.replace(state, minds=minds)
 
 
 def _with_session(state: State, message: Message, session: Session) -> State:

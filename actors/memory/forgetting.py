@@ -69,6 +69,13 @@ def dropped_with(mind: Mind, sessions: Mapping[str, Session], key: str) -> Dropp
     return Dropped(frozenset(exchanges), frozenset(facts))
 
 
+def sessions_with(mind: Mind, sessions: Mapping[str, Session], exchanges: frozenset[int]) -> set[str]:
+    """Return the sessions that remembered exchanges of these numbers belong to."""
+    found = {episode.session for number in exchanges if (episode := mind.episodes.kept.get(number)) is not None}
+    found.update(name for name, session in sessions.items() if session.without(exchanges) != session)
+    return found
+
+
 def without_fact(mind: Mind, sessions: Mapping[str, Session], dropped: Dropped, settings: MemorySettings) -> Left:
     """Return what is left without what goes with a fact."""
     if not dropped.exchanges and not dropped.facts:

@@ -33,6 +33,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
 
     ``exchanges``, ``told`` and ``seats`` count the exchanges remembered, the facts told and the seats heard so far.
     ``recalls`` says of the latest recalls whether anything came to mind, ``skills`` how often each skill was performed.
+    ``seen_ns`` is the time of the last event that changed it.
     """
 
     exchanges: int = 0
@@ -44,6 +45,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     skills: Map[str, int] = Map()
     weights: Map[str, Weight] = Map()
     seats: int = 0
+    seen_ns: int = 0
 
 
 def remembering(mind: Mind, episode: Episode, facts: Sequence[Fact], settings: MemorySettings) -> Mind:

@@ -38,6 +38,8 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         floor: Energy from which a memory comes to mind at all.
         recalls_judged: The latest recalls that the failure rate is taken over.
         weights: Memories of an agent that have a weight; those without a seat for longest lose it.
+        agents: Agents of a partition that are remembered; an eighth of them, used least lately, goes when there are
+            more.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
     """
 
@@ -58,4 +60,5 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     floor: Unit = 0.25
     recalls_judged: Few = 20
     weights: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
     ended_lifetime_ms: Milliseconds = 600 * 1000

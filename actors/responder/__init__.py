@@ -48,6 +48,8 @@ generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE withou
 Behaviour 3: models answer, answers draw on memory, and memory and ACT have verdicts (their failures).
 Behaviour 4: guardrails judge models' answers; an answer has six memories before it by default, and says what it took up
 of the soul.
+Behaviour 5: quotes nothing of a session in which a fact was told that is forgotten; a better answer is asked for with
+the session's last turns; and a question back begins with what is remembered.
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
@@ -57,14 +59,17 @@ from actors.responder.verdicts import PASSES, VERDICTS
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed
+
+FORGETS = (ForgetOrdered, TurnsForgotten)
+"""What makes it forget turns: of a session, or of those in which a fact was told."""
 
 ACTOR = Actor(
     name="responder",
     scope=Scope.SESSION,
-    consumes=tuple(dict.fromkeys((InputReceived, MemoryRecalled, ActFinished, ForgetOrdered, *PASSES, *VERDICTS))),
+    consumes=tuple(dict.fromkeys((InputReceived, MemoryRecalled, ActFinished, *FORGETS, *PASSES, *VERDICTS))),
     state_type=ResponderState,
     settings_type=ResponderSettings,
     initial=ResponderState,
@@ -72,6 +77,6 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ResponderConfigured,
     failed=ResponderFailed,
-    behaviour=4,
+    behaviour=5,
     tells=tell,
 )

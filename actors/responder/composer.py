@@ -16,9 +16,6 @@ import msgspec
 from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
-MEMORY_TURNS = 4
-"""Answered turns of a session that are remembered."""
-
 _TERM_LIMIT = 60
 _SHORTEST_TERM = 3
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
@@ -97,7 +94,7 @@ def _clarify(quoted: str, signals: Signals, recall: Recall) -> str:
     else:
         question = text_of("clarify.vague", quote=quoted)
     remembered = [text_of("clarify.remembered", memories=_listed(recall.memories))] if recall.memories else []
-    return " ".join([question, *remembered, text_of(f"clarify.closing.{recall.lack}")])
+    return " ".join([*remembered, question, text_of(f"clarify.closing.{recall.lack}")])
 
 
 def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:

@@ -11,7 +11,7 @@ from actors.responder.quoting import beginning
 from actors.responder.settings import ResponderSettings
 from actors.responder.tokens import CHARACTERS_PER_TOKEN
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message, readable_settings, session_key
 from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
@@ -20,7 +20,7 @@ from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
-from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected
@@ -77,7 +77,9 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
     if isinstance(event, ResponderConfigured):
         return _configure(state, event)
     if isinstance(event, ForgetOrdered):
-        return _forgotten(state, message, event)
+        return _without_turns(state, (message.session_key,)) if event.what == "session" else state
+    if isinstance(event, TurnsForgotten):
+        return _without_turns(state, [session_key(message.agent, session) for session in event.sessions])
     pending = _heard(state, message)
     if pending is None:
         return state
@@ -138,7 +140,7 @@ def _chosen(pending: Pending, event: ModeSelected) -> Pending:
 
 
 def _case(state: ResponderState, pending: Pending, message: Message) -> Case:
-    turns = state.sessions.get(message.session_key) or ()
+    turns = state.sessions.get(session_key(message.agent, pending.session)) or ()
     return Case(pending, turns, state.settings, message.agent, message.time_ns, message.exchange)
 
 
@@ -149,6 +151,7 @@ def _open(state: ResponderState, message: Message, event: InputReceived) -> Resp
         return state
     opened = Pending(
         text=event.text,
+        agent=message.agent,
         session=message.session,
         due_ns=message.time_ns + event.deadline_after_ms * _NS_PER_MS,
         reply_to=event.reply_to,
@@ -175,7 +178,7 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
         return msgspec.structs.replace(state, ended=ended)
     sessions = state.sessions
     turn = Turn(beginning(pending.text, settings.turn_limit), beginning(event.response, settings.turn_limit))
-    if event.action == "EXECUTED" and turn.said:
+    if event.action == "EXECUTED" and turn.said and pending.remembered:
         # Refused words are not kept: they would be quoted back, or shown to a model, by a later answer.
         key = message.session_key
         turns = (*(sessions.get(key) or ()), turn)[-MEMORY_TURNS:]
@@ -183,12 +186,15 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
     return ResponderState(settings, state.pending.delete(exchange), ended, sessions)
 
 
-def _forgotten(state: ResponderState, message: Message, event: ForgetOrdered) -> ResponderState:
-    key, sessions = message.session_key, state.sessions
-    if event.what != "session" or sessions.get(key) is None:
-        return state
-    young, old = (turns.delete(key) if key in turns else turns for turns in (sessions.young, sessions.old))
-    return msgspec.structs.replace(state, sessions=msgspec.structs.replace(sessions, young=young, old=old))
+def _without_turns(state: ResponderState, keys: Iterable[str]) -> ResponderState:
+    """Forget what was said in sessions, given their keys; nor will anything of their open exchanges be remembered."""
+    sessions, pending, forgotten = state.sessions, state.pending, frozenset(keys)
+    for key in forgotten:
+        sessions = sessions.delete(key)
+    for exchange, each in state.pending.items():
+        if session_key(each.agent, each.session) in forgotten:
+            pending = pending.set(exchange, msgspec.structs.replace(each, remembered=False))
+    return msgspec.structs.replace(state, sessions=sessions, pending=pending)
 
 
 def _forget(state: ResponderState, now_ns: int) -> ResponderState:

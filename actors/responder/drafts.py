@@ -17,6 +17,7 @@ from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
     GuardrailsFinalized,
     GuardrailsForceFinalized,
+    GuardrailsRepeated,
     GuardrailsRerunOrdered,
     LoopTrace,
 )
@@ -81,6 +82,13 @@ def reordered(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | No
 def unguarded(case: Case, event: GuardrailsFailed) -> ResponseEmitted | None:
     """Where guardrails could not decide, the best draft goes out."""
     return best_drafted(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
+
+
+def repeated(case: Case, event: GuardrailsRepeated) -> ResponseEmitted | None:
+    """Nor is an answer judged whose loop was before it came: somebody else completed it under its name."""
+    drafts = case.pending.drafts
+    waits = case.pending.awaits == "guardrails" and bool(drafts) and drafts[-1].loop_id == event.loop_id
+    return best_drafted(case, "guardrails_repeated") if waits else None
 
 
 def best_drafted(case: Case, why: str) -> ResponseEmitted | None:

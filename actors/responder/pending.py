@@ -35,6 +35,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: What was asked.
+        agent: Whom.
         session: The session of its input: events of agents' actors do not name it.
         due_ns: The earliest of its deadlines so far.
         reply_to: Inbox for a copy of the answer.
@@ -53,9 +54,11 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         drafts: Its answers so far, oldest first.
         best: The loop whose answer is the best so far, by guardrails' word; empty: no word yet.
         unjudged: Why the next answer will not be judged; empty: it will.
+        remembered: Whether it is to be a turn of its session once it has ended.
     """
 
     text: str
+    agent: str
     session: str
     due_ns: int
     reply_to: str = ""
@@ -74,6 +77,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     drafts: tuple[Draft, ...] = ()
     best: str = ""
     unjudged: str = ""
+    remembered: bool = True
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from actors.responder.drafts import (
     finalized,
     forced,
     reordered,
+    repeated,
     unguarded,
 )
 from actors.responder.ending import PRECEDENT, end_of
@@ -39,6 +40,7 @@ from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
     GuardrailsFinalized,
     GuardrailsForceFinalized,
+    GuardrailsRepeated,
     GuardrailsRerunOrdered,
 )
 from schemas.vocabulary.intuition import IntuitionFailed, IntuitionPassed, IntuitionRejected
@@ -202,6 +204,7 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     GuardrailsFinalized: finalized,
     GuardrailsForceFinalized: forced,
     GuardrailsRerunOrdered: reordered,
+    GuardrailsRepeated: repeated,
     GuardrailsFailed: unguarded,
     MemoryFailed: partial(failed, stage="DELIBERATIVE", actor="memory"),
     RouterFailed: partial(failed, stage="DELIBERATIVE", actor="router"),

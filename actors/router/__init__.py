@@ -16,6 +16,8 @@ design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the
 
 Behaviour 2: decides on ``arbiter.escalated`` instead of ``reflex.passed``, and takes the topic from the appraisal.
 Behaviour 3: decides on ``memory.recalled``, which also says how familiar the ground is; tie-breaks, ACT and feedback.
+Behaviour 4: a session that is ordered to be forgotten leaves nothing, the hashes of its last words among it; nor does
+one in which a fact was told that is forgotten.
 """
 
 from actors.router.decider import State, decide, evolve, initial
@@ -25,14 +27,24 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.memory import MemoryRecalled
+from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import RouterConfigured, RouterFailed
 
 ACTOR: Actor[State] = Actor(
     name="router",
     scope=Scope.SESSION,
-    consumes=(InputReceived, MemoryRecalled, LlmCompleted, LlmFailed, ActFinished, ResponseEmitted),
+    consumes=(
+        InputReceived,
+        MemoryRecalled,
+        LlmCompleted,
+        LlmFailed,
+        ActFinished,
+        ResponseEmitted,
+        ForgetOrdered,
+        TurnsForgotten,
+    ),
     state_type=State,
     settings_type=RouterSettings,
     initial=initial,
@@ -40,7 +52,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    behaviour=3,
+    behaviour=4,
     tells=tell,
 )
 

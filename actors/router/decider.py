@@ -7,10 +7,12 @@ memory.recalled         -> router.mode_selected, or router.tiebreak_requested wh
 llm.completed, .failed  -> router.mode_selected, for the tie-break that was asked
 act.finished            -> router.mode_selected without ACT, where ACT had been selected
 response.emitted        the text is dropped; the session remembers what was answered, and in which mode
+operator.forget_ordered the session is dropped, with what its last words hash to
 router.mode_selected    the topic's streak of low confidence grows or ends
 router.configured       the settings from here on
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -19,13 +21,14 @@ from actors.router.feedback import Answered, observe_feedback, words_of
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings
 from actors.router.tiebreak import ask, outcome_of
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message, readable_settings, session_key
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.memory import Familiarity, MemoryRecalled
+from schemas.vocabulary.memory import Familiarity, MemoryRecalled, TurnsForgotten
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
 
@@ -126,6 +129,10 @@ def evolve(state: State, message: Message) -> State:
             return _remember(state, message, memory, pending)
         case ResponseEmitted() as response:
             return _ended(state, message, response, pending)
+        case ForgetOrdered(what="session"):
+            return _without(state, message.agent, [message.session])
+        case TurnsForgotten(sessions=sessions):
+            return _without(state, message.agent, sessions)
         case RouterConfigured() as configured:
             return _configured(state, configured)
     return state
@@ -188,6 +195,13 @@ def _routed(pending: Pending | None, selected: ModeSelected) -> Pending | None:
     if selected.terminal_mode is None:
         return Pending(text=pending.text, stage="acting", selected=selected)
     return Pending(text=pending.text, stage="routed")
+
+
+def _without(state: State, agent: str, sessions: Iterable[str]) -> State:
+    kept = state.sessions
+    for session in sessions:
+        kept = kept.delete(session_key(agent, session))
+    return msgspec.structs.replace(state, sessions=kept)
 
 
 def _lifetime_ns(state: State) -> int:

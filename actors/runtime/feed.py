@@ -13,6 +13,7 @@ from events.view import Offered
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
+from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 
 _SLICE = 64
@@ -24,8 +25,8 @@ _TURNS_TO_APPEND = 4
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
-_FORGET_ORDERS = topic_filter(topic_of(ForgetOrdered))
-_FORGET_ENDING = _FORGET_ORDERS.removeprefix("log.*.*")
+_FORGETS = tuple(topic_filter(topic_of(event)) for event in (ForgetOrdered, TurnsForgotten))
+_FORGET_ENDINGS = tuple(filter.removeprefix("log.*.*") for filter in _FORGETS)
 
 
 class Feed:
@@ -45,7 +46,7 @@ class Feed:
         self._late: list[tuple[Shard, Offered, bool]] = []
         self._orders: list[Stored] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
-        self.filters = without_overlap([*read, _FORGET_ORDERS])
+        self.filters = without_overlap([*read, *_FORGETS])
 
     async def run(self, committer: Committer, started: Callable[[], None]) -> None:
         """Read until cancelled."""
@@ -79,7 +80,7 @@ class Feed:
                     shard.take(offered, own)
                 else:
                     self._late.append((shard, offered, own))
-        if stored.subject.endswith(_FORGET_ENDING):
+        if stored.subject.endswith(_FORGET_ENDINGS):
             self._orders.append(stored)
 
     async def _hand_out_late(self) -> None:
@@ -94,7 +95,7 @@ class Feed:
             await asyncio.sleep(0)
 
     def _renew_snapshots(self) -> None:
-        """Have every partition that may have words of a forgotten session in its snapshot take another one.
+        """Have every partition that may have forgotten words in its snapshot take another one.
 
         Whether or not its actor consumes the order: what it keeps of an exchange that has ended since is words, too.
         """

@@ -5,7 +5,7 @@ from hashlib import blake2b
 from events.decision import Decided
 from events.log import Record
 from schemas.catalogue import CATALOGUE
-from schemas.envelope import LATENCY, Envelope, encode_headers
+from schemas.envelope import LATENCY, MESSAGE_ID, Envelope, encode_headers
 from schemas.moments import rfc3339 as rfc3339
 
 _HEX = frozenset("0123456789abcdef")
@@ -39,4 +39,7 @@ def to_record(decided: Decided, source: str, build: str, now_ns: int, latency_us
     )
     headers = encode_headers(envelope)
     headers[LATENCY] = str(latency_us)
+    # Of the place of its cause, too: an outside event that is sent again once the stream has forgotten its id is
+    # decided again, under the same id. Taken for a repeat that would stop the partition for a dedupe window.
+    headers[MESSAGE_ID] = f"{message.id}.{decided.cause_seq}"
     return Record(decided.subject, headers, decided.data)

@@ -118,6 +118,7 @@ class Shard:
         self._state_changed = asyncio.Event()
         self._since_snapshot = 0
         self._renew_after = 0
+        self._renewing = 0
         self._draining = False
         self._stopping = False
         self._hold = 0.0
@@ -162,8 +163,8 @@ class Shard:
             await self._own_arrived.wait()
         if self._saving is not None:
             await asyncio.gather(self._saving, return_exceptions=True)
-        if self.role is Role.LEADING and self._since_snapshot:
-            await self._save(pack(self.actor, self.partition, self.view.standing()))
+        if self.role is Role.LEADING and (self._since_snapshot or self._renew_after):
+            await self._save(*self._packed())
         self._forget()
 
     # --- messages
@@ -219,14 +220,13 @@ class Shard:
     def _settle_down(self) -> None:
         """When nothing is under way: take a due snapshot; then let the timekeeper look at the state anew."""
         if self._is_renewal_due() and self._saving is None:
-            self._renew_after = 0
+            self._renew_after, self._renewing = 0, self._renew_after
             self._draining = True
         if self._draining and not self.outbox:
             self._draining = False
             self._since_snapshot = 0
             if self._saving is None:
-                packed = pack(self.actor, self.partition, self.view.standing())
-                self._saving = self._spawn(self._save_in_background(packed))
+                self._saving = self._spawn(self._save_in_background(*self._packed()))
             if self.view.waiting:
                 self.work()
                 return
@@ -454,17 +454,22 @@ class Shard:
 
     # --- snapshots
 
-    async def _save_in_background(self, packed: bytes) -> None:
+    def _packed(self) -> tuple[bytes, int]:
+        """Return a snapshot of the state, and the sequence up to which everything is in it."""
+        standing = self.view.standing()
+        return pack(self.actor, self.partition, standing), max(standing.place, self._renewing)
+
+    async def _save_in_background(self, packed: bytes, upto: int) -> None:
         try:
-            await self._save(packed)
+            await self._save(packed, upto)
         finally:
             self._saving = None
             if self._renew_after and self.role is Role.LEADING:
                 self._settle_down()
 
-    async def _save(self, packed: bytes) -> None:
+    async def _save(self, packed: bytes, upto: int) -> None:
         try:
-            await self._around.snapshots.save(snapshot_key(self.actor, self.partition), packed)
+            await self._around.snapshots.save(snapshot_key(self.actor, self.partition), packed, upto)
             self._around.counters.snapshots += 1
         except LogError as error:
             _logger.warning("snapshot_not_saved", actor=self.actor.name, partition=self.partition, error=error.code)

@@ -28,9 +28,10 @@ _logger = structlog.get_logger("neuraxis.worker")
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """What a worker says of itself in its heartbeat: the actors it hosts."""
+    """What a worker says of itself in its heartbeat: the actors it hosts, and which of these still read their past."""
 
     actors: tuple[str, ...]
+    recovering: tuple[str, ...] = ()
 
 
 async def _no_reply(inbox: str, group: Group) -> None:
@@ -82,7 +83,6 @@ class Worker:
         self._build = build
         self._snapshot_every = snapshot_every
         self._batch_from = batch_from
-        self._presence = msgspec.json.encode(Presence(tuple(sorted(self._actors))))
 
     @property
     def hosted(self) -> tuple[str, ...]:
@@ -127,10 +127,17 @@ class Worker:
     async def _beat(self) -> None:
         while True:
             try:
-                await self._membership.beat(self.name, self._presence)
+                await self._membership.beat(self.name, msgspec.json.encode(self._presence()))
             except LogError as error:
                 _logger.info("beat_missed", error=error.code)
             await asyncio.sleep(BEAT)
+
+    def _presence(self) -> Presence:
+        names = sorted(self._actors)
+        if not self.ready.is_set():
+            return Presence(tuple(names), tuple(names))
+        behind = {name for (name, _), shard in self.shards.items() if shard.role is Role.RECOVERING}
+        return Presence(tuple(names), tuple(sorted(behind)))
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, around: Surroundings) -> None:
         """Keep leading and standing by as the list of members demands, until told to stop."""

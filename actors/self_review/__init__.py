@@ -15,12 +15,16 @@ No model is asked: everything is read from recorded numbers.
 **What is recorded.** A tick that fires nothing leads to no event: its numbers are folded from what it was read from. A
 review is on record whole: ``self_review.triggered`` and ``result`` with the source's fields, ``measured`` with all the
 numbers beside, and a ``trace.seat_added`` for each entity. A tick without entities can fire, but there is no prompt to
-judge: it has no ``result`` and no seats.
+judge: it has no ``result`` and no seats. Of a citizen that none of the latest prompts is known of, calm alone resolves
+a review.
 
 **The loop.** Seats move what an entity is worth (PoG), which is a part of later scores, here; and its weight in memory,
 which lets it come to mind sooner or later than before.
 
 Source S (self-review).
+
+Behaviour 2: reviews of citizens without prompts are resolved; those seen least lately are forgotten; what was in the
+working memory is kept as hashes.
 """
 
 from actors.self_review.decider import State, decide, evolve, initial
@@ -62,4 +66,5 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=SelfReviewConfigured,
     failed=SelfReviewFailed,
+    behaviour=2,
 )

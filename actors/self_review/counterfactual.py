@@ -90,21 +90,34 @@ def _shared_terms(scene: Scene, outs: Whole, ins: Whole) -> Whole:
 
     With an entity go the terms that no other has, those that a given context names among them.
     """
-    chosen, stimulus, terms = scene.entities[: scene.chosen], scene.stimulus, scene.terms
-    only = []
-    for place, each in enumerate(chosen):
-        others = (other.telling for row, other in enumerate(chosen) if row != place)
-        only.append(each.telling.difference(*others))
-    new = [each.telling - terms for each in scene.entities]
-    met = [len(stimulus & each) for each in new]
-    before = len(stimulus & terms)
+    # A set is a whole number with a bit for each term: thousands of swaps are compared by thousands of terms.
+    bit = {term: 1 << place for place, term in enumerate(sorted(scene.stimulus.union(scene.terms, *_tellings(scene))))}
+    telling = [sum(bit[term] for term in each) for each in _tellings(scene)]
+    stimulus, terms = (sum(bit[term] for term in each) for each in (scene.stimulus, scene.terms))
+    only = [_alone(telling[: scene.chosen], place) for place in range(scene.chosen)]
+    new = [each & ~terms for each in telling]
+    met, fresh = [(stimulus & each).bit_count() for each in new], [each.bit_count() for each in new]
+    before, all_terms = (stimulus & terms).bit_count(), stimulus.bit_count() + terms.bit_count()
     found = []
     for out, into in zip(outs.tolist(), ins.tolist(), strict=True):
-        gone = only[out] - scene.entities[into].telling
-        both = before - len(stimulus & gone) + met[into]
-        either = len(stimulus) + len(terms) - len(gone) + len(new[into]) - both
+        gone = only[out] & ~telling[into]
+        both = before - (stimulus & gone).bit_count() + met[into]
+        either = all_terms - gone.bit_count() + fresh[into] - both
         found.append(both / either if either else 1.0)
     return _rounded(np.array(found, np.float64) * MICRO)
+
+
+def _tellings(scene: Scene) -> list[frozenset[str]]:
+    return [each.telling for each in scene.entities]
+
+
+def _alone(sets: list[int], place: int) -> int:
+    """Return what is in the set at ``place`` and in no other."""
+    others = 0
+    for row, each in enumerate(sets):
+        if row != place:
+            others |= each
+    return sets[place] & ~others
 
 
 def _energy_consistency(scene: Scene, members: Whole) -> Whole:

@@ -16,18 +16,20 @@ trace.seat_added           an entity's worth moves
 self_review.configured     the settings from here on
 """
 
+import operator
+
 import msgspec
 
 from actors.self_review.exchange import Pending, appraised, emptied, pending_of, recalled
 from actors.self_review.exchange import tick_of as tick_of_exchange
 from actors.self_review.gate import events_of
-from actors.self_review.mind import Mind, judged, mean_fatigue, observe, seated, ticked, without_session
+from actors.self_review.mind import Mind, Observed, judged, mean_fatigue, observe, seated, ticked, without_session
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import Generations, Map, without_oldest
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.breaker import BreakerCleared
@@ -65,12 +67,10 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
-    tick = _tick(state, message)
-    if tick is None:
+    found = _observed(state, message)
+    if found is None:
         return ()
-    mind = mind_of(state, message.agent)
-    seen = observe(mind, tick, state.sci, state.settings)
-    return events_of(message.agent, message.time_ns, mind, tick, seen, state.settings)
+    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), *found, state.settings)
 
 
 def evolve(state: State, message: Message) -> State:
@@ -84,9 +84,9 @@ def evolve(state: State, message: Message) -> State:
         case AppraisalCompleted() | BreakerCleared() | MemoryRecalled() | ActFinished():
             return _gather(state, message)
         case GuardrailsFinalized(trace=trace):
-            return _with_mind(state, message.agent, judged(mind, trace.family, trace.reflection_fatigue, False))
+            return _with_mind(state, message, judged(mind, trace.family, trace.reflection_fatigue, False))
         case GuardrailsForceFinalized(trace=trace) | GuardrailsRerunOrdered(trace=trace):
-            return _with_mind(state, message.agent, judged(mind, trace.family, trace.reflection_fatigue, True))
+            return _with_mind(state, message, judged(mind, trace.family, trace.reflection_fatigue, True))
         case SwarmMeasured(sci=sci):
             return msgspec.structs.replace(state, sci=sci)
         case ResponseEmitted() | TickObserved():
@@ -94,11 +94,11 @@ def evolve(state: State, message: Message) -> State:
         case ForgetOrdered():
             return _forget(state, message, event)
         case SelfReviewTriggered():
-            return _with_mind(state, message.agent, msgspec.structs.replace(mind, armed=True, scores=()))
+            return _with_mind(state, message, msgspec.structs.replace(mind, armed=True, scores=(), unscored=0))
         case SelfReviewDisarmed():
-            return _with_mind(state, message.agent, msgspec.structs.replace(mind, armed=False, scores=()))
+            return _with_mind(state, message, msgspec.structs.replace(mind, armed=False, scores=(), unscored=0))
         case SeatAdded():
-            return _with_mind(state, message.agent, seated(mind, event, state.settings))
+            return _with_mind(state, message, seated(mind, event, state.settings))
         case SelfReviewConfigured():
             return _configured(state, event)
     return state
@@ -121,13 +121,31 @@ def _tick(state: State, message: Message) -> Tick | None:
     return None
 
 
+class _Last:
+    """The last tick that was observed, of which message and in which state: it is folded right after it is decided on.
+
+    Found again by identity, so that it can be of no other.
+    """
+
+    of: tuple[Message, Map[str, Mind], Map[str, Pending], float, SelfReviewSettings] | None = None
+    found: tuple[Tick, Observed] | None = None
+
+
+def _observed(state: State, message: Message) -> tuple[Tick, Observed] | None:
+    """Return a tick and what it comes to; None where a message is none."""
+    of = (message, state.minds, state.pending, state.sci, state.settings)
+    if _Last.of is None or not all(map(operator.is_, _Last.of, of)):
+        tick = _tick(state, message)
+        seen = None if tick is None else observe(mind_of(state, message.agent), tick, state.sci, state.settings)
+        _Last.of, _Last.found = of, None if tick is None or seen is None else (tick, seen)
+    return _Last.found
+
+
 def _ticked(state: State, message: Message) -> State:
-    tick = _tick(state, message)
-    if tick is None:
+    found = _observed(state, message)
+    if found is None:
         return state
-    mind = mind_of(state, message.agent)
-    seen = observe(mind, tick, state.sci, state.settings)
-    return _with_mind(state, message.agent, ticked(mind, tick, seen, state.settings))
+    return _with_mind(state, message, ticked(mind_of(state, message.agent), *found, state.settings))
 
 
 def _begin(state: State, message: Message, received: InputReceived) -> State:
@@ -174,15 +192,19 @@ def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
     if not whole or message.agent not in state.minds:
         return state
     mind = without_session(mind_of(state, message.agent), message.session, state.settings)
-    return _with_mind(state, message.agent, mind)
+    return _with_mind(state, message, mind)
 
 
 def _keep(state: State, exchange: str, pending: Pending) -> State:
     return msgspec.structs.replace(state, pending=state.pending.set(exchange, pending))
 
 
-def _with_mind(state: State, citizen: str, mind: Mind) -> State:
-    return msgspec.structs.replace(state, minds=state.minds.set(citizen, mind))
+def _with_mind(state: State, message: Message, mind: Mind) -> State:
+    minds = state.minds
+    if message.agent not in minds and len(minds) >= state.settings.citizens:
+        minds = without_oldest(minds, lambda mind: mind.seen_ns)
+    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    return msgspec.structs.replace(state, minds=minds)
 
 
 def _aged(state: State, now_ns: int) -> State:

@@ -25,7 +25,7 @@ import msgspec
 
 from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, named
 from actors.self_review.settings import SelfReviewSettings
-from actors.self_review.tick import MOST_TOKENS, Entity, Tick, jaccard
+from actors.self_review.tick import MOST_TOKENS, Entity, Tick, hashed, jaccard
 from schemas.reading.features import stem
 from schemas.reading.terms import READ, terms_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -117,7 +117,7 @@ def tick_of(
         novelty=pending.novelty,
         uncertainty=pending.uncertainty,
         modes=_modes(pending, response, found),
-        memory=tuple(sorted({*known, *ids})),
+        memory=hashed({*known, *ids}),
         identity_drift=0.0 if identity is None else 1.0 - jaccard(identity.stable, identity.current),
         redundancy=0.0 if identity is None else identity.overlap,
         chosen=_entities(ids, known, agreed) if judged else (),

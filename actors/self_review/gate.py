@@ -59,7 +59,9 @@ def _fires(mind: Mind, place: int, value: float, settings: SelfReviewSettings) -
 def _resolution(citizen: str, mind: Mind, seen: Observed, settings: SelfReviewSettings) -> tuple[Event, ...]:
     scores = scores_with(mind, seen, settings)
     good = len(scores) >= settings.scores_needed and all(score > settings.good_above for score in scores)
-    if not good or seen.criticality >= settings.calm_below:
+    # Of a citizen whose prompts nobody tells, nothing can be scored: its calm alone has to do.
+    unseen = not scores and mind.unscored + 1 >= settings.scores_needed
+    if not (good or unseen) or seen.criticality >= settings.calm_below:
         return ()
     number = mind.ticks + 1
     return (

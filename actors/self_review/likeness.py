@@ -21,6 +21,12 @@ _FINEST = float(1 << 20)
 
 _GRAM = 3
 
+_MOST_KEPT = 256
+"""Characters of the terms whose vector is kept, which takes 2 KB."""
+
+_LONGEST_KEPT = 32
+"""Characters of a term whose places are kept."""
+
 Floats = npt.NDArray[np.float64]
 Matrix = list[list[int]]
 """Cosines in millionths, of each two rows."""
@@ -53,15 +59,26 @@ def cosines(vectors: Floats) -> Matrix:
     return found
 
 
-@lru_cache(maxsize=4096)
 def _vector(terms: tuple[str, ...]) -> Floats:
+    # The same memories come to mind again and again; what is long is rare, and would fill the store.
+    return _kept_vector(terms) if sum(map(len, terms)) <= _MOST_KEPT else _made_vector(terms)
+
+
+def _made_vector(terms: tuple[str, ...]) -> Floats:
     places = [place for term in terms for place in _places(term)]
     counts: Floats = np.bincount(np.array(places, np.int64), minlength=WIDTH).astype(np.float64)
     return np.minimum(counts, _FINEST)
 
 
-@lru_cache(maxsize=65536)
-def _places(term: str) -> tuple[int, ...]:
+def _places(term: str) -> Sequence[int]:
+    return _kept_places(term) if len(term) <= _LONGEST_KEPT else _made_places(term)
+
+
+def _made_places(term: str) -> tuple[int, ...]:
     marked = f"^{term}$"
     parts = [marked, *(marked[start : start + _GRAM] for start in range(len(marked) - _GRAM + 1))]
     return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) % WIDTH for part in parts)
+
+
+_kept_vector = lru_cache(maxsize=4096)(_made_vector)
+_kept_places = lru_cache(maxsize=16384)(_made_places)

@@ -1,7 +1,8 @@
 """What self-review keeps of a citizen, and how a tick changes it. Pure.
 
 Statistics, records, scores and the working memory of the last tick go on with every tick, whether the gate may fire or
-not. Every tick knows its session: of a forgotten one no number that its words led to is left.
+not. Every tick knows its session: of a forgotten one the ticks go, and the records and statistics that they are in.
+What it moved besides stays, as numbers: criticality, seats, scores since a review, what was decided under a mode.
 """
 
 from collections.abc import Iterable
@@ -51,12 +52,14 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
         ticks: How many there were.
         past: The latest ones, oldest first; ``ordered`` the values of each signal in the statistics' window, from the
             lowest to the highest; ``highest`` the highest of each ever.
-        armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since.
+        armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since,
+            ``unscored`` the ticks since that there was nothing to score of.
         criticality: How tense the citizen is, as a moving average.
-        memory: The working memory at the last tick; None before the first.
+        memory: Hashes of what was in the working memory at the last tick; None before the first.
         fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.
         seats: Worth by entity.
         decisions: What was decided under each mode.
+        seen_ns: The time of the last event that changed it.
     """
 
     ticks: int = 0
@@ -65,12 +68,14 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     highest: Numbers = ()
     armed: bool = False
     scores: Numbers = ()
+    unscored: int = 0
     criticality: float = 0.0
-    memory: tuple[str, ...] | None = None
+    memory: tuple[int, ...] | None = None
     fatigue: Map[str, float] = Map()
     found: bool = False
     seats: Map[str, Seat] = Map()
     decisions: Decisions = Map()
+    seen_ns: int = 0
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +141,7 @@ def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings)
         ordered=_ordered(mind, past, settings.window),
         highest=tuple(map(max, mind.highest or seen.signals, seen.signals)),
         scores=scores_with(mind, seen, settings),
+        unscored=mind.unscored + (mind.armed and seen.grade is None),
         criticality=seen.criticality,
         memory=mind.memory if tick.memory is None else tick.memory,
         fatigue=Map(),

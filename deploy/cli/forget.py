@@ -67,9 +67,13 @@ def forget(
     if not do:
         memories, found = asyncio.run(_look(target, agent, session, fact, why))
         _show_plan(memories, found, agent, fact, as_json)
+        if not (memories if found is None else found.events):
+            raise CheckFailed(f"there is nothing to forget: {_unknown(agent, session, fact)}")
         return
     done = asyncio.run(_forget(target, agent, session, fact, by, why, timeout))
     _show_done(done, fact, as_json)
+    if fact is not None and not done.memories:
+        raise CheckFailed(f"nothing was dropped: {_unknown(agent, session, fact)}")
     if session is not None and done.readable:
         raise CheckFailed(
             f"memory has forgotten session {session}, but its log is not sealed: the words of {done.readable:,} events "
@@ -138,8 +142,13 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
-    what = f"session {done.session}" if fact is None else f"fact {fact!r}"
-    click.echo(f"{what} of agent {done.agent} is forgotten: ordered at sequence {done.ordered_seq}")
+    if fact is None:
+        what = f"session {done.session} of agent {done.agent} is forgotten"
+    elif done.memories:
+        what = f"fact {fact!r} of agent {done.agent} is forgotten"
+    else:
+        what = f"agent {done.agent} knows no fact {fact!r}"
+    click.echo(f"{what}: ordered at sequence {done.ordered_seq}")
     snapshots = f"{done.snapshots_replaced} replaced, {done.snapshots_dropped} dropped"
     click.echo(f"memory dropped {done.memories:,}; snapshots: {snapshots}")
     if fact is None:
@@ -147,6 +156,12 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
         click.echo(f"{key}; the words of {done.unreadable:,} events are unreadable")
         _say_reminded(done.reminded)
     click.echo(COVERS)
+
+
+def _unknown(agent: str, session: str | None, fact: str | None) -> str:
+    if fact is None:
+        return f"the log holds nothing of session {session} of agent {agent}"
+    return f"memory holds nothing under {fact!r} for agent {agent}; `neuraxis state memory {agent}` shows what it holds"
 
 
 def _say_reminded(sessions: tuple[str, ...]) -> None:

@@ -157,7 +157,9 @@ def override(
 
 def _tell(found: Shown) -> None:
     from deploy.cli.output import emit
+    from deploy.rendering.printable import printable_struct
 
+    found = printable_struct(found)
     trace = found.trace
     goes_on = f"runs again as {found.new_loop_id}" if found.new_loop_id else found.decision.replace("_", " ")
     click.echo(f"loop {found.loop_id} of agent {found.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}")

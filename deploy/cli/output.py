@@ -6,6 +6,8 @@ from typing import Any
 import click
 import msgspec
 
+from deploy.rendering.printable import printable
+
 Row = msgspec.Struct | Mapping[str, Any]
 
 
@@ -46,7 +48,7 @@ def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
 
 
 def cell(value: object) -> str:
-    """Return a value as a table shows it: text as it is, all else as JSON."""
+    """Return a value as a table shows it: text as a terminal can show it, all else as JSON."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return printable(value if isinstance(value, str) else msgspec.json.encode(value).decode(), "\n")

@@ -94,7 +94,9 @@ def show(target: Target, citizen: str, log_file: Path | None, last: int, as_json
 
 def _tell(found: Shown) -> None:
     from deploy.cli.output import emit
+    from deploy.rendering.printable import printable_struct
 
+    found = printable_struct(found)
     colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
     gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
     click.echo(f"citizen {found.citizen}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")

@@ -126,7 +126,7 @@ def decision_line(found: Exchange) -> str:
         parts.append(f"confidence {found.confidence:.2f}")
     parts.append(f"by {found.backend}{f' {found.model}' if found.model else ''}")
     if found.memories:
-        parts.append(f"{found.memories} memories")
+        parts.append("1 memory" if found.memories == 1 else f"{found.memories} memories")
     return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange])
 
 

@@ -32,6 +32,7 @@ from schemas.vocabulary.memory import (
     MemoryRecalled,
     MemoryRemembered,
     Recollection,
+    TurnsForgotten,
 )
 from schemas.vocabulary.responder import Entity, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, TiebreakRequested
@@ -105,7 +106,11 @@ def _result(result: ActionResult) -> Text:
 
 def _forgotten(event: MemoryForgotten) -> Lines:
     what = f"fact {quoted(event.key)}" if event.what == "fact" else "the session"
-    return [Text(f"{what}: {event.count} memories dropped, by {quoted(event.by)}: {quoted(event.why)}")]
+    return [Text(f"{what}: memories dropped: {event.count}, by {quoted(event.by)}: {quoted(event.why)}")]
+
+
+def _said_in(event: TurnsForgotten) -> Lines:
+    return [Text(f"words of a forgotten fact are quoted no more in {len(event.sessions)} session(s)")]
 
 
 def _plan_requested(event: ActPlanRequested) -> Lines:
@@ -190,6 +195,7 @@ MIND_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     MemoryRemembered: _remembered,
     MemoryActionsAnswered: _actions_answered,
     MemoryForgotten: _forgotten,
+    TurnsForgotten: _said_in,
     ActPlanRequested: _plan_requested,
     ActActionsRequested: _actions_requested,
     ActDelegationRequested: _delegation_requested,

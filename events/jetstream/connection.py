@@ -59,7 +59,7 @@ class Connection:
 
     Attributes:
         nc: The nats-py client, for subscriptions.
-        token: Random part of names that must be this connection's own (inboxes, consumers).
+        token: Random part of names that must be this connection's own (inboxes, consumers, batches).
     """
 
     def __init__(self, nc: Client, access: Access) -> None:
@@ -69,6 +69,7 @@ class Connection:
         self._inbox = f"{access.inbox_prefix}.{self.token}"
         self._calls: dict[str, asyncio.Future[Answer]] = {}
         self._number = 0
+        self._named = 0
         self._on_reconnect: list[Callable[[], None]] = []
 
     @classmethod
@@ -157,6 +158,11 @@ class Connection:
         """Call ``callback`` after each reconnection, and when the connection closes; returns what ends this."""
         self._on_reconnect.append(callback)
         return lambda: self._on_reconnect.remove(callback)
+
+    def new_name(self) -> str:
+        """Return a name for a consumer or a batch that no log over this connection, and no other, gives."""
+        self._named += 1
+        return f"{self.token}-{self._named}"
 
     def new_inbox(self) -> str:
         """Return a fresh inbox subject under this connection's prefix."""

@@ -17,7 +17,7 @@ from nats.errors import Error as NatsError
 from events.errors import LogError
 from events.jetstream.connection import Connection
 from events.jetstream.imported import as_recorded
-from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request
+from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
 
 ACK_WAIT = 30.0
@@ -218,11 +218,11 @@ class DurablePull:
         self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply))
 
     async def _status(self, headers: dict[str, str]) -> None:
-        status = headers.get("Status", "")
-        if status == "100":
+        if headers.get("Status") == "100":
             return
-        if status in ("404", "408"):  # a pull request that is over
-            self._asked = max(0, self._asked - int(headers.get("Nats-Pending-Messages", self._asked)))
-            await self._ask()
+        left = unserved(headers, self._asked)
+        if left is None:
+            self._lost.set()
             return
-        self._lost.set()
+        self._asked = max(0, self._asked - left)
+        await self._ask()

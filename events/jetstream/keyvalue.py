@@ -7,7 +7,6 @@ listing would make a consumer each time.
 import json
 import zlib
 from collections.abc import Mapping
-from datetime import datetime
 from hashlib import sha256
 
 import structlog
@@ -22,6 +21,7 @@ MEMBER_EXPIRY = 3.0
 """Seconds after its last heartbeat that a member counts as dead."""
 
 _CHUNK = 512 * 1024
+_UPTO = "nx-upto"
 _SECOND = 1_000_000_000
 _logger = structlog.get_logger("neuraxis.buckets")
 
@@ -64,12 +64,6 @@ async def _put(connection: Connection, bucket: str, key: str, data: bytes, heade
     if b'"error"' in answer.data:
         raise Unavailable(f"bucket {bucket} did not take {key}: {answer.data[:200].decode(errors='replace')}")
     return int(json.loads(answer.data)["seq"])
-
-
-def _time_ns(timestamp: str) -> int:
-    """Read an RFC 3339 timestamp of the server's, which may have nine decimals, as Unix nanoseconds."""
-    whole, _, decimals = timestamp.rstrip("Z").partition(".")
-    return int(datetime.fromisoformat(f"{whole}+00:00").timestamp()) * _SECOND + int(decimals.ljust(9, "0") or 0)
 
 
 class KeyValueMembership:
@@ -131,8 +125,8 @@ class KeyValueSnapshots:
         )
         return cls(connection)
 
-    async def save(self, key: str, data: bytes) -> None:
-        """Replace the snapshot under ``key``."""
+    async def save(self, key: str, data: bytes, upto: int) -> None:
+        """Replace the snapshot under ``key``; every message of its partition up to sequence ``upto`` is in it."""
         packed = zlib.compress(data, 1)
         digest = sha256(packed).hexdigest()
         replaced = await self._get(key)
@@ -142,6 +136,7 @@ class KeyValueSnapshots:
             for number, chunk in enumerate(chunks, 1)
         ]
         head = {"nx-chunks": str(len(chunks)), "nx-sha256": digest, "nx-written": ",".join(map(str, written))}
+        head[_UPTO] = str(upto)
         await _put(self._connection, SNAPSHOTS_BUCKET, key, packed[:_CHUNK], head)
         await self._erase(replaced)
 
@@ -166,10 +161,13 @@ class KeyValueSnapshots:
             _logger.warning("snapshot_unusable", key=key, reason=type(wrong).__name__)
             return None
 
-    async def saved_ns(self, key: str) -> int | None:
-        """Return the server's time of the snapshot under ``key``, Unix nanoseconds; None when there is none."""
+    async def upto(self, key: str) -> int | None:
+        """Return the sequence up to which everything is in the snapshot under ``key``; None when there is none.
+
+        0 for one that a release saved that did not tell. When it was saved says nothing: it may have been on its way.
+        """
         head = await self._get(key)
-        return None if head is None else _time_ns(head.headers["Nats-Time-Stamp"])
+        return None if head is None else int(head.headers.get(_UPTO, "0"))
 
     async def drop(self, key: str) -> None:
         """Erase the snapshot under ``key``: its partition will be folded from the log's start."""

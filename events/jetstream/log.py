@@ -62,8 +62,6 @@ class JetStreamLog:
         self.sealing = sealing
         self.imported_through = imported_through
         self._partitions = partitions
-        self._consumers = 0
-        self._batches = 0
 
     @classmethod
     async def connect(
@@ -151,8 +149,7 @@ class JetStreamLog:
         return _sequence(answer, again=fence is None)
 
     async def _publish_batch(self, messages: Sequence[tuple[Record, Fence | None]]) -> int:
-        self._batches += 1
-        batch = f"{self.connection.token}{self._batches}"
+        batch = self.connection.new_name()
         number, call = self.connection.expect()
         last = len(messages)
         try:
@@ -188,8 +185,7 @@ class JetStreamLog:
         return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
 
     def _reading(self, filters: Sequence[str], after: int) -> Reading:
-        self._consumers += 1
-        name = f"{self.connection.token}-{self._consumers}"
+        name = self.connection.new_name()
         return Reading(self.connection, self.stream, filters, after, name, self.imported_through)
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:

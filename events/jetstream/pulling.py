@@ -1,6 +1,7 @@
 """What every pull consumer's reading has in common: the request, its heartbeats, and what a delivery says of itself."""
 
 import json
+from collections.abc import Mapping
 
 HEARTBEAT = 1.0
 """Seconds between idle heartbeats."""
@@ -8,14 +9,31 @@ HEARTBEAT = 1.0
 SILENCE = 3.0
 """Seconds without message or heartbeat after which a consumer counts as lost."""
 
+MOST_BYTES = 8 * 1024 * 1024
+"""Bytes asked for at a time: a server cuts off a client that more than 64 MB wait for."""
+
+FULL = "409 Message Size Exceeds MaxBytes"
+"""What a server says of a request whose next message would not fit."""
+
 _EXPIRES = 10.0
 _SECOND = 1_000_000_000
 
 
 def pull_request(batch: int) -> bytes:
-    """Return the body of a request for ``batch`` messages."""
+    """Return the body of a request for ``batch`` messages, of :data:`MOST_BYTES` together."""
     heartbeat, expires = int(HEARTBEAT * _SECOND), int(_EXPIRES * _SECOND)
-    return json.dumps({"batch": batch, "expires": expires, "idle_heartbeat": heartbeat}).encode()
+    request = {"batch": batch, "max_bytes": MOST_BYTES, "expires": expires, "idle_heartbeat": heartbeat}
+    return json.dumps(request).encode()
+
+
+def unserved(headers: Mapping[str, str], asked: int) -> int | None:
+    """Return how many messages a request that is over has left undelivered; None where a status says anything else.
+
+    ``asked`` is what a server means that does not say.
+    """
+    status = headers.get("Status", "")
+    over = status in ("404", "408") or f"{status} {headers.get('Description', '')}" == FULL
+    return int(headers.get("Nats-Pending-Messages", asked)) if over else None
 
 
 def delivery(reply: str) -> tuple[int, int, int, int] | None:

@@ -18,7 +18,7 @@ from nats.errors import Error as NatsError
 from events.errors import LogError, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.imported import as_recorded
-from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request
+from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
 
 PULL = 2_000
@@ -26,6 +26,9 @@ PULL = 2_000
 
 BACKLOG = 20_000
 """Messages held unread before no more are asked for."""
+
+BACKLOG_BYTES = 64 * 1024 * 1024
+"""And their bytes."""
 
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
@@ -52,6 +55,7 @@ class Reading:
         self._imported_through = imported_through
         self._generation = 0
         self._buffer: list[Stored] = []
+        self._held = 0
         self._filled = asyncio.Event()
         self._lost = asyncio.Event()
         self._credit = 0
@@ -83,7 +87,7 @@ class Reading:
                 raise Unavailable(f"the connection that reads stream {self._stream} is closed")
             self._filled.clear()
             await self._filled.wait()
-        batch, self._buffer = self._buffer, []
+        batch, self._buffer, self._held = self._buffer, [], 0
         self._pull_more()
         return batch
 
@@ -168,7 +172,8 @@ class Reading:
         await self._connection.publish(subject, pull_request(PULL), reply=self._inbox)
 
     def _pull_more(self) -> None:
-        if self._credit > PULL or len(self._buffer) > BACKLOG or self._subscription is None:
+        full = len(self._buffer) > BACKLOG or self._held > BACKLOG_BYTES
+        if self._credit > PULL or full or self._subscription is None:
             return
         self._credit += PULL  # counted at once, so that messages meanwhile do not ask again
         task = asyncio.create_task(self._pull_counted(self._generation))
@@ -199,19 +204,20 @@ class Reading:
         self._after = sequence
         headers = msg.headers or {}
         self._buffer.append(as_recorded(sequence, time_ns, msg.subject, headers, msg.data, self._imported_through))
+        self._held += len(msg.data)
         self._filled.set()
         if self._credit <= PULL:
             self._pull_more()
 
     def _status(self, headers: dict[str, str]) -> None:
-        status = headers.get("Status", "")
-        if status == "100":
+        if headers.get("Status") == "100":
             return
-        if status in ("404", "408"):
-            self._credit -= int(headers.get("Nats-Pending-Messages", PULL))
-            self._pull_more()
+        left = unserved(headers, PULL)
+        if left is None:
+            self._lost.set()
             return
-        self._lost.set()
+        self._credit -= left
+        self._pull_more()
 
     async def _keep(self) -> None:
         """Make a new consumer whenever the present one is lost; runs until cancelled."""

@@ -15,7 +15,7 @@ class SimulatedSnapshots:
         self._connection = connection
         self._stream = connection.stream
 
-    async def save(self, key: str, data: bytes) -> None:
+    async def save(self, key: str, data: bytes, upto: int) -> None:
         """Replace the snapshot under ``key``; raises Unavailable or UnknownOutcome."""
         await self._connection.request(lambda: self._save(key, data), UnknownOutcome)
 

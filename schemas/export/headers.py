@@ -38,7 +38,11 @@ def headers_schema() -> dict[str, Any]:
             "traceparent": {"type": "string", "description": "W3C trace context."},
             LATENCY: _number("How long the decision took, in microseconds."),
             "Content-Type": {"type": "string", "const": CONTENT_TYPE},
-            MESSAGE_ID: {"type": "string", "minLength": 1, "description": "The id again: the broker drops repeats."},
+            MESSAGE_ID: {
+                "type": "string",
+                "minLength": 1,
+                "description": "By this the broker drops repeats: the id, and for an actor's event its cause's place.",
+            },
         },
         "required": [
             "ce-specversion",

@@ -25,6 +25,10 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
     attempts: int
 
 
+ANSWER_INVALID = "answer_invalid"
+"""The reason of a failure: what came is not what the protocol or the asked schema says."""
+
+
 class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
     """A request that no model answered; who asked goes on without.
 

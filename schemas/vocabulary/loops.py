@@ -8,7 +8,7 @@ from schemas.actor import Scope
 from schemas.entry import Entry, Severity
 from schemas.event import Event, Personal, Unit
 
-LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
 """Names one pass of a deliberation; a rerun of ``loop_001`` is ``loop_001_r1``."""
 
 LoopName = Annotated[str, msgspec.Meta(min_length=1)]

@@ -16,6 +16,9 @@ Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
+SESSIONS_AT_ONCE = 1_000
+"""Names of sessions in one ``memory.turns_forgotten``."""
+
 
 class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     """Something remembered, as it comes to mind: ``energy`` says how strongly.
@@ -128,6 +131,15 @@ class MemoryForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.fo
     facts: tuple[Count, ...] = ()
 
 
+class TurnsForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.turns_forgotten"):
+    """Sessions of an agent in which words of a fact were said that is to be forgotten: quote nothing of them any more.
+
+    At most :data:`SESSIONS_AT_ONCE` in one event; of more there are several.
+    """
+
+    sessions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=SESSIONS_AT_ONCE)]
+
+
 class MemoryConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.memory.configured"):
     """The settings of a memory partition."""
 
@@ -190,6 +202,13 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="A session or a fact is out of an agent's memory, by an operator's order.",
         sample=MemoryForgotten(what="session", key="", by="ann", why="the person asked for it", count=12),
+    ),
+    Entry(
+        event=TurnsForgotten,
+        owner="memory",
+        scope=Scope.AGENT,
+        meaning="In these sessions words of a fact were said that is forgotten: nobody quotes them any more.",
+        sample=TurnsForgotten(sessions=("travel",)),
     ),
     Entry(
         event=MemoryConfigured,

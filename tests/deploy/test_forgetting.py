@@ -235,15 +235,34 @@ def test_a_caller_that_missed_its_answer_gets_it_readable_until_it_is_forgotten(
 
 def test_a_fact_is_forgotten_by_memory_and_its_order_names_who_and_why(sealed_set: RunningSet) -> None:
     running = sealed_set
-    converse(running, "travel", SAID[:1])
+    assert any(NAME in answer for answer in converse(running, "travel", (SAID[0], SAID[2])))
     forget = ("forget", "--fact", "name", "--agent", "ann", "--by", "operator", "--why", "outdated")
     plan = said_as_json(neuraxis(running, *forget, "--json"))
     assert plan["memories"] > 0
     done = said_as_json(neuraxis(running, *forget, "--yes", "--json"))
     assert done["session"] == FACTS_SESSION
     assert done["memories"] == plan["memories"]
-    assert said_as_json(neuraxis(running, *forget, "--json"))["memories"] == 0
-    assert not any(NAME in answer for answer in converse(running, "later", ("What is my name?",)))
+    again = neuraxis(running, *forget, "--yes")
+    assert again.returncode == 1
+    assert "knows no fact 'name'" in again.stdout
+    assert "memory holds nothing under 'name'" in again.stderr
+
+    async def kept() -> list[bytes]:
+        async with running.log() as log:
+            return await snapshots_of(log)
+
+    assert not any(holding(snapshot, (NAME,)) for snapshot in asyncio.run(kept()))
+    for session in ("travel", "later"):
+        answers = converse(running, session, ("What is my name?", "What did I say before that?"))
+        assert not any(NAME in answer for answer in answers)
+    assert said_as_json(neuraxis(running, "replay", "--verify", "--json"))["clean"]
+
+
+def test_a_session_that_nobody_had_is_not_forgotten(sealed_set: RunningSet) -> None:
+    for more in ((), ("--yes",)):
+        done = neuraxis(sealed_set, "forget", "--session", "travle", "--agent", "ann", "--why", "w", *more)
+        assert done.returncode == 1
+        assert "the log holds nothing of session travle of agent ann" in done.stderr
 
 
 def test_the_memories_of_an_agent_that_is_named_like_another_partition_are_found(sealed_set: RunningSet) -> None:

@@ -19,6 +19,7 @@ from schemas.vocabulary.memory import (
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
+    TurnsForgotten,
 )
 from schemas.vocabulary.responder import Entity, ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected, TiebreakRequested
@@ -58,7 +59,8 @@ def test_every_event_of_the_mind_is_told_in_words_of_its_own(kind: type[Event]) 
         ),
         (MemoryRemembered, ["salience 0.4, topic topic-1", "fact “name”: “Ada”", "concepts capital, peru"]),
         (MemoryActionsAnswered, ["0 recall: 1 found", "0.800 fact fact:3"]),
-        (MemoryForgotten, ["the session: 12 memories dropped, by “ann”: “the person asked for it”"]),
+        (MemoryForgotten, ["the session: memories dropped: 12, by “ann”: “the person asked for it”"]),
+        (TurnsForgotten, ["words of a forgotten fact are quoted no more in 1 session(s)"]),
         (ActPlanRequested, ["iteration 0, calls a model for act: 2 messages of 30 characters", "within 30 s"]),
         (ActIterated, ["iteration 0, offline plan, productive, 12 ms so far", "0 recall “Who am I?”: 1 found"]),
         (ActFinished, ["plan_empty after 1 iterations and 12 ms, productive", "0.800 fact fact:3"]),

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from deploy.config import all_sections, resolve
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, environment
@@ -25,17 +23,10 @@ def blocks(language: str) -> list[str]:
 COMMANDS = [line for block in blocks("sh") for line in block.splitlines() if line.startswith(PROGRAM)]
 
 
-@pytest.fixture(scope="session")
-def asked(live: Live) -> Live:
-    """The set, after an exchange."""
-    live.ask("Hello there!")
-    return live
-
-
-@pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_of_the_readme_runs(asked: Live, line: str) -> None:
-    arguments = [str(ROOT / part) if part.endswith(".jsonl") else part for part in shlex.split(line)[1:]]
-    assert asked.run(*arguments).stdout
+def test_the_commands_of_the_readme_run_in_their_order(live: Live) -> None:
+    for line in COMMANDS:
+        words = shlex.split(line, comments=True)[1:]
+        assert live.run(*(str(ROOT / word) if word.endswith(".jsonl") else word for word in words)).stdout, line
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

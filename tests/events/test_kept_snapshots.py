@@ -38,7 +38,7 @@ def test_the_newest_snapshot_comes_back_whatever_its_size(broker: Broker) -> Non
     async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
         assert await one.load(KEY) is None
         for data in (SMALL, LARGE, SMALL, b"", LARGE):
-            await one.save(KEY, data)
+            await one.save(KEY, data, 0)
             assert await other.load(KEY) == data
 
     with_bucket(broker, body)
@@ -46,9 +46,9 @@ def test_the_newest_snapshot_comes_back_whatever_its_size(broker: Broker) -> Non
 
 def test_what_a_snapshot_replaces_is_overwritten_on_disk(broker: Broker) -> None:
     async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
-        await one.save(KEY, LARGE)
+        await one.save(KEY, LARGE, 0)
         assert len(pieces_on_disk(broker.folder, LARGE)) > 200
-        await one.save(KEY, SMALL)
+        await one.save(KEY, SMALL, 0)
         assert pieces_on_disk(broker.folder, LARGE) == []
         assert pieces_on_disk(broker.folder, SMALL)
 
@@ -57,8 +57,8 @@ def test_what_a_snapshot_replaces_is_overwritten_on_disk(broker: Broker) -> None
 
 def test_a_process_overwrites_what_another_left(broker: Broker) -> None:
     async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
-        await one.save(KEY, LARGE)
-        await other.save(KEY, SMALL)
+        await one.save(KEY, LARGE, 0)
+        await other.save(KEY, SMALL, 0)
         assert pieces_on_disk(broker.folder, LARGE) == []
         assert await one.load(KEY) == SMALL
 
@@ -67,27 +67,24 @@ def test_a_process_overwrites_what_another_left(broker: Broker) -> None:
 
 def test_a_dropped_snapshot_is_gone_and_others_stay(broker: Broker) -> None:
     async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
-        await one.save(KEY, LARGE)
-        await one.save("router.04", SMALL)
+        await one.save(KEY, LARGE, 0)
+        await one.save("router.04", SMALL, 0)
         await other.drop(KEY)
         assert await one.load(KEY) is None
         assert pieces_on_disk(broker.folder, LARGE) == []
         assert await one.load("router.04") == SMALL
-        await one.save(KEY, SMALL)
+        await one.save(KEY, SMALL, 0)
         assert await other.load(KEY) == SMALL
 
     with_bucket(broker, body)
 
 
-def test_a_snapshot_tells_when_it_was_saved_by_the_server_s_clock(broker: Broker) -> None:
+def test_a_snapshot_tells_up_to_where_everything_is_in_it(broker: Broker) -> None:
     async def body(one: KeyValueSnapshots, other: KeyValueSnapshots) -> None:
-        assert await one.saved_ns(KEY) is None
-        await one.save(KEY, SMALL)
-        first = await other.saved_ns(KEY)
-        await one.save(KEY, SMALL)
-        second = await other.saved_ns(KEY)
-        assert first is not None
-        assert second is not None
-        assert first < second
+        assert await one.upto(KEY) is None
+        await one.save(KEY, SMALL, 7)
+        assert await other.upto(KEY) == 7
+        await one.save(KEY, SMALL, 12)
+        assert await other.upto(KEY) == 12
 
     with_bucket(broker, body)

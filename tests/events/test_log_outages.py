@@ -6,7 +6,7 @@ import pytest
 
 from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
 from events.jetstream.log import JetStreamLog
-from events.log import Record
+from events.log import MAX_RECORD_BYTES, Record
 from schemas.subjects import Partitions
 from tests.broker import Broker
 from tests.events.setting import RunOnLog, Setting, back, collect, plain, read, record, run_on_jetstream
@@ -107,3 +107,21 @@ def test_other_partition_counts_are_refused_at_connect(broker: Broker) -> None:
         await found.close()
 
     asyncio.run(main())
+
+
+def test_large_messages_are_read_without_being_cut_off(broker: Broker) -> None:
+    """A server closes the connection of a client that more than 64 MB wait for."""
+
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        blank = b" " * (MAX_RECORD_BYTES - 1024)
+        for number in range(90):
+            await log.append([plain(record(id=f"large-{number}", data=blank))])
+        tail = await log.tail(["log.>"], 0)
+        assert [stored.seq for stored in await read(tail, 90)] == list(range(1, 91))
+        await tail.close()
+        assert len(await collect(log)) == 90
+        assert log.connection.nc.stats["reconnects"] == 0
+        await log.close()
+
+    asyncio.run(body())

@@ -256,7 +256,7 @@ def test_snapshots_come_back_as_saved() -> None:
         snapshots = SimulatedSnapshots(SimulatedConnection(stream))
         assert await snapshots.load("breaker.00") is None
         for data in (b"old", b"new"):
-            await snapshots.save("breaker.00", data)
+            await snapshots.save("breaker.00", data, 0)
         assert await snapshots.load("breaker.00") == b"new"
         assert await snapshots.load("breaker.01") is None
 
@@ -268,8 +268,8 @@ def test_snapshots_may_be_lost_old_or_damaged() -> None:
 
     async def body(stream: SimulatedStream) -> None:
         snapshots = SimulatedSnapshots(SimulatedConnection(stream))
-        await snapshots.save("k", b"older snapshot")
-        await snapshots.save("k", b"newer snapshot")
+        await snapshots.save("k", b"older snapshot", 0)
+        await snapshots.save("k", b"newer snapshot", 0)
         seen.update([await snapshots.load("k") for _ in range(100)])
 
     stream = in_world(body, Faults(snapshot_lost=0.2, snapshot_stale=0.2, snapshot_corrupt=0.2))

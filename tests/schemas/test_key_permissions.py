@@ -79,12 +79,12 @@ def test_a_worker_replaces_its_own_snapshots_and_the_operator_drops_any(url: str
         worker = await JetStreamLog.connect(access(url, "reflex"), create=False)
         operator = await JetStreamLog.connect(access(url, "operator"), create=False)
         shelf = await KeyValueSnapshots.over(worker.connection)
-        await shelf.save("reflex.07", b"one")
-        await shelf.save("reflex.07", b"two")
+        await shelf.save("reflex.07", b"one", 0)
+        await shelf.save("reflex.07", b"two", 0)
         state = await worker.connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
         assert state["state"]["messages"] == 1
         with pytest.raises(LogError):
-            await KeyValueSnapshots(operator.connection).save("reflex.07", b"false")
+            await KeyValueSnapshots(operator.connection).save("reflex.07", b"false", 0)
         await KeyValueSnapshots(operator.connection).drop("reflex.07")
         assert await shelf.load("reflex.07") is None
         await worker.close()

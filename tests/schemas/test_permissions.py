@@ -309,7 +309,7 @@ def test_a_worker_renews_its_membership_and_keeps_its_snapshots(url: str, owner:
         assert (await membership.members())[f"{owner}-1"] == b"here"
         await membership.leave(f"{owner}-1")
         snapshots = await KeyValueSnapshots.over(connection)
-        await snapshots.save(f"{owner}.07", b"state" * 200_000)
+        await snapshots.save(f"{owner}.07", b"state" * 200_000, 0)
         assert await snapshots.load(f"{owner}.07") == b"state" * 200_000
         await connection.close()
 

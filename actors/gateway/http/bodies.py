@@ -1,14 +1,22 @@
 """The bodies of requests and responses: names, types and nesting as source G, reflection guardrails, shows them."""
 
+import re
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
 from actors.gateway.agent_events import InvalidField, check_name
+from actors.gateway.http.tick_limits import check_tick
 from schemas.event import Unit
-from schemas.vocabulary.loops import LoopCompleted, LoopId, LoopOverridden, Tag, TickObserved, Who
+from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Tag, TickObserved, Who
 
 DONE = "done"
+MOST_LOOP_ID = 250
+"""Characters of a loop's name: :data:`MOST_ROOT` of an orchestrator's, and a rerun's ending."""
+
+MOST_ROOT = 200
+_ENDING = re.compile(r"_r[0-9]+$")
+_OWN_LOOP = re.compile(r"[0-9a-f]{32}(_r[0-9]+)?")
 DEFAULT_AGENT = "default"
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -29,7 +37,7 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True):
     this decision and, for a time, for those after it in the loop's family; it takes ``override_by``.
     """
 
-    loop_id: LoopId
+    loop_id: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_LOOP_ID)]
     reflection_status: Annotated[str, msgspec.Meta(max_length=200)]
     orchestrator_persona: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     override_fatigue: bool = False
@@ -180,9 +188,23 @@ def loop_named_in(raw: bytes) -> str | None:
 
 def check_loop(loop_id: str) -> None:
     """Raise InvalidField for a loop's name that no address can carry or no log should."""
-    check_name("loop_id", loop_id, most=2000)
-    if "/" in loop_id:
-        raise InvalidField("loop_id", "loop_id holds a slash: it is part of an address, choose another separator")
+    check_name("loop_id", loop_id, most=MOST_LOOP_ID)
+    if "/" in loop_id or loop_id in (".", ".."):
+        raise InvalidField("loop_id", "loop_id is part of an address: it may hold no slash, and be neither . nor ..")
+
+
+def check_outside(loop_id: str) -> None:
+    """Raise InvalidField for a loop's name that leaves no room for a rerun's ending, or is one of an exchange here.
+
+    Of an exchange only its own answers are loops: completed from outside it would be judged before it has one.
+    """
+    root = _ENDING.sub("", loop_id)
+    if len(root) > MOST_ROOT:
+        raise InvalidField(
+            "loop_id", f"loop_id has {len(root)} characters before its rerun's ending: at most {MOST_ROOT}"
+        )
+    if _OWN_LOOP.fullmatch(loop_id):
+        raise InvalidField("loop_id", "loop_id has the form of an exchange's id here: name your loops otherwise")
 
 
 def completed(body: LoopCompletion) -> LoopCompleted:
@@ -192,6 +214,7 @@ def completed(body: LoopCompletion) -> LoopCompleted:
         InvalidField: its status is another, a name cannot be accepted, or an override names nobody.
     """
     check_loop(body.loop_id)
+    check_outside(body.loop_id)
     if body.reflection_status != DONE:
         raise InvalidField(
             "reflection_status",
@@ -200,6 +223,11 @@ def completed(body: LoopCompletion) -> LoopCompleted:
     by = (body.override_by or "").strip()
     if (body.override_fatigue or body.override_max_reruns) and not by:
         raise InvalidField("override_by", "override_by: an override is recorded with who ordered it: name them")
+    tags = tuple(bias if isinstance(bias, str) else bias.tag for bias in body.bias_tags or ())
+    named = [("orchestrator_persona", body.orchestrator_persona), ("override_by", by)]
+    for field, name in (*named, *(("bias_tags", tag) for tag in tags)):
+        if name:
+            check_name(field, name)
     return LoopCompleted(
         loop_id=body.loop_id,
         reflection_status=body.reflection_status,
@@ -207,7 +235,7 @@ def completed(body: LoopCompletion) -> LoopCompleted:
         alignment_score=body.alignment_score,
         drift_score=body.drift_score,
         critics_conflict=body.critics_conflict,
-        bias_tags=tuple(bias if isinstance(bias, str) else bias.tag for bias in body.bias_tags or ()),
+        bias_tags=tags,
         override_fatigue=body.override_fatigue,
         override_max_reruns=body.override_max_reruns,
         override_by=by,
@@ -220,6 +248,7 @@ def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
     for field, value in (("override_by", body.override_by), ("override_reason", body.override_reason)):
         if not value.strip():
             raise InvalidField(field, f"{field} is blank: an override is recorded with who ordered it, and why")
+    check_name("override_by", body.override_by)
     return LoopOverridden(
         loop_id=loop_id,
         override_fatigue=body.override_fatigue,
@@ -230,8 +259,10 @@ def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
 
 
 def observed(body: Tick) -> tuple[str, TickObserved]:
-    """Return the citizen of a tick, and its event; raises InvalidField when it names two."""
+    """Return the citizen of a tick, and its event; raises InvalidField when it names two, or holds too much."""
     if body.citizen and body.agent and body.citizen != body.agent:
         raise InvalidField("citizen", "citizen and agent name two: they are the same, give one of them")
     citizen = body.citizen or body.agent or DEFAULT_AGENT
-    return citizen, msgspec.convert(body, TickObserved, from_attributes=True)
+    tick = msgspec.convert(body, TickObserved, from_attributes=True)
+    check_tick(tick)
+    return citizen, tick

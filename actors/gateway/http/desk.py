@@ -16,7 +16,6 @@ from events.codec import Recorded, decode
 from events.errors import LogError
 from events.log import Log
 from schemas.event import Event, topic_of
-from schemas.subjects import NO_PARTITION
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
     GuardrailsFinalized,
@@ -151,16 +150,18 @@ class Desk:
 
     async def checks(self) -> dict[str, str]:
         """Return what this gateway needs, each with ``ok`` or what is wrong with it."""
+        log, guardrails = await asyncio.gather(_said(self._log.info()), self._guardrails())
+        caught_up = self.judgements.caught_up.is_set()
         return {
-            "log": await _said(self._log.info()),
-            "judgements": "ok" if self.judgements.caught_up.is_set() else "still being read from the log",
-            "guardrails": await self._guardrails(),
+            "log": log,
+            "judgements": "ok" if caught_up else "still being read from the log",
+            "guardrails": guardrails,
         }
 
     async def _guardrails(self) -> str:
         try:
             async with asyncio.timeout(LOG_PATIENCE_S):
-                return "ok" if "guardrails" in await self._hosted() else "no living worker runs them"
+                return "ok" if "guardrails" in await self._hosted() else "no living worker is ready to run them"
         except (LogError, TimeoutError) as wrong:
             return _why(wrong)
 
@@ -210,13 +211,18 @@ class Desk:
 
     async def _found(self, repeated: Answer, decided: str) -> Judged:
         """Look a judgement up in the log: it was made so long ago that it is not kept here."""
-        subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.{NO_PARTITION}.guardrails"
+        # Of a live loop the judgement lies with its session.
+        subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
-        async for batch in self._log.history(filters, 0, repeated.seq):
-            for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
-                if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
-                    return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)
+        try:
+            async with self._deadline():
+                async for batch in self._log.history(filters, 0, repeated.seq):
+                    for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
+                        if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
+                            return Judged(recorded.message.event, recorded.message.id, recorded.message.time_ns)
+        except TimeoutError:
+            raise Unanswered(f"the judgement that stands (event {decided}) is far back in the log: ask again") from None
         raise Undecided(f"the judgement that stands (event {decided}) cannot be found in the log")
 
 

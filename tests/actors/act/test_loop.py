@@ -5,6 +5,7 @@ import pytest
 
 from actors.act.settings import ActSettings
 from schemas.vocabulary.act import ActActionsRequested, ActFinished, ActIterated
+from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import ActionResult, MemoryActionsAnswered
@@ -109,6 +110,20 @@ def test_it_stops_when_its_time_is_used_up():
     late.ask()
     late.remember(found(0, LEASE), after_ms=400)
     assert (late.finish.termination, late.finish.elapsed_ms) == ("timeout", 400)
+
+
+def test_it_leaves_time_for_the_answer():
+    acting = Acting(ActSettings(planner="llm", plan_timeout_ms=60_000, deadline_share=0.5))
+    acting.pipeline.ask(QUESTION, E1)
+    acting.pipeline.advance(100)
+    acting.pipeline.send(
+        ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000), E1
+    )
+    acting.pipeline.advance(1_000)
+    acting.pipeline.send(recalled(MODERATE), E1)
+    acting.pipeline.advance(4_000)
+    assert (acting.finish.termination, acting.finish.elapsed_ms) == ("timeout", 2_000)
+    assert acting.modes[-1] == ("RESPOND", "RESPOND", True)
 
 
 def test_by_default_it_has_five_iterations_and_a_minute():

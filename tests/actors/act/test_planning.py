@@ -132,6 +132,13 @@ def test_after_a_malformed_plan_the_model_is_asked_again_and_told():
     assert "Iteration 0 (malformed_plan)" in second.call.messages[1].content
 
 
+def test_an_answer_that_its_effector_finds_invalid_is_a_malformed_plan_too():
+    acting = asked()
+    acting.plan_fails("answer_invalid")
+    assert [each.reason for each in acting.iterations] == ["malformed_plan"]
+    assert len(acting.said(ActPlanRequested)) == 2
+
+
 def test_nothing_but_malformed_plans_ends_at_the_most_iterations():
     acting = asked()
     for _ in range(5):

@@ -49,9 +49,16 @@ def test_an_action_over_its_budget_fails_and_the_loop_goes_on(action: dict[str, 
 
 
 def test_of_actions_answered_together_only_the_late_one_fails():
-    acting = performing(BUDGETS[1][0], BUDGETS[0][0])
-    acting.remember(found(0, skill="memorize"), found(1, LEASE), after_ms=60)
+    acting = performing(BUDGETS[2][0], BUDGETS[0][0])
+    acting.remember(found(0, skill="introspect"), found(1, LEASE), after_ms=110)
     assert reasons(acting) == ["timed_out", ""]
+    assert acting.iterations[0].productive
+
+
+def test_what_was_memorized_late_is_memorized():
+    acting = performing(BUDGETS[1][0], BUDGETS[0][0])
+    acting.remember(found(0, skill="memorize"), found(1), after_ms=60)
+    assert reasons(acting) == ["", ""]
     assert acting.iterations[0].productive
 
 

@@ -79,10 +79,12 @@ def test_a_models_plan_is_performed_by_memory():
     assert pipeline.ends()[-1].exchange == THIRD.exchange
 
 
-def test_an_exchange_whose_act_loop_never_ends_is_ended_by_its_deadline():
+def test_an_exchange_whose_act_loop_hears_nothing_is_answered_before_its_deadline():
     pipeline = talk(planner="llm")  # and no model is there to answer
     pipeline.advance(60_000)
     end = pipeline.ends()[-1].event
     assert isinstance(end, ResponseEmitted)
-    assert (end.stage, end.action, end.reason) == ("DELIBERATIVE", "FAILED", "deliberation_deadline")
+    assert (end.action, end.first_mode, end.mode) == ("EXECUTED", "ACT", "RESPOND")
+    (finished,) = [each.event for each in pipeline.stream if isinstance(each.event, ActFinished)]
+    assert finished.termination == "timeout"
     assert [len(pipeline.partitions[name].state.pending) for name in ("act", "router")] == [0, 0]

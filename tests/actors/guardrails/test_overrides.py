@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from schemas.vocabulary.guardrails import GuardrailsRefused, GuardrailsRepeated
+from schemas.vocabulary.guardrails import GuardrailsRefused, GuardrailsRepeated, GuardrailsRerunOrdered
 from tests.actors.guardrails.builders import (
     GOOD,
     HOUR_MS,
@@ -126,3 +126,34 @@ def test_a_family_is_forgotten_after_its_lifetime():
     partition.hear(completed("another"), after_ms=3 * 24 * HOUR_MS)
     assert len(partition.state.families) == 1
     assert trace_of(partition, completed("loop_001")).rerun_count == 1
+
+
+@pytest.mark.parametrize("by_order", [True, False])
+def test_an_override_opens_a_family_again_that_its_limit_has_ended(by_order: bool):
+    """reflection-guardrails: Overriding Guardrails, of the very loop that was ended."""
+    partition = at_its_limit()
+    assert kind(decided(partition, completed("loop_001_r1", POOR))) == "force_finalized"
+    again = completed("loop_001_r1", POOR, override_max_reruns=not by_order, override_by="ann")
+    if by_order:
+        assert isinstance(partition.when(again)[0], GuardrailsRepeated)
+        partition.hear(override(reruns=True))
+    event = decided(partition, again)
+    assert isinstance(event, GuardrailsRerunOrdered)
+    assert (event.new_loop_id, event.trace.overridden_by) == ("loop_001_r2", "ann")
+    assert isinstance(partition.when(again)[0], GuardrailsRepeated), "and this judgement stands"
+
+
+def test_an_override_does_not_open_again_what_a_bias_ended_under_it():
+    partition = guardrails(bias_threshold=1)
+    lifted = completed("loop_001", POOR, "haste", override_max_reruns=True, override_by="ann")
+    assert kind(decided(partition, lifted)) == "force_finalized"
+    assert isinstance(partition.when(lifted)[0], GuardrailsRepeated)
+
+
+def test_a_family_that_is_opened_again_is_no_more_tired_than_it_was():
+    partition = guardrails(max_reruns=2)
+    for loop in ("loop", "loop_r1", "loop_r2"):
+        ended = trace_of(partition, completed(loop, POOR))
+    partition.hear(override("loop", reruns=True))
+    again = trace_of(partition, completed("loop_r2", POOR))
+    assert (again.reflection_fatigue, again.rerun_count) == (ended.reflection_fatigue, 3)

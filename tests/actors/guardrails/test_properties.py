@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from actors.guardrails.decider import State, family_of
 from actors.guardrails.family import parted
+from schemas.event import Event
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRepeated, GuardrailsRerunOrdered
 from schemas.vocabulary.loops import LoopCompleted
@@ -31,18 +32,24 @@ class Families(RuleBasedStateMachine):
         self.partition = guardrails(max_reruns=MOST, bias_threshold=6, family_lifetime_ms=30 * 24 * HOUR_MS)
         self.open = list(ROOTS)
         self.judged: dict[str, str] = {}
+        self.ended: dict[str, str] = {}
         self.lifted: dict[str, int] = {}
         self.ordered: dict[str, int] = dict.fromkeys((parted(root)[0] for root in ROOTS), 0)
 
     def complete(self, event: LoopCompleted, wait_ms: int) -> None:
         [message] = self.partition.hear(event, after_ms=wait_ms)
         decision = message.event
-        if event.loop_id in self.judged:
+        if event.loop_id in self.judged and not self.was_reopened(event.loop_id, decision):
             assert decision == GuardrailsRepeated(loop_id=event.loop_id, decided=self.judged[event.loop_id])
             return
         assert isinstance(decision, DECISIONS)
         self.judged[event.loop_id] = message.id
         self.check(decision)
+        self.ended[decision.trace.family] = event.loop_id if decision.trace.force_finalize else ""
+
+    def was_reopened(self, loop_id: str, decision: Event) -> bool:
+        """A judgement stands, but for a limit's last word on a family, once somebody has lifted a limit."""
+        return self.ended.get(parted(loop_id)[0]) == loop_id and isinstance(decision, DECISIONS)
 
     def check(self, decision: Decision) -> None:
         trace = decision.trace
@@ -73,7 +80,7 @@ class Families(RuleBasedStateMachine):
         wait_ms: int,
     ) -> None:
         loop_id = self.open[-1]
-        if lifted and loop_id not in self.judged:
+        if lifted and (loop_id not in self.judged or self.ended.get(parted(loop_id)[0]) == loop_id):
             until_ns = self.partition.now_ns + (wait_ms + HOUR_MS) * 1_000_000
             self.lifted[parted(loop_id)[0]] = until_ns
         override: dict[str, Any] = {"override_max_reruns": True, "override_by": "ann"} if lifted else {}

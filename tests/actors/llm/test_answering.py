@@ -93,7 +93,7 @@ def test_thoughts_are_no_part_of_an_answer() -> None:
         (Reply((b"[" * 100_000,)), None, "NotTheProtocol"),
         (Reply((b'{"choices": []}',)), None, "NotTheProtocol"),
         (Reply((b"<html>Welcome</html>",), headers={"Content-Type": "text/html"}), None, "NotTheProtocol"),
-        (Reply((b"not gzip",), headers={"Content-Encoding": "gzip"}), None, "DecodingError"),
+        (Reply((b"not gzip",), headers={"Content-Encoding": "gzip"}), None, "ContentEncoding"),
         (says(""), None, "EmptyAnswer"),
         (says("<think>I wonder", finish="length"), None, "EmptyAnswer"),
         (says("I would recall."), PLAN, "NotJson"),

@@ -161,7 +161,7 @@ def test_a_dead_endpoint_leaves_a_failure_that_names_its_request(broker: Broker)
 
 def test_an_answer_too_large_for_the_broker_is_a_failure_that_names_its_request(broker: Broker) -> None:
     async def body(log: JetStreamLog) -> None:
-        stored = request(0, response())
+        stored = request(0, response(most_tokens=200_000))
         async with serving(says("x" * 2_000_000)) as endpoint, running(log, at(endpoint)):
             await log.append([Append([stored])])
             [answer] = await answers(log, 1)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,16 @@ from hypothesis import strategies as st
 
 from actors.llm.answers import AnswerInvalid, answer_of
 from actors.llm.client import retry_after
-from actors.llm.protocol import NotTheProtocol, read_answer, read_chunk, read_models
+from actors.llm.protocol import (
+    MOST_TOKENS,
+    MOST_WORD,
+    NotTheProtocol,
+    Usage,
+    completion,
+    read_answer,
+    read_chunk,
+    read_models,
+)
 from actors.llm.sse import Events
 from actors.llm.thinking import Spoken, without_thoughts
 
@@ -94,16 +104,16 @@ def test_fields_of_others_are_passed_over_and_missing_ones_are_none() -> None:
 
 
 def test_a_fence_round_the_json_is_taken_off() -> None:
-    assert answer_of('```json\n{"a": 1}\n```', {"type": "object"}) == '{"a": 1}'
+    assert answer_of('```json\n{"a": 1}\n```', {"type": "object"}, 512) == '{"a": 1}'
 
 
 @given(st.text(max_size=40).filter(lambda text: "think>" not in text))
 def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) -> None:
     if not text.strip():
         with pytest.raises(AnswerInvalid, match="EmptyAnswer"):
-            answer_of(text, None)
+            answer_of(text, None, 512)
     else:
-        assert answer_of(text, None) == text.strip()
+        assert answer_of(text, None, 100_000) == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -117,6 +127,7 @@ def test_a_text_without_tags_is_the_answer_and_a_blank_one_is_none(text: str) ->
         ("soon", None),
         ("-5", None),
         ("²", None),
+        ("Mon, 01 Jan 2020 00:00:00 +99999999999999999", None),
     ],
 )
 def test_the_wait_that_is_asked_for_comes_in_seconds_or_as_a_date(header: str, seconds: float | None) -> None:
@@ -127,3 +138,42 @@ def test_the_wait_that_is_asked_for_comes_in_seconds_or_as_a_date(header: str, s
 def test_no_header_is_too_odd_to_be_passed_over(header: str) -> None:
     wait = retry_after(header, NOW)
     assert wait is None or wait >= 0
+
+
+class Counted(str):
+    """A text that counts how often its characters are copied by slicing."""
+
+    copied = 0
+
+    def __getitem__(self, key: Any) -> str:
+        part = str.__getitem__(self, key)
+        Counted.copied += len(part)
+        return part
+
+
+def test_a_thousand_thoughts_are_passed_over_without_copying_what_follows() -> None:
+    text = Counted("<think></think>" * 1000 + "Lima.")
+    assert without_thoughts(text) == "Lima."
+    assert Counted.copied <= len(text)
+
+
+def test_of_an_unfinished_thought_no_more_is_held_than_the_beginning_of_its_end() -> None:
+    spoken = Spoken()
+    assert "".join(spoken.take(part) for part in ["<think>", *["well, "] * 10_000]) == ""
+    assert len(spoken._held) < len("</think>")
+    assert spoken.take("</thi") + spoken.take("nk> Lima.") == "Lima."
+
+
+def test_what_an_endpoint_calls_itself_is_cut() -> None:
+    told = completion("Lima.", "m" * 100_000, "f" * 100_000, Usage(prompt_tokens=10**26, completion_tokens=-1))
+    assert (len(told.model), len(told.finish_reason)) == (MOST_WORD, MOST_WORD)
+    assert (told.prompt_tokens, told.completion_tokens) == (MOST_TOKENS, 0)
+
+
+def test_an_answer_far_longer_than_was_asked_for_is_cut():
+    assert answer_of("word " * 1000, None, 10) == ("word " * 1000)[:160]
+
+
+def test_a_structure_far_longer_than_was_asked_for_is_none():
+    with pytest.raises(AnswerInvalid, match="TooLong"):
+        answer_of('{"a": "' + "word " * 1000 + '"}', {"type": "object"}, 10)

@@ -15,7 +15,13 @@ from schemas.vocabulary.act import ActActionsRequested, Action
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.memory import MemoryActionsAnswered, MemoryForgotten, MemoryRecalled, MemoryRemembered
+from schemas.vocabulary.memory import (
+    MemoryActionsAnswered,
+    MemoryForgotten,
+    MemoryRecalled,
+    MemoryRemembered,
+    TurnsForgotten,
+)
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import Address, Partition
@@ -134,8 +140,9 @@ def act(memory: Partition, *actions: Action, here: Address) -> MemoryActionsAnsw
 def forget(memory: Partition, *, key: str = "", session: str = "session", agent: str = "agent") -> MemoryForgotten:
     """Order a session to be forgotten, or, given a key, a fact."""
     order: Event = ForgetOrdered(what="fact" if key else "session", key=key, by="ann", why="asked to")
-    (event,) = memory.when(order, Address(agent, session, ""))
+    event, *said_in = memory.when(order, Address(agent, session, ""))
     assert isinstance(event, MemoryForgotten)
+    assert all(isinstance(each, TurnsForgotten) for each in said_in)
     return event
 
 

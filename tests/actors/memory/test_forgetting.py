@@ -13,6 +13,7 @@ from schemas.persistent import encode_state
 from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import SESSIONS_AT_ONCE, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from tests.actors.memory.builders import (
     ESCALATED,
@@ -94,6 +95,29 @@ def test_a_forgotten_fact_takes_all_that_quotes_it():
     assert not holds(memory, "swordfish,")
     assert not holds(memory, "password")
     assert event.count == 3 * 3 + 1 + len({"password", "swordfish", "type", "wait", "sky", "blue"})
+
+
+def test_the_sessions_in_which_a_forgotten_fact_was_said_are_named():
+    memory = partition(EVERYTHING)
+    talk(memory, "My password is swordfish", "e1", session="morning")
+    talk(memory, "The sky is blue", "e2", session="noon")
+    talk(memory, "My password is swordfish", "e3", session="morning", agent="other")
+    talk(memory, "What is it?", "e4", session="evening", answer="swordfish!")
+    begin(memory, "Is it swordfish?", Address(session="night", exchange="open"))
+    order = ForgetOrdered(what="fact", key="password", by="ann", why="asked to")
+    _, said_in = memory.when(order, Address(session="operator", exchange=""))
+    assert said_in == TurnsForgotten(sessions=("evening", "morning", "night"))
+
+
+def test_of_many_sessions_each_is_named_once():
+    memory = partition(EVERYTHING)
+    for number in range(SESSIONS_AT_ONCE + 1):
+        talk(memory, "My password is swordfish", f"e{number}", session=f"s{number:04d}")
+    order = ForgetOrdered(what="fact", key="password", by="ann", why="asked to")
+    _, *said_in = memory.when(order, Address(session="operator", exchange=""))
+    named = [each.sessions for each in said_in if isinstance(each, TurnsForgotten)]
+    assert [len(each) for each in named] == [SESSIONS_AT_ONCE, 1]
+    assert len({*named[0], *named[1]}) == SESSIONS_AT_ONCE + 1
 
 
 def test_earlier_values_of_a_forgotten_fact_go_too():

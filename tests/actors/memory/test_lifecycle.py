@@ -50,6 +50,14 @@ def test_nothing_stays_of_an_exchange_that_was_not_executed(action: str):
     assert len(memory.state.pending) == 0
 
 
+def test_of_too_many_agents_those_used_least_lately_are_forgotten():
+    memory = partition(MemorySettings(agents=16))
+    named = [f"agent-{number:02d}" for number in range(16)]
+    for number, agent in enumerate((*named, named[0], "newcomer")):
+        ask(memory, "Who met the llama?", f"e{number}", agent=agent, after_ms=1)
+    assert sorted(memory.state.minds) == ["agent-00", *(f"agent-{number:02d}" for number in range(3, 16)), "newcomer"]
+
+
 @pytest.mark.parametrize("text", ["", " \n\t "])
 def test_nothing_stays_of_a_blank_input(text: str):
     memory = partition()

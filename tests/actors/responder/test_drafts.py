@@ -13,6 +13,7 @@ from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
     GuardrailsFinalized,
     GuardrailsForceFinalized,
+    GuardrailsRepeated,
     GuardrailsRerunOrdered,
     LoopTrace,
 )
@@ -243,6 +244,13 @@ def test_a_timer_of_another_kind_ends_nothing():
 def test_an_answer_that_cannot_be_judged_goes_out_and_the_reason_says_so(failed: type[Failed], topic: str, why: str):
     end = ended(Drafted().responder.when(failure(failed, topic)))
     assert (end.action, end.response, end.reason, end.loop_id) == ("EXECUTED", POOR, f"RESPOND:{why}", FIRST)
+
+
+def test_an_answer_whose_loop_somebody_else_completed_goes_out_and_the_reason_says_so():
+    drafted = Drafted()
+    assert drafted.responder.when(GuardrailsRepeated(loop_id="another", decided="0" * 32)) == []
+    end = ended(drafted.responder.when(GuardrailsRepeated(loop_id=FIRST, decided="0" * 32)))
+    assert (end.action, end.response, end.reason) == ("EXECUTED", POOR, "RESPOND:guardrails_repeated")
 
 
 def test_an_answer_to_a_request_that_appraisal_could_not_read_goes_out_at_once():

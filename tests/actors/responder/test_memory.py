@@ -7,6 +7,7 @@ from actors.responder.decider import MEMORY_TURNS
 from actors.responder.settings import ResponderSettings
 from schemas.event import Event
 from schemas.persistent import encode_state
+from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.responder.builders import (
@@ -195,3 +196,18 @@ def test_a_forgotten_fact_leaves_the_turns_alone():
     answered(responder, "My bike is blue.", turn(1))
     responder.hear(ForgetOrdered(what="fact", key="bike", by="ann", why="asked for"), turn(0))
     assert b"bike" in encode_state(responder.state)
+
+
+def test_turns_in_which_a_forgotten_fact_was_said_are_dropped_wherever_the_order_came_from():
+    responder = Partition(ACTOR)
+    answered(responder, "My bike is blue.", turn(1))
+    answered(responder, "My lamp is red.", turn(2, session="another"))
+    answered(responder, "My bike is yellow.", turn(3, agent="other"))
+    responder.hear(asked("Is my bike blue?"), turn(4))
+    responder.hear(TurnsForgotten(sessions=("session", "unheard of")), Address(session="", exchange=""))
+    responder.hear(PASSED, turn(4))
+    responder.when(chosen("RESPOND"), turn(4))
+    state = encode_state(responder.state)
+    assert b"blue" not in state
+    assert b"yellow" in state
+    assert b"lamp" in state

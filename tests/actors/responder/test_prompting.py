@@ -41,7 +41,7 @@ budgets = st.integers(0, 600)
 def case_of(text: str = "Well?", *, agent: str = "agent", **known: object) -> Case:
     settings = known.pop("settings", ResponderSettings(backend="llm"))
     turns = known.pop("turns", ())
-    pending = Pending(text=text, session="session", due_ns=START_NS + 60 * SECOND_NS, **known)  # type: ignore[arg-type]
+    pending = Pending(text=text, agent="agent", session="session", due_ns=START_NS + 60 * SECOND_NS, **known)  # type: ignore[arg-type]
     return Case(pending, turns, settings, agent, START_NS)  # type: ignore[arg-type]
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import TurnsForgotten
+from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.router import FeedbackObserved, Mode
 from tests.actors.router.builders import answered, ask, feedback, ground, partition
 from tests.actors.scenario import Address, Partition
@@ -190,3 +192,24 @@ def test_no_feedback_moves_a_weight():
         after = ask(router, text, f"e{number}").weights
         assert after == before
     assert router.state.settings == settings
+
+
+def test_a_forgotten_session_is_not_recognised_by_its_words():
+    said = "What became of my diagnosis of grotbulax?"
+    router = partition()
+    ask(router, said, "e1")
+    router.hear(answered("RESPOND"), Address(exchange="e1"))
+    assert feedback(router, said, "e2") == ("missed_clarify", "repeated")
+    router.hear(answered("RESPOND"), Address(exchange="e2"))
+    router.hear(ForgetOrdered(what="session", by="ann", why="the person asked for it"), Address(exchange=""))
+    assert feedback(router, said, "e3") is None
+    assert len(router.state.sessions) == 1, "of the input that came after it"
+
+
+def test_a_session_in_which_a_forgotten_fact_was_told_leaves_nothing_to_be_recognised_by():
+    said = "My name is Zanzibarius, and I love quokkas"
+    router = partition()
+    ask(router, said, "e1")
+    router.hear(answered("RESPOND"), Address(exchange="e1"))
+    router.hear(TurnsForgotten(sessions=("session",)), Address(session="", exchange=""))
+    assert feedback(router, said, "e2") is None

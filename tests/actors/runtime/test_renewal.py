@@ -35,10 +35,10 @@ async def order_to_forget(log: JetStreamLog, agent: str, session: str) -> Stored
 
 
 async def saved_since(log: JetStreamLog, order: Stored) -> set[str]:
-    """Return the snapshots that are younger than an order."""
+    """Return the snapshots that were taken behind an order."""
     shelf = KeyValueSnapshots(log.connection)
     keys = [snapshot_key(actor, name) for actor in ACTORS.values() for name in partition_names(actor, PARTITIONS)]
-    return {key for key in keys if (await shelf.saved_ns(key) or 0) > order.time_ns}
+    return {key for key in keys if (await shelf.upto(key) or 0) >= order.seq}
 
 
 def test_exactly_the_partitions_that_an_order_concerns_take_a_snapshot_behind_it(broker: Broker) -> None:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actors.self_review import ACTOR
 from actors.self_review.mind import SIGNALS
 from actors.self_review.settings import SelfReviewSettings
-from schemas.event import Event, encode_event
+from schemas.event import Event, encode_event, topic_of
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
     SeatAdded,
@@ -265,3 +266,22 @@ def test_no_gate_stays_shut_for_ever_calm_and_good_ticks_open_it(before: list[Ti
     for _ in range(12):
         felix.when(calm, FELIX)
     assert not mind(felix).armed
+
+
+def test_a_citizen_whose_prompts_nobody_tells_is_reviewed_again_once_it_is_calm():
+    felix = Partition(citizen(ticks=0).actor)
+    calm = TickObserved(arousal=0.1, valence=0.1)
+    for event in (*[calm] * WARM_UP, TickObserved(arousal=0.9, valence=-0.9)):
+        felix.when(event, FELIX)
+    assert mind(felix).armed
+    led_to = [topic_of(event) for _ in range(12) for event in felix.when(calm, FELIX)]
+    assert led_to == ["forged_id.self_review.disarmed", "forged_id.resolved"]
+    felix.when(TickObserved(arousal=1.0, valence=-1.0), FELIX)
+    assert mind(felix).armed
+
+
+def test_of_too_many_citizens_those_seen_least_lately_are_forgotten():
+    partition = Partition(ACTOR).configure(SelfReviewSettings(citizens=8))
+    for number in (*range(8), 0, 8):
+        partition.hear(TickObserved(), Address(f"citizen-{number}", "", ""), after_ms=1)
+    assert sorted(partition.state.minds) == ["citizen-0", *(f"citizen-{number}" for number in range(2, 9))]

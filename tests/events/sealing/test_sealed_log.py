@@ -190,6 +190,19 @@ def test_what_a_batch_stores_is_sealed_and_a_repeated_append_is_the_same_bytes(b
     asyncio.run(body())
 
 
+def test_two_views_of_a_log_over_one_connection_read_apart(broker: Broker) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await log.append([Append([said("one", id="e1"), said("two", id="e2")])])
+        tail = await log.tail(("log.>",), 0)
+        await read(tail, 2)  # its consumer, which is still there, has nothing left to give
+        assert [stored.seq for stored in await collect(log.as_stored())] == [1, 2]
+        await tail.close()
+        await log.close()
+
+    asyncio.run(body())
+
+
 def test_a_message_that_came_another_way_is_opened_on_demand(broker: Broker) -> None:
     async def body() -> None:
         log = await JetStreamLog.connect(broker.url, sealed=True)

@@ -41,6 +41,8 @@ def refused(body: Any, kind: Any = LoopCompletion) -> InvalidField:
 
 def event_of(raw: bytes, kind: Any) -> object:
     made = read(raw, kind)
+    if isinstance(made, Tick):
+        return observed(made)
     return completed(made) if isinstance(made, LoopCompletion) else overridden("loop_001", made)
 
 
@@ -116,6 +118,48 @@ def test_a_tick_is_what_the_vocabulary_has_and_whose_it_is() -> None:
     assert observed(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
     assert observed(read(b'{"agent": "felix"}', Tick)) == ("felix", TickObserved())
     assert observed(read(b"{}", Tick)) == ("default", TickObserved())
+
+
+def part(**fields: Any) -> dict[str, Any]:
+    return {"id": "a", **fields}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("modes", {f"mode-{number}": 0.5 for number in range(65)}),
+        ("modes", {"\x1b[31m": 0.5}),
+        ("working_memory", ["m" * 201]),
+        ("working_memory", ["\n"]),
+        ("identity_stable", ["i" * 201]),
+        ("identity_lines", ["l" * 2001]),
+        ("thought_lines", ["l" * 2001]),
+        ("stimulus_terms", ["t" * 101]),
+        ("chosen", [part(id="\u202e")]),
+        ("chosen", [part(terms=["t" * 101])]),
+        ("candidates", [part(id=str(number), terms=["t"] * 100) for number in range(51)]),
+        ("candidates", [part(id=str(number), centroid=[0.5] * 2_000) for number in range(51)]),
+    ],
+)
+def test_a_tick_that_holds_too_much_is_refused_by_its_field(field: str, value: Any) -> None:
+    assert refused({field: value}, Tick).field.startswith(field)
+
+
+def test_a_loop_named_as_an_exchange_here_is_not_completed_from_outside() -> None:
+    for loop in ("0197739e0d0000112233445566778899", "0197739e0d0000112233445566778899_r2"):
+        assert refused({**SEED_COMPLETION, "loop_id": loop}).field == "loop_id"
+    assert completion(loop_id="0197739e-0d00-0011-2233-445566778899").loop_id.startswith("0197739e")
+
+
+def test_a_loops_name_leaves_room_for_the_endings_of_its_reruns() -> None:
+    assert "at most 200" in str(refused({**SEED_COMPLETION, "loop_id": "x" * 201}))
+    assert completion(loop_id="x" * 200).loop_id == "x" * 200
+    assert completion(loop_id="x" * 200 + "_r1000000").loop_id.endswith("_r1000000")
+
+
+@pytest.mark.parametrize("field", ["orchestrator_persona", "override_by"])
+def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
+    assert refused({**SEED_COMPLETION, field: "\x1b[31mEVIL"}).field == field
 
 
 def test_a_tick_of_two_citizens_is_refused() -> None:

@@ -186,6 +186,27 @@ def test_a_key_that_the_stream_has_forgotten_is_recognised_by_a_gateway_that_sta
     in_world(body)
 
 
+def test_a_key_sent_again_after_the_stream_has_forgotten_it_and_before_anybody_judged_stops_nobody() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        headers = {"Idempotency-Key": "order 7"}
+        async with gateway(stream, wait_s=3.0) as client:
+            for _ in range(2):
+                answer = await client.post("/orchestrator/loop-complete", json=SCORED, headers=headers)
+                assert answer.status_code == 504
+                await asyncio.sleep(10 * DEDUPE_WINDOW)
+            assert len(stored(stream, "loop.completed")) == 2
+            async with guarding(stream):
+                # Of the same partition; a repeat that held it up would hold this up as well.
+                assert (await complete(client, loop_id="another")).status_code == 200
+                status = await client.get(f"{STATUS}/loop_001")
+                assert status.status_code == 200
+                again = await client.post("/orchestrator/loop-complete", json=SCORED, headers=headers)
+                assert again.json()["status"] == status.json()["status"]
+        assert len(stored(stream, "guardrails.repeated")) == 1
+
+    in_world(body)
+
+
 def test_concurrent_completions_of_a_family_are_judged_one_after_the_other() -> None:
     async def body(stream: SimulatedStream) -> None:
         loops = ["loop_001", "loop_001_r1", "loop_001_r2", "loop_001_r3"]
@@ -251,7 +272,11 @@ def test_without_guardrails_a_request_is_told_that_it_is_in_the_log() -> None:
         assert f"sequence {event.seq}" in answer.json()["message"]
         assert answer.json()["loop_id"] == "loop_001"
         assert ready.status_code == 503
-        assert ready.json()["checks"] == {"log": "ok", "judgements": "ok", "guardrails": "no living worker runs them"}
+        assert ready.json()["checks"] == {
+            "log": "ok",
+            "judgements": "ok",
+            "guardrails": "no living worker is ready to run them",
+        }
 
     in_world(body)
 
@@ -277,6 +302,10 @@ def test_a_set_with_guardrails_at_work_is_ready() -> None:
         async with guarding(stream), gateway(stream) as client:
             await complete(client)
             assert (await client.get("/healthz")).json() == {"status": "ok"}
-            assert (await client.get("/readyz")).json()["status"] == "ready"
+            async with asyncio.timeout(5):  # the worker tells with its next heartbeat
+                while (answer := await client.get("/readyz")).status_code != 200:
+                    assert answer.json()["checks"]["guardrails"] == "no living worker is ready to run them"
+                    await asyncio.sleep(0.1)
+            assert answer.json()["status"] == "ready"
 
     in_world(body)
