@@ -94,7 +94,7 @@ def path_text(path: Sequence[Step]) -> str:
     """Return a path as ``neuraxis state`` prints it: names after dots, other keys and places in brackets."""
     text = ""
     for step in path:
-        if isinstance(step, str) and step.isidentifier():
+        if isinstance(step, str) and step.isascii() and step.isidentifier():
             text += f".{step}" if text else step
         else:
             text += f"[{msgspec.json.encode(step).decode()}]"

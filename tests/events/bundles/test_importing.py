@@ -252,7 +252,7 @@ def test_a_stream_that_is_being_read_is_refused(broker: Broker):
 
 def test_snapshots_of_another_log_are_not_taken_for_this_one_s(broker: Broker):
     async def body(connection: Connection) -> None:
-        await (await KeyValueSnapshots.over(connection)).save("reflex.00", b"another state")
+        await (await KeyValueSnapshots.over(connection)).save("reflex.00", b"another state", 0)
         with pytest.raises(Misconfigured, match="snapshots of another log"):
             await imported(connection, recording())
 
