@@ -1,10 +1,15 @@
-"""Where recorded events are read from: a ledger file, or the live stream; the same questions to both."""
+"""Where recorded events are read from: a ledger file, a bundle, or the live stream; the same questions to both."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
 from urllib.parse import unquote
 
+from events.bundles import is_bundle, unpack
 from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader
 from events.log import LogInfo, Stored
@@ -30,12 +35,26 @@ class Source(Protocol):
         """The partition counts of the log."""
         ...
 
+    @property
+    def stream(self) -> str:
+        """The name of the stream that the events were appended to."""
+        ...
+
+    @property
+    def sealing(self) -> Sealing:
+        """What opens people's words, if their keys can be reached."""
+        ...
+
     async def info(self) -> LogInfo:
         """Return its extent."""
         ...
 
     def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` that match any filter, in order."""
+        ...
+
+    def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read the same as it is stored, words sealed where they are."""
         ...
 
     async def counts(self) -> dict[str, int]:
@@ -63,15 +82,27 @@ class LedgerSource:
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
-        """Open the file; raises as ``LedgerReader`` does."""
-        self._reader = LedgerReader(path)
-        self.sealing = sealing or closed_sealing()
-        self.name = f"ledger {path}"
-        self.partitions = self._reader.partitions
+        """Open the file, which may be a bundle; raises as ``LedgerReader`` and ``unpack`` do."""
+        self._open_things = ExitStack()
+        try:
+            file = self._open_things.enter_context(ledger_file(path))
+            self._reader = self._open_things.enter_context(LedgerReader(file))
+            self.sealing = sealing or closed_sealing()
+            self.name = f"{'ledger' if file == path else 'bundle'} {path}"
+            self.partitions = self._reader.partitions
+            self.stream = self._reader.info().stream
+        except BaseException:
+            self._open_things.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
-        self._reader.close()
+        self._open_things.close()
+
+    async def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
+        for batch in self._reader.history(filters, after, upto):
+            yield batch
 
     def at(self, seq: int) -> Stored | None:
         """Return the message of a sequence as it is stored, or None."""
@@ -111,6 +142,12 @@ class StreamSource:
         self._log = log
         self.name = f"stream {log.stream} at {log.connection.access.servers}"
         self.partitions = log.partitions
+        self.stream = log.stream
+        self.sealing = log.sealing or closed_sealing()
+
+    def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
+        return self._log.as_stored().history(filters, after, upto)
 
     async def info(self) -> LogInfo:
         """Return the stream's extent."""
@@ -179,6 +216,23 @@ class StreamSource:
         async for batch in self._log.history([_INPUTS], 0, upto):
             for stored in batch:
                 yield stored
+
+
+@contextmanager
+def ledger_file(path: Path) -> Iterator[Path]:
+    """Give a ledger file: ``path`` itself, or, where that is a bundle, a copy unpacked for as long as this lasts.
+
+    Raises:
+        LedgerDamaged, Misconfigured, Unavailable: the bundle is not sound, or cannot be unpacked.
+    """
+    if not is_bundle(path):
+        yield path
+        return
+    with TemporaryDirectory(prefix="neuraxis-") as folder, ThreadPoolExecutor(1) as thread:
+        unpacked = Path(folder) / "ledger.db"
+        # In a thread of its own: callers may be within an event loop, and writing a ledger needs one.
+        thread.submit(lambda: asyncio.run(unpack(path, unpacked))).result()
+        yield unpacked
 
 
 def exchange_of(stored: Stored) -> str:

@@ -1,10 +1,11 @@
 """One partition's state at a point of the log, and the part of it that is kept under a key."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from deploy.conditions import MISSING, Step, at_path, names_at
 from deploy.replaying import Point, run
 from deploy.sources import Source
 from events.replay import Replay
@@ -12,6 +13,9 @@ from events.routes import WHOLE, partition_filters, partition_names
 from schemas.actor import Actor, Scope
 from schemas.persistent import Map, state_builtins, state_hash
 from schemas.subjects import Partitions
+
+_MOST_NAMED = 12
+_MOST_BEGINNINGS = 3
 
 
 class PartState(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +42,10 @@ def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
     """Return the partition that ``key`` names: its own token, or that of the session or agent it names.
 
     Raises:
-        NoSuchPartition: the key means a whole actor, and this one is divided.
+        NoSuchPartition: the key is empty, or means a whole actor, and this one is divided.
     """
+    if not key:
+        raise NoSuchPartition(f"the key is empty: name a partition of {actor.name}, a session or an agent")
     names = partition_names(actor, partitions)
     if key in names:
         return key
@@ -52,6 +58,29 @@ def partition_named(actor: Actor[Any], key: str, partitions: Partitions) -> str:
             f"{actor.scope}, or a partition, {names[0]} to {names[-1]} ({token} holds what is named {key!r})"
         )
     return token
+
+
+def found_at(state: Any, entries: Mapping[str, Any], path: Sequence[Step]) -> dict[str, Any]:
+    """Return what a path leads to below each entry that is kept under a key (``entries_under``), by the entry's path.
+
+    Where it leads nowhere below any of them: what it leads to from the top, by an empty path; empty where that is
+    nowhere, too.
+    """
+    below = {place: at_path(entry, path) for place, entry in entries.items()}
+    found = {place: value for place, value in below.items() if value is not MISSING}
+    top = MISSING if found else at_path(state, path)
+    return found if top is MISSING else {"": top}
+
+
+def nowhere(state: Any, entries: Mapping[str, Any], path: str) -> str:
+    """Say that a path leads nowhere in a state, and with which names one may begin."""
+    beginnings = {f"below {place}": entry for place, entry in entries.items()} | {"at the top": state}
+    told = [f"{where} there are {_listed(names_at(value))}" for where, value in beginnings.items() if names_at(value)]
+    return f"{path} leads nowhere: {'; '.join(told[-_MOST_BEGINNINGS:])}"
+
+
+def _listed(names: Sequence[Step]) -> str:
+    return ", ".join([*map(str, names[:_MOST_NAMED]), *(["..."] if len(names) > _MOST_NAMED else [])])
 
 
 async def state_at(

@@ -8,7 +8,7 @@ from events.codec import Recorded, Unreadable, decode
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import LATENCY
-from schemas.event import Event
+from schemas.event import ROOT, Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.guardrails import CritiqueRequested
@@ -39,10 +39,11 @@ class Node(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """The causal tree of an exchange.
 
-    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``complete`` says whether
-    the chain from the terminal event back to the input has no gap. ``unreached`` names the owners of the full path
-    that had no say.
-    ``unreadable`` lists sequences of messages of this exchange that cannot be decoded.
+    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``way`` are the sequences of
+    the events from the input to the end, each the cause of the next, as far back as causes are known; empty while there
+    is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners of the full path that
+    had no say, ``absent`` tells for them, and for those that nothing called on, why. ``unreadable`` lists sequences of
+    messages of this exchange that cannot be decoded.
     """
 
     exchange: str
@@ -50,8 +51,10 @@ class Explanation(msgspec.Struct, frozen=True):
     session: str
     roots: tuple[Node, ...]
     complete: bool
+    way: tuple[int, ...]
     total_ms: float
     unreached: tuple[str, ...]
+    absent: dict[str, str]
     unreadable: tuple[int, ...]
 
 
@@ -82,8 +85,13 @@ CALLED_ON: Mapping[type[Event], str] = {
 }
 """Events that ask somebody who is otherwise no part of the path -> whom they ask."""
 
-ON_DEMAND = frozenset({"act", *CALLED_ON.values()})
-"""The owners of the path that an input passes only where something of its own calls on them."""
+ON_DEMAND: Mapping[str, str] = {
+    "act": "no choice of the mode ACT called on it",
+    "llm": "nothing asked a model",
+    "delegate": "no action asked a specialist",
+    "guardrails": "no answer was to be judged",
+}
+"""The owners of the path that an input passes only where something of its own calls on them -> what did not."""
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
@@ -118,14 +126,19 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
     events = [one.message.event for one in recorded]
     # A remark on the exchange before says nothing of this one's way.
     spoke = {CATALOGUE[one.envelope.topic].owner for one in recorded if one.envelope.topic != FEEDBACK}
+    unreached = tuple(owner for owner in path or path_of(events) if owner not in spoke)
+    way = _way(recorded, by_id)
+    uncalled = {owner: why for owner, why in ON_DEMAND.items() if owner not in spoke and owner not in unreached}
     return Explanation(
         exchange=first.envelope.exchange,
         agent=first.envelope.agent,
         session=first.envelope.session,
         roots=tuple(_node(root, None, first, children) for root in roots),
-        complete=_chain_is_complete(recorded, by_id),
+        complete=bool(way) and way[0].envelope.topic == ROOT_TOPIC,
+        way=tuple(one.stored.seq for one in way),
         total_ms=_milliseconds(first, recorded[-1]),
-        unreached=tuple(owner for owner in path or path_of(events) if owner not in spoke),
+        unreached=unreached,
+        absent=dict.fromkeys(unreached, _stop(way, recorded[-1])) | uncalled,
         unreadable=tuple(unreadable),
     )
 
@@ -164,15 +177,24 @@ def _milliseconds(start: Recorded, end: Recorded) -> float:
     return round((end.stored.time_ns - start.stored.time_ns) / 1e6, 3)
 
 
-def _chain_is_complete(recorded: Sequence[Recorded], by_id: dict[str, Recorded]) -> bool:
-    terminal = next((one for one in recorded if one.envelope.topic == TERMINAL), None)
-    if terminal is None:
-        return False
-    seen: set[str] = set()
-    step: Recorded | None = terminal
-    while step is not None and step.envelope.id not in seen:
-        if step.envelope.topic == ROOT_TOPIC:
-            return True
-        seen.add(step.envelope.id)
-        step = by_id.get(step.envelope.cause)
-    return False
+def _way(recorded: Sequence[Recorded], by_id: Mapping[str, Recorded]) -> tuple[Recorded, ...]:
+    """Return the chain of causes that the end has, causes first: to the input, or as far back as they are known."""
+    step = next((one for one in recorded if one.envelope.topic == TERMINAL), None)
+    chain: dict[str, Recorded] = {}
+    while step is not None and step.envelope.id not in chain:
+        chain[step.envelope.id] = step
+        step = None if step.envelope.topic == ROOT_TOPIC else by_id.get(step.envelope.cause)
+    return tuple(reversed(chain.values()))
+
+
+def _stop(way: Sequence[Recorded], last: Recorded) -> str:
+    """Say what kept an exchange from going on: what its end followed from, or that it has none yet."""
+    if not way:
+        return f"the exchange has no end yet: {_named(last)} is its last event"
+    if len(way) == 1:
+        return "the exchange ended first, by an event that is not among its own"
+    return f"the exchange ended first, by {_named(way[-2])}"
+
+
+def _named(one: Recorded) -> str:
+    return f"{one.envelope.topic.removeprefix(f'{ROOT}.')} (sequence {one.stored.seq})"

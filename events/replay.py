@@ -6,7 +6,7 @@ byte for byte with what was recorded.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -103,7 +103,8 @@ class Replay:
     """Folds stored messages into the views of every partition of the given actors.
 
     Attributes:
-        views: (actor name, partition) -> view, for the partitions that had any message.
+        views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
+        on_silent: Called, after the fold, for each message that led to nothing and that no recorded event settles.
     """
 
     def __init__(
@@ -114,8 +115,21 @@ class Replay:
         verify: bool = False,
         keep: int = 20,
         backlog: int = BACKLOG,
+        only: Mapping[str, str] | None = None,
     ) -> None:
+        """Begin before the first message.
+
+        Args:
+            actors: Whose views are folded.
+            partitions: The partition counts of the log.
+            verify: Make every decision again.
+            keep: How many differences are kept; all are counted.
+            backlog: See ``BACKLOG``.
+            only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
+        """
+        self._only = only or {}
         self.views: dict[tuple[str, str], View] = {}
+        self.on_silent: Callable[[View, Settled], None] | None = None
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
@@ -218,6 +232,8 @@ class Replay:
         else:
             coverage.identical += 1
             coverage.silent += 1
+        if self.on_silent is not None:
+            self.on_silent(view, Settled(offered, before, ()))
         return True
 
     def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
@@ -233,9 +249,12 @@ class Replay:
         except ValueError:
             return
         for actor, partition, own in found:
-            yield self._view(actor, partition), own
+            if self._only.get(actor.name, partition) != partition:
+                continue
+            yield self.view(actor, partition), own
 
-    def _view(self, actor: Actor[Any], partition: str) -> View:
+    def view(self, actor: Actor[Any], partition: str) -> View:
+        """Return the view of a partition, made where it is new."""
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)

@@ -30,6 +30,9 @@ SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
 QUERY_ROOT = f"{ROOT}.query"
 """Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
 
+IMPORT_ROOT = "nx-import"
+"""First token of the subjects that an import publishes recorded events on; only a stream that imports takes them."""
+
 SPECIALIST_ROOT = "specialist"
 """First token of the subjects on which specialists, services outside, are asked: ``specialist.<name>``."""
 
@@ -180,12 +183,15 @@ def reader_user(name: str = "reader", stream: str = STREAM) -> BrokerUser:
 
 
 def admin_user(name: str = "admin") -> BrokerUser:
-    """Return the user that makes and checks streams and buckets at deployment; it too appends no event."""
+    """Return the user that makes and checks streams and buckets at deployment, and imports a log into an empty one.
+
+    To a stream that works it too appends no event.
+    """
     return BrokerUser(
         name=name,
         owners=(),
         permissions=Permissions(
-            publish_allow=("$JS.API.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
+            publish_allow=("$JS.API.>", f"{IMPORT_ROOT}.>", f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"),
             publish_deny=(f"{STORED_ROOT}.>", *_public_subjects(asking=True)),
             subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>", "$JS.EVENT.ADVISORY.>", "$KV.>"),
         ),

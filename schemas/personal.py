@@ -1,4 +1,4 @@
-"""Where people's words are in an event, by what the vocabulary marks as personal. Pure.
+"""Where people's words are in an event, by what the vocabulary marks as personal, or as an echo of it. Pure.
 
 An event is taken as its struct, or as the JSON object of its body. Places are JSON Pointers (RFC 6901), such as
 ``/recollections/0/text``.
@@ -6,12 +6,15 @@ An event is taken as its struct, or as the JSON object of its body. Places are J
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import inspect
 
 from schemas.event import Event
+
+Echo = Annotated[str, msgspec.Meta(extra_json_schema={"x-echo": True})]
+"""A text of ours that tells what a person wrote, such as what was found in it: stored as it is, redacted on export."""
 
 
 class Words(msgspec.Struct, frozen=True):
@@ -49,7 +52,13 @@ def personal_part(event: type[Event]) -> Part | None:
     Raises:
         TypeError: it holds them in a form that this does not know, so that they would be passed over.
     """
-    return _part(inspect.type_info(event))
+    return _part(inspect.type_info(event), "x-personal")
+
+
+@cache
+def echo_part(event: type[Event]) -> Part | None:
+    """Return where an event type holds echoes of personal texts; None when nowhere. Raises as :func:`personal_part`."""
+    return _part(inspect.type_info(event), "x-echo")
 
 
 def change_personal(part: Part, value: Any, change: Change, place: str = "") -> Any:
@@ -88,24 +97,24 @@ def below(place: str, name: str) -> str:
     return f"{place}/{name}"
 
 
-def _part(kind: inspect.Type) -> Part | None:
+def _part(kind: inspect.Type, mark: str) -> Part | None:
     if isinstance(kind, inspect.Metadata):
-        return Words() if (kind.extra_json_schema or {}).get("x-personal") else _part(kind.type)
+        return Words() if (kind.extra_json_schema or {}).get(mark) else _part(kind.type, mark)
     if isinstance(kind, inspect.StructType):
-        fields = {field.encode_name: inner for field in kind.fields if (inner := _part(field.type)) is not None}
+        fields = {field.encode_name: inner for field in kind.fields if (inner := _part(field.type, mark)) is not None}
         return Fields(fields) if fields else None
     if isinstance(kind, inspect.VarTupleType | inspect.ListType):
-        item = _part(kind.item_type)
+        item = _part(kind.item_type, mark)
         return Items(item) if item is not None else None
     if isinstance(kind, inspect.DictType):
-        value = _part(kind.value_type)
+        value = _part(kind.value_type, mark)
         return Values(value) if value is not None else None
     members: tuple[inspect.Type, ...] = ()
     if isinstance(kind, inspect.UnionType):
         members = kind.types
     elif isinstance(kind, inspect.TupleType):
         members = kind.item_types
-    found = [part for member in members if (part := _part(member)) is not None]
+    found = [part for member in members if (part := _part(member, mark)) is not None]
     if len(found) > 1 or (found and isinstance(kind, inspect.TupleType)):
         raise TypeError(f"personal texts within {kind!r} cannot be told apart: put them into a struct")
     return found[0] if found else None

@@ -124,6 +124,7 @@ class EffectorWorker:
             [topic_filter(topic_of(event)) for event in self.effector.consumes],
             ack_wait=self._ack_wait,
             began=self.ready,
+            imported_through=self._log.imported_through,
         )
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(pull.run())

@@ -20,6 +20,8 @@ COMMANDS: dict[str, str] = {
     "replay": "deploy.cli.replay:replay",
     "what-if": "deploy.cli.what_if:what_if",
     "state": "deploy.cli.state:state",
+    "diff": "deploy.cli.diff:diff",
+    "bisect": "deploy.cli.bisect:bisect",
     "log": "deploy.cli.log:log",
     "alerts": "deploy.cli.alerts:alerts",
     "patterns": "deploy.cli.patterns:patterns",

@@ -157,14 +157,18 @@ def override(
 
 def _tell(found: Shown) -> None:
     from deploy.cli.output import emit
-    from deploy.rendering.printable import printable_struct
+    from deploy.rendering.printable import printable
 
-    found = printable_struct(found)
     trace = found.trace
     goes_on = f"runs again as {found.new_loop_id}" if found.new_loop_id else found.decision.replace("_", " ")
-    click.echo(f"loop {found.loop_id} of agent {found.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}")
-    click.echo(f"why: {trace.rerun_reason_detail} · scores by {trace.source}")
-    click.echo(f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}")
+    loop, goes_on = (
+        printable(f"loop {found.loop_id} of agent {found.agent}"),
+        click.style(printable(goes_on), bold=True),
+    )
+    click.echo(f"{loop}: {goes_on} · {trace.rerun_reason}")
+    click.echo(printable(f"why: {trace.rerun_reason_detail} · scores by {trace.source}"))
+    family = f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}"
+    click.echo(printable(family))
     for rows in (found.family, found.overrides):
         if rows:
             click.echo()

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli.log_copies import export, record
+from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import filter_of, log_option, opened
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
@@ -25,12 +27,16 @@ PROVES = (
 
 @click.group(epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
 def log() -> None:
-    """Look at the log and its ledger.
+    """Look at the log and its ledger; copy, move and keep what they hold.
 
     The ledger is an SQLite file, ledger.db in the data folder: its table `events` holds the log, and its read models
     `exchanges`, `routing_decisions` and `cortex_iterations` a row for each exchange, choice of a mode, and step of an
     ACT loop.
     """
+
+
+for copying in (export, import_, record):
+    log.add_command(copying)
 
 
 @log.command(
@@ -60,7 +66,7 @@ def tail(
 ) -> None:
     """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
     follow = not no_follow and log_file is None
-    asyncio.run(_tail(target, log_file, _filter(topic), since, count, follow, words, as_json))
+    asyncio.run(_tail(target, log_file, filter_of(topic), since, count, follow, words, as_json))
 
 
 @log.command(epilog=examples("neuraxis log info", "neuraxis log info --log backup/ledger.db --json"))
@@ -93,12 +99,13 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
     from deploy.rendering.terminal import progress
+    from deploy.sources import ledger_file
     from events.ledger import verify as verify_ledger
 
     file = log_file or target.data.ledger
-    with progress("verifying", None):
-        chain = verify_ledger(file)
-        compared, unreachable = asyncio.run(_compare(target, file))
+    with progress("verifying", None), ledger_file(file) as readable:
+        chain = verify_ledger(readable)
+        compared, unreachable = asyncio.run(_compare(target, readable))
     findings = [*chain.findings, *(compared.findings if compared is not None else ())]
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)
     if as_json:
@@ -129,20 +136,6 @@ def rebuild(target: Target, log_file: Path | None) -> None:
     with progress("rebuilding", None):
         rebuild_models(file)
     click.echo(f"rebuilt the read models of {file}")
-
-
-def _filter(topic: str) -> str:
-    """Return the filter over stored subjects that a pattern of public ones stands for."""
-    from deploy.cli.failures import WrongUse
-    from schemas.event import ROOT
-    from schemas.subjects import topic_filter
-
-    if not topic or topic == f"{ROOT}.>":
-        return "log.>"
-    tokens = topic.split(".")
-    if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
-        raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
-    return topic_filter(topic)
 
 
 async def _tail(

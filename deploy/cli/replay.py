@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="With --verify: words that are sealed for good are a failure, too.")
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
+@click.option(
+    "--key", default="", metavar="KEY", help="Replay only the partitions of this session, agent or partition."
+)
 @json_option
 def replay(
     target: Target,
@@ -38,6 +41,7 @@ def replay(
     strict: bool,
     upto: str,
     names: Sequence[str],
+    key: str,
     as_json: bool,
 ) -> None:
     """Fold the recorded events into every actor's state and print the states' hashes; run no effect.
@@ -53,7 +57,7 @@ def replay(
     from deploy.replaying import END, overall_hash, point_of
 
     actors = [actor_named(name).name for name in names] or list(ACTORS)
-    name, report = asyncio.run(_replay(target, log_file, actors, verify, point_of(upto) if upto else END))
+    name, report = asyncio.run(_replay(target, log_file, actors, key, verify, point_of(upto) if upto else END))
     if as_json:
         found = {
             "source": name,
@@ -74,16 +78,19 @@ def replay(
 
 
 async def _replay(
-    target: Target, log_file: Path | None, names: Sequence[str], verify: bool, upto: "Point"
+    target: Target, log_file: Path | None, names: Sequence[str], key: str, verify: bool, upto: "Point"
 ) -> tuple[str, "Report"]:
     from actors.registry import ACTORS
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
+    from deploy.states import partition_named
     from events.replay import Replay
 
     async with opened(target, log_file) as source:
         last = min((await source.info()).last_seq, upto.seq)
-        replaying = Replay([ACTORS[name] for name in names], source.partitions, verify=verify)
+        actors = [ACTORS[name] for name in names]
+        only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
+        replaying = Replay(actors, source.partitions, verify=verify, only=only)
         with progress("verifying" if verify else "replaying", last) as advance:
             return source.name, await run(source, replaying, upto, progress=advance)
 

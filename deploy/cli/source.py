@@ -1,8 +1,8 @@
 """Which recorded events a command reads: those of ``--log``, of the data folder's ledger, or of the stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from deploy.cli.options import Target
 if TYPE_CHECKING:
     from deploy.sources import LedgerSource, Source
     from events.log import Log
+    from events.sealing.keys import KeyEntry, KeyStore
 
 _CATCH_UP_S = 2.0
 """Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
@@ -21,8 +22,22 @@ _CATCH_UP_S = 2.0
 def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--log``, as the argument ``log_file``."""
     file = click.Path(path_type=Path, dir_okay=False)
-    help = "Read this ledger file instead of a live log; nothing needs to run."
+    help = "Read this ledger file or bundle instead of a live log; nothing needs to run."
     return click.option("--log", "log_file", type=file, metavar="FILE", help=help)(command)
+
+
+def filter_of(topic: str) -> str:
+    """Return the filter over stored subjects that a pattern of public ones stands for; raises WrongUse."""
+    from deploy.cli.failures import WrongUse
+    from schemas.event import ROOT
+    from schemas.subjects import topic_filter
+
+    if not topic or topic == f"{ROOT}.>":
+        return "log.>"
+    tokens = topic.split(".")
+    if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
+        raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
+    return topic_filter(topic)
 
 
 @asynccontextmanager
@@ -30,6 +45,7 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
     """Open the ledger file, or the stream when none is named.
 
     A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
+    A broker that no flag names is asked only where a word is sealed.
 
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
@@ -87,18 +103,58 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
 
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
-    """Give a ledger the keys of the broker that was named, or of the set that runs, if one does."""
+    """Give a ledger the keys of the broker that was named by a flag; else of the one at hand, once a word is sealed."""
     from deploy.cli.connect import connected
-    from deploy.running_set import NotRunning
-    from events.errors import Misconfigured, Unavailable
+    from events.sealing.keys import Keyring
+    from events.sealing.sealing import Sealing
 
-    try:
+    if target.flags.named:
         log = await open_things.enter_async_context(connected(target))
-    except (NotRunning, Misconfigured, Unavailable):
-        if target.flags.named:
-            raise
-        return
-    ledger.sealing = log.sealing or ledger.sealing
+        ledger.sealing = log.sealing or ledger.sealing
+    else:
+        ledger.sealing = Sealing(Keyring(_KeysAtHand(open_things, target)))
+
+
+class _KeysAtHand:
+    """The keys of the set that runs, or of the broker in the environment; none where neither can be reached.
+
+    Nobody is connected to before a key is asked for: most files hold nothing sealed, and are read where no broker is.
+    """
+
+    def __init__(self, open_things: AsyncExitStack, target: Target) -> None:
+        self._open_things = open_things
+        self._target = target
+        self._store: KeyStore | None = None
+
+    async def _reached(self) -> "KeyStore":
+        from deploy.cli.connect import connected
+        from deploy.running_set import NotRunning
+        from events.errors import Misconfigured, Unavailable
+        from events.sealing.keys import NoKeys
+
+        if self._store is None:
+            self._store = NoKeys()
+            with suppress(NotRunning, Misconfigured, Unavailable):
+                log = await self._open_things.enter_async_context(connected(self._target))
+                if log.sealing is not None:
+                    self._store = log.sealing.keyring.store
+        return self._store
+
+    async def load(self, names: Collection[str]) -> "Mapping[str, KeyEntry]":
+        """Return what is held under these names."""
+        return await (await self._reached()).load(names)
+
+    async def confirm(self, name: str) -> "KeyEntry | None":
+        """Return what is held under a name now."""
+        return await (await self._reached()).confirm(name)
+
+    async def create(self, name: str, secret: bytes, revision: int) -> bool:
+        """Store nothing: who reads a file makes no keys."""
+        return False
+
+    async def destroy(self, name: str) -> bool:
+        """Destroy nothing."""
+        return False
 
 
 async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "neuraxis state router travel",
         "neuraxis state responder 07 --at 1200 --json | jq .state",
+        "neuraxis state breaker travel --path trust",
         "neuraxis state clock all --log backup/ledger.db",
     )
 )
@@ -25,26 +26,44 @@ if TYPE_CHECKING:
 @target_options
 @log_option
 @click.option("--at", "at", default="", metavar="SEQ|TIME", help="As of then.  [default: now]")
+@click.option("--path", "path", default="", metavar="PATH", help="Print what is there alone, as JSON.")
 @json_option
-def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, as_json: bool) -> None:
+def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, path: str, as_json: bool) -> None:
     """Print what an actor's partition knew at a point of the log: what is kept under KEY, and the whole state.
 
     KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all` for an
     actor that is not divided.
-    The state holds people's words.
+    PATH is written as paths are printed, `sessions["travel"].trust`. It is looked up below every entry kept under KEY,
+    and where it leads nowhere there, from the top. The state holds people's words.
     """
     import msgspec
 
     from actors.registry import actor_named
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.conditions import BadCondition, path_of
     from deploy.replaying import END, point_of
+    from deploy.states import found_at, nowhere
 
+    try:
+        steps = path_of(path) if path else ()
+    except BadCondition as bad:
+        raise WrongUse(str(bad)) from None
     found = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    if steps:
+        values = found_at(found.state, found.under_key, steps)
+        if not values:
+            raise CheckFailed(f"{found.actor}/{found.partition}: {nowhere(found.state, found.under_key, path)}")
+        value = next(iter(values.values())) if len(values) == 1 else values
+        click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
+        return
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
     click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
     if found.under_key:
         click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
+    elif key != found.partition:
+        click.echo(f"\nnothing is kept under {key}")
     click.echo(f"\nstate:\n{_pretty(found.state)}")
 
 

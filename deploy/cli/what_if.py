@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         "neuraxis what-if --set router.base_scores.RESPOND=0.55",
         "neuraxis what-if --config stricter.toml --log backup/ledger.db --fail-over 2",
         "neuraxis what-if --patterns house-rules.yaml --json | jq .changed",
-        "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05",
+        "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05 --plot sweep.svg",
     ),
 )
 @target_options
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 @click.option("--precedents", default="", metavar="FILE", help="These precedents instead of the recorded ones.")
 @click.option("--agent", default="default", show_default=True, help="The agent whose precedents FILE holds.")
 @click.option("--sweep", default="", metavar="KEY=FROM:TO:STEP", help="Try each of these values.")
+@click.option(
+    "--plot",
+    "plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw the sweep there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
+)
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option(
     "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
@@ -52,6 +59,7 @@ def what_if(
     precedents: str,
     agent: str,
     sweep: str,
+    plot: Path | None,
     upto: str,
     shown: int,
     fail_over: float | None,
@@ -76,13 +84,42 @@ def what_if(
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
     known = precedents_in(precedents, content_of(precedents), who()) if precedents else []
     values = sweep_of(sweep) if sweep else None
+    if plot is not None:
+        _check_plot(plot, values)
     point = point_of(upto) if upto else END
     reports = asyncio.run(_run(target, log_file, layers, values, sets, known, agent, point, shown))
     if values is None:
         _show(reports[0], shown, as_json)
     else:
         _show_sweep(values, reports, as_json)
+        if plot is not None:
+            _draw(plot, values, reports)
     _judge(reports, fail_over)
+
+
+def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
+    """Refuse what could not be drawn, before anything is decided."""
+    from deploy.cli.failures import WrongUse
+    from deploy.rendering.sweeps import FORMS, PlotUnavailable, require
+
+    if sweep is None:
+        raise WrongUse("--plot draws a sweep: give --sweep KEY=FROM:TO:STEP, too")
+    if plot.suffix.lower() not in FORMS:
+        raise WrongUse(f"--plot {plot}: name a file that ends in {' or '.join(FORMS)}")
+    if not plot.parent.is_dir():
+        raise WrongUse(f"--plot {plot}: there is no folder {plot.parent}")
+    try:
+        require()
+    except PlotUnavailable as missing:
+        raise WrongUse(str(missing)) from missing
+
+
+def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:
+    from deploy.cli.writing import write_file
+    from deploy.rendering.sweeps import sweep_drawn
+
+    points = list(zip(sweep.values, reports, strict=True))
+    write_file(plot, sweep_drawn(sweep.key, points, plot.suffix.lower()))
 
 
 async def _run(

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -10,9 +10,13 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened_with_index
 
 if TYPE_CHECKING:
+    from actors.coherence.settings import CoherenceSettings
     from actors.router.settings import RouterSettings
     from deploy.sources import Source
     from events.explain import Explanation
+    from schemas.event import Configured
+
+S = TypeVar("S")
 
 LAST = "last"
 _LISTED = 5
@@ -22,31 +26,47 @@ _LISTED = 5
     epilog=examples(
         "neuraxis why last",
         "neuraxis why 01936f2c8a41",
+        "neuraxis why last --svg why.svg",
         "neuraxis why last --log backup/ledger.db --json | jq .complete",
     )
 )
 @click.argument("exchange")
 @target_options
 @log_option
+@click.option(
+    "--svg",
+    "svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw the tree there, with each event's verdict and time.",
+)
 @json_option
-def why(target: Target, exchange: str, log_file: Path | None, as_json: bool) -> None:
+def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, as_json: bool) -> None:
     """Explain how an exchange ended: its events as a tree of causes, with the numbers behind each decision.
 
-    EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`.
+    EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
+    people's words.
     """
     import msgspec
 
+    from deploy.cli.writing import write_file
     from deploy.rendering.terminal import console
     from deploy.rendering.why import render
 
-    explanation, router = asyncio.run(_look_up(target, log_file, exchange))
+    explanation, router, coherence = asyncio.run(_look_up(target, log_file, exchange))
+    if svg is not None:
+        from deploy.rendering.picture import picture_of
+
+        write_file(svg, picture_of(explanation))
     if as_json:
         click.echo(msgspec.json.encode(explanation).decode())
     else:
-        console().print(render(explanation, router))
+        console().print(render(explanation, router, coherence))
 
 
-async def _look_up(target: Target, log_file: Path | None, wanted: str) -> tuple["Explanation", "RouterSettings | None"]:
+async def _look_up(
+    target: Target, log_file: Path | None, wanted: str
+) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None"]:
     from deploy.cli.failures import WrongUse
     from events.explain import explain
 
@@ -55,7 +75,7 @@ async def _look_up(target: Target, log_file: Path | None, wanted: str) -> tuple[
         explanation = explain(await source.exchange(exchange))
         if explanation is None:
             raise WrongUse(f"no event of exchange {exchange} in the {source.name} can be read by this release")
-        return explanation, await _settings_in_force(source, explanation)
+        return explanation, await _router(source, explanation), await _coherence(source, explanation)
 
 
 async def _resolve(source: "Source", wanted: str) -> str:
@@ -77,27 +97,51 @@ async def _resolve(source: "Source", wanted: str) -> str:
     )
 
 
-async def _settings_in_force(source: "Source", explanation: "Explanation") -> "RouterSettings | None":
+async def _router(source: "Source", explanation: "Explanation") -> "RouterSettings | None":
     """Return the router's settings at a decision that the default ones do not explain; None otherwise."""
-    import msgspec
-
     from actors.router.settings import RouterSettings
     from deploy.rendering.routing import adds_up, score_table
-    from deploy.rendering.why import routing_decision
-    from events.codec import Recorded, decode
-    from schemas.actor import settings_of
-    from schemas.vocabulary.router import RouterConfigured
+    from deploy.rendering.why import last_of
+    from schemas.vocabulary.router import ModeSelected, RouterConfigured
 
-    decision = routing_decision(explanation)
+    decision = last_of(explanation, ModeSelected)
     if decision is None or adds_up(score_table(decision[1])):
         return None
-    settings = None
-    filters = [f"log.*.{source.partitions.session_token(explanation.session)}.router.configured"]
-    async for batch in source.history(filters, 0, decision[0].seq):
+    return await _settings_in_force(source, explanation, decision[0].seq, RouterConfigured, RouterSettings)
+
+
+async def _coherence(source: "Source", explanation: "Explanation") -> "CoherenceSettings | None":
+    """Return the coherence gate's settings at a verdict that the default ones do not explain; None otherwise."""
+    from actors.coherence.settings import CoherenceSettings
+    from deploy.rendering.entropy import explains
+    from deploy.rendering.why import last_of
+    from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
+
+    passed, rejected = last_of(explanation, CoherencePassed), last_of(explanation, CoherenceRejected)
+    verdict = passed or rejected
+    if verdict is None or explains(verdict[1], CoherenceSettings()):
+        return None
+    return await _settings_in_force(source, explanation, verdict[0].seq, CoherenceConfigured, CoherenceSettings)
+
+
+async def _settings_in_force(
+    source: "Source", explanation: "Explanation", upto: int, configured: "type[Configured]", settings: type[S]
+) -> S | None:
+    """Return what an actor's partition of the exchange was last configured with up to a sequence."""
+    import msgspec
+
+    from events.codec import Recorded, decode
+    from schemas.actor import settings_of
+    from schemas.event import topic_of
+
+    found = None
+    name = topic_of(configured).partition(".")[2]
+    filters = [f"log.*.{source.partitions.session_token(explanation.session)}.{name}"]
+    async for batch in source.history(filters, 0, upto):
         for recorded in map(decode, batch):
-            if isinstance(recorded, Recorded) and isinstance(recorded.message.event, RouterConfigured):
+            if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):
                 try:
-                    settings = settings_of(recorded.message.event, RouterSettings)
+                    found = settings_of(recorded.message.event, settings)
                 except msgspec.ValidationError:
-                    settings = None  # another release's: the scores are then shown without an explanation
-    return settings
+                    found = None  # another release's: the numbers are then shown without an explanation
+    return found

@@ -9,9 +9,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
 from deploy.rendering.drifting import DRIFT_DETAILS
-from deploy.rendering.guards import GUARD_DETAILS
+from deploy.rendering.entropy import sum_of
+from deploy.rendering.guards import GUARD_DETAILS, entropy
 from deploy.rendering.loops import LOOP_DETAILS
 from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
@@ -22,6 +24,7 @@ from deploy.rendering.reviews import REVIEW_DETAILS
 from deploy.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
@@ -32,10 +35,11 @@ _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
 
 
 class Case(msgspec.Struct, frozen=True):
-    """What the lines about a decision need besides it: the exchange's input, and the router's settings in force."""
+    """What the lines about a decision need besides it: the exchange's input, and settings in force (None: defaults)."""
 
     received: InputReceived | None = None
     router: RouterSettings | None = None
+    coherence: CoherenceSettings | None = None
 
 
 def details(event: Event, case: Case) -> Sequence[RenderableType]:
@@ -49,13 +53,13 @@ def _details(event: Event, case: Case) -> Sequence[RenderableType]:
     if isinstance(event, Configured):
         return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
     kind = type(event)
+    tell = _DETAILS.get(kind)
+    if tell is not None:
+        return tell(event, case)
     plain = GUARD_DETAILS.get(kind) or MIND_DETAILS.get(kind) or LOOP_DETAILS.get(kind) or REVIEW_DETAILS.get(kind)
     plain = plain or REFLECTION_DETAILS.get(kind) or DRIFT_DETAILS.get(kind)
     plain = plain or REGULATION_DETAILS.get(kind)
-    if plain is not None:
-        return plain(event)
-    tell = _DETAILS.get(type(event))
-    return tell(event, case) if tell is not None else _fields(event)
+    return plain(event) if plain is not None else _fields(event)
 
 
 def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
@@ -97,6 +101,10 @@ def _text_of(view: str, received: InputReceived | None) -> str | None:
     layer = _LAYER_VIEW.match(view)
     place = int(layer[1]) if layer else len(received.layers)
     return received.layers[place].content if place < len(received.layers) else None
+
+
+def _weighed(event: CoherencePassed | CoherenceRejected, case: Case) -> Sequence[RenderableType]:
+    return [*entropy(event), Text(sum_of(event, case.coherence), "dim")]
 
 
 def _selected(event: ModeSelected, case: Case) -> Sequence[RenderableType]:
@@ -185,5 +193,7 @@ _DETAILS: Mapping[type[Event], Callable[[Any, Case], Sequence[RenderableType]]] 
     ModeSelected: _selected,
     ResponseEmitted: _emitted,
     ClockFired: _fired,
+    CoherencePassed: _weighed,
+    CoherenceRejected: _weighed,
 }
-"""Event type -> how its numbers are told; any other event tells its fields."""
+"""Event type -> how its numbers are told with the case before one; any other event without it, or by its fields."""

@@ -92,7 +92,8 @@ def _layers(event: AppraisalCompleted) -> Table:
     return grid
 
 
-def _entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
+def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
+    """Return the entropy of a thought beside its threshold, and the three parts that it is made of."""
     dissonant = event.entropy > event.threshold
     line = Text().append(f"entropy {event.entropy:g}", "bold red" if dissonant else "bold")
     line.append(f" {'above' if dissonant else 'within'} the threshold {event.threshold:g}")
@@ -172,8 +173,8 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     IntuitionPassed: _unalarmed,
     AppraisalCompleted: _appraised,
     AnswerAppraised: _answer,
-    CoherencePassed: _entropy,
-    CoherenceRejected: _entropy,
+    CoherencePassed: entropy,
+    CoherenceRejected: entropy,
     BreakerTripped: _tripped,
     BreakerTerminated: _terminated,
     BreakerRecoveryStarted: _recovering,

@@ -16,6 +16,7 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogError
 from events.jetstream.connection import Connection
+from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
 
@@ -77,6 +78,7 @@ class DurablePull:
         filters: The subjects it delivers, one filter at least; no two may overlap.
         ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
         began: Set when messages can arrive for the first time.
+        imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class DurablePull:
         *,
         ack_wait: float = ACK_WAIT,
         began: asyncio.Event | None = None,
+        imported_through: int = 0,
     ) -> None:
         self._connection = connection
         self._stream = stream
@@ -95,6 +98,7 @@ class DurablePull:
         self._filters = tuple(filters)
         self._ack_wait = ack_wait
         self._began = began or asyncio.Event()
+        self._imported_through = imported_through
         self._room = 0
         self._asked = 0
         self._heard = 0.0
@@ -210,7 +214,7 @@ class DurablePull:
             return
         attempt, sequence, _, time_ns = found
         self._asked = max(0, self._asked - 1)
-        stored = Stored(sequence, time_ns, msg.subject, msg.headers or {}, msg.data)
+        stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
         self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply))
 
     async def _status(self, headers: dict[str, str]) -> None:

@@ -46,14 +46,21 @@ class JetStreamLog:
         connection: Where the broker is.
         stream: The stream's name.
         sealing: What seals and opens people's words; None where the stream was made without.
+        imported_through: Messages up to this sequence were imported, and are read as they were recorded.
     """
 
     def __init__(
-        self, connection: Connection, stream: str, partitions: Partitions, sealing: Sealing | None = None
+        self,
+        connection: Connection,
+        stream: str,
+        partitions: Partitions,
+        sealing: Sealing | None = None,
+        imported_through: int = 0,
     ) -> None:
         self.connection = connection
         self.stream = stream
         self.sealing = sealing
+        self.imported_through = imported_through
         self._partitions = partitions
 
     @classmethod
@@ -95,11 +102,11 @@ class JetStreamLog:
             keyring = Keyring(await KeyValueKeys.over(connection, stream, replicas))
             await watch(connection, stream, keyring)
             sealing = Sealing(keyring)
-        return cls(connection, stream, facts.partitions, sealing)
+        return cls(connection, stream, facts.partitions, sealing, facts.imported_through)
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without sealing: what is stored, to the byte, for whoever keeps or compares copies."""
-        return JetStreamLog(self.connection, self.stream, self._partitions)
+        return JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
 
     async def opened(self, stored: Stored) -> Stored:
         """Return a message that came another way than through this log, its texts opened; raises LogError."""
@@ -178,7 +185,8 @@ class JetStreamLog:
         return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
 
     def _reading(self, filters: Sequence[str], after: int) -> Reading:
-        return Reading(self.connection, self.stream, filters, after, self.connection.new_name())
+        name = self.connection.new_name()
+        return Reading(self.connection, self.stream, filters, after, name, self.imported_through)
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""

@@ -17,6 +17,7 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogError, Unavailable
 from events.jetstream.connection import Connection
+from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
 
@@ -37,12 +38,21 @@ _logger = structlog.get_logger("neuraxis.reading")
 class Reading:
     """An ordered reading after a sequence; implements ``events.log.Tail``."""
 
-    def __init__(self, connection: Connection, stream: str, filters: Sequence[str], after: int, name: str) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        stream: str,
+        filters: Sequence[str],
+        after: int,
+        name: str,
+        imported_through: int = 0,
+    ) -> None:
         self._connection = connection
         self._stream = stream
         self._filters = tuple(filters)
         self._after = after
         self._name = name
+        self._imported_through = imported_through
         self._generation = 0
         self._buffer: list[Stored] = []
         self._held = 0
@@ -192,7 +202,8 @@ class Reading:
         self._expected += 1
         self._credit -= 1
         self._after = sequence
-        self._buffer.append(Stored(sequence, time_ns, msg.subject, msg.headers or {}, msg.data))
+        headers = msg.headers or {}
+        self._buffer.append(as_recorded(sequence, time_ns, msg.subject, headers, msg.data, self._imported_through))
         self._held += len(msg.data)
         self._filled.set()
         if self._credit <= PULL:

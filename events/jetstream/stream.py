@@ -7,11 +7,20 @@ import msgspec
 from events.errors import Misconfigured, Unavailable
 from events.jetstream.connection import ApiError, Connection
 from schemas.event import ROOT
+from schemas.permissions import IMPORT_ROOT
 from schemas.subjects import STORED_ROOT, Partitions
 
 DEFAULT_STREAM = "NEURAXIS"
 DEDUPE_WINDOW = 120
 """Seconds in which the stream knows a message id again."""
+
+IMPORTING = "neuraxis.importing"
+"""In the stream's metadata while an import into it is not whole: the head of the chain over what is imported."""
+
+IMPORTED_THROUGH = "neuraxis.imported-through"
+"""In the metadata after an import: the last sequence that was imported; ``IMPORTED_HEAD`` is the chain's head there."""
+
+IMPORTED_HEAD = "neuraxis.imported-head"
 
 NOT_FOUND = 10059
 JETSTREAM_OFF = (10039, 10076)
@@ -19,10 +28,14 @@ _SECOND = 1_000_000_000
 
 
 class StreamFacts(msgspec.Struct, frozen=True):
-    """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed."""
+    """What was fixed when the stream was made: its partitions, and whether people's words in it are sealed.
+
+    ``imported_through`` is the last sequence that was imported, 0 in a log that began here.
+    """
 
     partitions: Partitions
     sealed: bool
+    imported_through: int
 
 
 def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool = False) -> dict[str, Any]:
@@ -51,6 +64,17 @@ def stream_config(name: str, partitions: Partitions, replicas: int, sealed: bool
     }
 
 
+def importing_config(name: str, partitions: Partitions, replicas: int, head: str) -> dict[str, Any]:
+    """Return the configuration of a log's stream while it takes an import, and nothing else."""
+    config = stream_config(name, partitions, replicas)
+    del config["republish"]
+    source, wanted = f"{IMPORT_ROOT}.*.*.>", f"{STORED_ROOT}.{{{{wildcard(1)}}}}.{{{{wildcard(2)}}}}.>"
+    config["subjects"] = [source]
+    config["subject_transform"] = {"src": source, "dest": wanted}
+    config["metadata"][IMPORTING] = head
+    return config
+
+
 async def ensure_stream(
     connection: Connection,
     name: str,
@@ -65,7 +89,7 @@ async def ensure_stream(
 
     Raises:
         Misconfigured: no JetStream, no stream (with ``create`` off), other partition counts, sealed or not otherwise
-            than wanted, or a stream that could lose events.
+            than wanted, a stream that could lose events, or one with an import that is not whole.
     """
     try:
         found = await connection.api(f"STREAM.INFO.{name}")
@@ -85,7 +109,9 @@ async def ensure_stream(
         made = partitions or Partitions()
         await connection.api(f"STREAM.CREATE.{name}", stream_config(name, made, replicas, bool(sealed)))
         found = await connection.api(f"STREAM.INFO.{name}")
-    return StreamFacts(_check(name, found["config"], partitions), _check_seal(name, found["config"], sealed))
+    config = found["config"]
+    imported_through = _check_import(name, config)
+    return StreamFacts(_check(name, config, partitions), _check_seal(name, config, sealed), imported_through)
 
 
 def _without_jetstream(connection: Connection) -> Misconfigured:
@@ -93,6 +119,19 @@ def _without_jetstream(connection: Connection) -> Misconfigured:
         f"the broker at {connection.access.servers} has JetStream switched off: start nats-server with "
         "`jetstream { store_dir: ... }` in its configuration"
     )
+
+
+def _check_import(name: str, config: dict[str, Any]) -> int:
+    metadata = config.get("metadata", {})
+    if IMPORTING in metadata:
+        raise Misconfigured(
+            f"stream {name} holds an import that is not whole (head {metadata[IMPORTING][:12]}): run `neuraxis log "
+            "import` with the same bundle again, which goes on where it stopped; or start a new stream"
+        )
+    through = str(metadata.get(IMPORTED_THROUGH, "0"))
+    if not through.isdecimal():
+        raise Misconfigured(f"stream {name} has {through!r} as {IMPORTED_THROUGH} in its metadata: restore the number")
+    return int(through)
 
 
 def _check_seal(name: str, config: dict[str, Any], wanted: bool | None) -> bool:

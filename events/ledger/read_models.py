@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from events.ledger.bulk import Insert, sql
+from events.ledger.failures import DamagedRow
 from events.ledger.rows import (
     DATA,
     EXCHANGE,
@@ -372,7 +373,11 @@ def change(models: Mapping[Insert, list[Any]], row: Row, headers: Mapping[str, s
 
 
 def rebuild_within(connection: sqlite3.Connection) -> None:
-    """Drop the tables and fold them again from ``events``, within the caller's transaction."""
+    """Drop the tables and fold them again from ``events``, within the caller's transaction.
+
+    Raises:
+        DamagedRow: a row is not what was written, so that nobody knows what to fold.
+    """
     make(connection)
     marks = ", ".join("?" * len(FOLDS))
     cursor = connection.execute(
@@ -381,7 +386,10 @@ def rebuild_within(connection: sqlite3.Connection) -> None:
     for batch in batches(cursor):
         models: dict[Insert, list[Any]] = {fold.insert: [] for fold in FOLDS.values()}
         for stored in batch:
-            change(models, to_row(stored), stored.headers)
+            row = to_row(stored)
+            if row[TOPIC] not in FOLDS:
+                raise DamagedRow(f"row {stored.seq} is found under another topic than its subject says")
+            change(models, row, stored.headers)
         for insert, values in models.items():
             width = len(insert.columns)
             connection.executemany(

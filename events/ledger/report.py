@@ -13,8 +13,15 @@ class Check(StrEnum):
 
     STRUCTURE = "structure"
     """SQLite finds its own pages or indexes inconsistent."""
+    SCHEMA = "schema"
+    """A table, index or view is not defined as it was made."""
+    JOURNAL = "journal"
+    """The write-ahead log beside the file is damaged: what was committed behind the damage is lost to this file."""
     META = "meta"
-    """The row count noted in the file is not that of its rows: rows were cut off, or added by another hand."""
+    """What the file notes of itself does not fit: its row count (rows were cut off, or added by another hand), or its
+    stream and partitions."""
+    MODELS = "models"
+    """A read model does not say what the events say; ``neuraxis log rebuild`` folds it anew."""
     GAP = "gap"
     """Sequences are missing between two rows. The stream's have no gaps."""
     HASH = "hash"

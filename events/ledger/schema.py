@@ -11,6 +11,7 @@ import msgspec
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
 from events.ledger.failures import RECOVERY, explained
+from schemas.identity import content_hash
 from schemas.subjects import Partitions
 
 FORMAT = 1
@@ -59,7 +60,8 @@ _TABLES = (
 class Meta(msgspec.Struct, frozen=True):
     """What a ledger says of itself: format version, the stream it follows, that stream's partitions, its row count.
 
-    ``models`` is the fingerprint of its read models.
+    ``models`` is the fingerprint of its read models, ``seal`` the hash of what never changes (:func:`seal_of`); empty
+    in a file that was made before there was one and not written to since.
     """
 
     format: int
@@ -68,11 +70,22 @@ class Meta(msgspec.Struct, frozen=True):
     sessions: int
     rows: int
     models: str
+    seal: str = ""
 
     @property
     def partitions(self) -> Partitions:
         """The stream's partition counts."""
         return Partitions(self.agents, self.sessions)
+
+
+def seal_of(meta: Meta) -> str:
+    """Return the hash (64 hex digits) of a ledger's format, stream and partitions, which the chain does not cover."""
+    return content_hash([meta.format, meta.stream, meta.agents, meta.sessions])
+
+
+def statements() -> tuple[str, ...]:
+    """Return what makes a ledger's own tables and indexes; the read models' come beside them."""
+    return _TABLES
 
 
 def _check_application(connection: sqlite3.Connection, path: Path) -> None:
@@ -170,6 +183,9 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
                 f"partitions, not {stream} with {partitions.agents} and {partitions.sessions}; "
                 "give each stream a ledger of its own"
             )
+        if not meta.seal:
+            with explained(path, "seal the ledger's description"):
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('seal', ?)", (seal_of(meta),))
         if meta.models != read_models.FINGERPRINT:
             with explained(path, "rebuild the read models"):
                 connection.execute("BEGIN IMMEDIATE")
@@ -186,7 +202,8 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
             with explained(path, "make the ledger"):
-                _create(draft, Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, ""))
+                meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "")
+                _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
             with contextlib.suppress(FileExistsError):
                 os.link(draft, path)
     except OSError as error:

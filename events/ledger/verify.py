@@ -1,4 +1,4 @@
-"""Verifying a ledger file by itself: its chain, its columns, and the anchors recorded in it.
+"""Verifying a ledger file by itself: its chain, its columns, its read models, and the anchors recorded in it.
 
 The chain is unkeyed: this finds accidents and bit rot, not a clever forger, and a tail cut off a file cleanly
 leaves nothing to find but the noted row count. ``events.ledger.compare`` holds the file against its stream.
@@ -8,9 +8,14 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from events.codec import Recorded, decode
 from events.ledger.chain import GENESIS
 from events.ledger.failures import DamagedRow, explained
+from events.ledger.journal import journal_damage
+from events.ledger.read_models import FINGERPRINT
+from events.ledger.refolding import Refolding
 from events.ledger.report import Check, Findings, Verification
 from events.ledger.rows import (
     COLUMNS,
@@ -25,7 +30,8 @@ from events.ledger.rows import (
     to_stored,
     topic_of_subject,
 )
-from events.ledger.schema import connect_read_only, read_meta
+from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
+from events.ledger.tables import make
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 
@@ -43,6 +49,7 @@ def verify(path: Path) -> Verification:
         Misconfigured, Unavailable: see ``events.ledger.failures``.
     """
     connection = connect_read_only(path)
+    connection.text_factory = _text
     try:
         with explained(path, "verify the ledger"):
             # One transaction: a live writer's later rows, and its row count, stay out of sight throughout.
@@ -52,11 +59,68 @@ def verify(path: Path) -> Verification:
         connection.close()
 
 
+def _text(written: bytes) -> str | bytes:
+    """Return a text column; its bytes where they are no text, so that a damaged one is found in its row."""
+    try:
+        return written.decode()
+    except UnicodeDecodeError:
+        return written
+
+
 def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
     findings = Findings()
     for (problem,) in connection.execute("PRAGMA integrity_check"):
         if problem != "ok":
             findings.add(0, Check.STRUCTURE, f"{problem}: copy the rows that are sound with `sqlite3 FILE .recover`")
+    meta = read_meta(connection, path)
+    models_are_ours = meta.models == FINGERPRINT
+    _check_around(connection, path, meta, models_are_ours, findings)
+    with Refolding() as models:
+        verification = _check_rows(connection, path, meta, models, findings)
+        # Of damaged events nobody knows what their read models should say.
+        if models_are_ours and not findings.count:
+            models.compare(connection, findings)
+    return msgspec.structs.replace(verification, findings=tuple(findings.listed), finding_count=findings.count)
+
+
+def _check_around(
+    connection: sqlite3.Connection, path: Path, meta: Meta, models_are_ours: bool, findings: Findings
+) -> None:
+    """Check what the chain does not cover: the log beside the file, its definitions, what it says of itself."""
+    wal = path.with_name(f"{path.name}-wal")
+    if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
+        findings.add(0, Check.JOURNAL, f"{wal.name}: {damage}; the projector takes it from the stream again")
+    defined = {name: " ".join(str(sql).split()) for name, sql in connection.execute(_DEFINITIONS)}
+    for name, sql in _definitions(models_are_ours).items():
+        if defined.get(name) != sql:
+            findings.add(0, Check.SCHEMA, f"{name} is not defined as it was made")
+    if connection.execute("PRAGMA user_version").fetchone() != (0,):
+        findings.add(0, Check.SCHEMA, "the file's user version is not 0, as it was made")
+    if meta.seal and meta.seal != seal_of(meta):
+        findings.add(
+            0, Check.META, f"stream {meta.stream}, {meta.agents} and {meta.sessions} partitions: one is changed"
+        )
+
+
+_DEFINITIONS = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+
+
+def _definitions(with_models: bool) -> dict[str, str]:
+    """Return the definitions of a new ledger, by name; spaces are not told apart."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for statement in statements():
+            connection.execute(statement)
+        if with_models:
+            make(connection)
+        return {name: " ".join(sql.split()) for name, sql in connection.execute(_DEFINITIONS)}
+    finally:
+        connection.close()
+
+
+def _check_rows(
+    connection: sqlite3.Connection, path: Path, meta: Meta, models: Refolding, findings: Findings
+) -> Verification:
     rows = first = last = anchors = 0
     gaps = False
     digest = GENESIS
@@ -68,14 +132,13 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
         elif seq != last + 1:
             gaps = True
             findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
-        anchor = _check_row(row, digest, findings)
+        anchor = _check_row(row, digest, models, findings)
         if anchor is not None:
             anchors += 1
             _check_anchor(connection, seq, anchor, None if gaps else first, findings)
         last, digest = seq, row[HASH] if type(row[HASH]) is bytes else GENESIS
-    noted = read_meta(connection, path).rows
-    if noted != rows:
-        findings.add(last, Check.META, f"the file notes {noted} rows and holds {rows}")
+    if meta.rows != rows:
+        findings.add(last, Check.META, f"the file notes {meta.rows} rows and holds {rows}")
     return Verification(
         path=str(path),
         rows=rows,
@@ -83,12 +146,12 @@ def _verify(connection: sqlite3.Connection, path: Path) -> Verification:
         last_seq=last,
         head=digest.hex(),
         anchors=anchors,
-        findings=tuple(findings.listed),
-        finding_count=findings.count,
+        findings=(),
+        finding_count=0,
     )
 
 
-def _check_row(row: tuple[Any, ...], previous: bytes, findings: Findings) -> LedgerAnchored | None:
+def _check_row(row: tuple[Any, ...], previous: bytes, models: Refolding, findings: Findings) -> LedgerAnchored | None:
     """Check a row by itself and against the hash before it; return the anchor that it holds, if any."""
     seq = row[SEQ]
     try:
@@ -97,6 +160,7 @@ def _check_row(row: tuple[Any, ...], previous: bytes, findings: Findings) -> Led
         findings.add(seq, Check.HASH, str(damage))
         return None
     written = to_row(stored)
+    models.take(written, stored.headers)
     # The columns as recorded, not as derived anew: what was hashed is what must be hashed.
     recorded = row[:HASH]
     types_hold = type(row[SUBJECT]) is type(written[SUBJECT]) and type(row[HEADERS]) is type(written[HEADERS])

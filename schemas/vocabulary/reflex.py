@@ -5,6 +5,7 @@ import msgspec
 from schemas.actor import Scope
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Unit
+from schemas.personal import Echo
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +22,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     pattern: str
-    signature: str
+    signature: Echo
     action: str
     confidence: Unit
     view: str
@@ -38,7 +39,7 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
     """
 
     pattern: str
-    signature: str
+    signature: Echo
     confidence: Unit
     view: str
     span: tuple[int, int]

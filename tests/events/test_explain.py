@@ -93,7 +93,34 @@ def test_the_events_of_an_exchange_form_a_tree_of_causes() -> None:
     ]
     assert found.complete
     assert found.unreached == ()
+    assert set(found.absent) == set(ON_DEMAND)
     assert found.unreadable == ()
+
+
+def test_the_way_leads_from_the_input_to_the_end_and_over_nothing_beside() -> None:
+    found = explained(one_exchange())
+    assert list(found.way) == [stored.seq for stored in answering_chain()]
+    assert explained(one_exchange()[:3]).way == ()
+
+
+def test_what_ended_an_exchange_is_why_the_rest_was_never_reached() -> None:
+    found = explained(part(recorded(*TEXTS), "exchange-1"))
+    [blocked] = [node for node in nodes(found.roots) if node.topic == "forged_id.reflex.blocked"]
+    assert {found.absent[owner] for owner in found.unreached} == {
+        f"the exchange ended first, by reflex.blocked (sequence {blocked.seq})"
+    }
+    assert found.absent["llm"] == "nothing asked a model"
+
+
+def test_an_open_exchange_says_how_far_it_has_come() -> None:
+    found = explained(answering_chain()[:2])
+    assert found.absent["router"].startswith("the exchange has no end yet: reflex.passed (sequence ")
+
+
+def test_an_end_without_its_cause_says_so() -> None:
+    found = explained([stored for stored in answering_chain() if topic_of(stored) != "router.mode_selected"])
+    assert len(found.way) == 1
+    assert found.absent["router"] == "the exchange ended first, by an event that is not among its own"
 
 
 def test_a_blocked_exchange_names_the_stages_that_had_no_say() -> None:
@@ -131,7 +158,7 @@ def test_who_is_called_on_by_an_event_is_part_of_its_path(event: Event, called_o
 
 
 def test_who_nothing_calls_on_is_not_missed() -> None:
-    assert not ON_DEMAND & set(path_of([entry_of(ModeSelected).sample, entry_of(ResponseEmitted).sample]))
+    assert not ON_DEMAND.keys() & set(path_of([entry_of(ModeSelected).sample, entry_of(ResponseEmitted).sample]))
 
 
 def test_a_model_that_was_asked_and_kept_silent_is_named() -> None:

@@ -59,7 +59,7 @@ def test_a_refusal_has_neither_mode_nor_confidence() -> None:
 def test_a_models_answer_names_the_model_and_counts_its_memories() -> None:
     entities = (Entity(id="fact:1", layer="fact", energy=0.8, tokens=4, share=1.0),)
     [line] = told(exchange(backend="llm", model="qwen3:8b", entities=entities))
-    assert " · by llm qwen3:8b · 1 memories · " in line
+    assert " · by llm qwen3:8b · 1 memory · " in line
 
 
 def test_the_failure_of_a_model_shows_in_the_reason() -> None:

@@ -2,15 +2,17 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
+from deploy.rendering import sweeps
 from deploy.what_if import BadSweep, sweep_of
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
-from tests.events.whatif.asking import live
+from tests.events.whatif.asking import live, whatif
 
 TALK = [
     ("morning", "What is the capital of Peru?"),
@@ -92,12 +94,47 @@ def test_a_sweep_tells_each_value(ledger: Path):
         (["--sweep", "router.weights.ACT.base=0.1"], "KEY=FROM:TO:STEP"),
         (["--sweep", "router.weights.ACT.base=0:1:0"], "there must be 1 to"),
         (["--patterns", "nowhere.yaml"], "cannot be read"),
+        (["--plot", "sweep.svg"], "give --sweep"),
+        (["--sweep", "router.base_scores.ACT=0:1:1", "--plot", "sweep.jpeg"], "ends in .svg or .png"),
+        (["--sweep", "router.base_scores.ACT=0:1:1", "--plot", "nowhere/sweep.svg"], "there is no folder nowhere"),
     ],
 )
 def test_what_cannot_be_tried_is_refused_with_what_to_do(ledger: Path, arguments: list[str], told: str):
     result = what_if(ledger, *arguments)
     assert result.exit_code == 2 or told == "cannot be read"
     assert told in result.stderr
+    assert not result.stdout
+
+
+SWEPT = ("--sweep", "router.base_scores.RESPOND=0.4:0.9:0.25")
+
+
+def test_a_plot_shows_the_sweep_and_says_of_what(ledger: Path, tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="plots need the extra neuraxis[plot]")
+    file = tmp_path / "sweep.svg"
+    assert what_if(ledger, *SWEPT, "--plot", str(file)).exit_code == 0
+    words = "".join(ElementTree.fromstring(file.read_bytes()).itertext())
+    for part in ("router.base_scores.RESPOND", "end otherwise", "without end", "CLARIFY", "what-if over 4 exchanges"):
+        assert part in words
+
+
+@pytest.mark.parametrize("form", [".svg", ".png"])
+def test_the_same_sweep_gives_the_same_bytes(form: str):
+    pytest.importorskip("matplotlib", reason="plots need the extra neuraxis[plot]")
+    log = live(TALK).log
+    points = [("0.4", whatif(log)), ("0.9", whatif(log, {"router": {"base_scores": {"RESPOND": 0.9}}}))]
+    drawn = sweeps.sweep_drawn("router.$base_{scores", points, form)
+    assert drawn == sweeps.sweep_drawn("router.$base_{scores", points, form)
+    assert drawn.startswith(b"<?xml" if form == ".svg" else b"\x89PNG")
+
+
+def test_without_the_extra_a_plot_is_refused_before_anything_is_decided(
+    ledger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sweeps, "find_spec", lambda name: None)
+    result = what_if(ledger, *SWEPT, "--plot", str(tmp_path / "sweep.svg"))
+    assert result.exit_code == 2
+    assert "pip install 'neuraxis[plot]'" in result.stderr
     assert not result.stdout
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from events.ledger import LedgerReader, LedgerWriter, Written
+from events.ledger.tables import TABLES, VIEWS
 from events.log import Stored
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.envelope import LATENCY, Envelope, encode_headers
@@ -29,15 +30,7 @@ INPUT, PASSED, MODE, RESPONSE = (
 FEEDBACK, ITERATED, FINISHED = (
     CATALOGUE[f"forged_id.{name}"].sample for name in ("router.feedback_observed", "act.iterated", "act.finished")
 )
-READ_MODELS = (
-    "alerts",
-    "exchanges",
-    "routing_decisions",
-    "cortex_iterations",
-    "act_loops",
-    "routing_feedback",
-    "routing_reflections",
-)
+READ_MODELS = (*TABLES, *VIEWS)
 
 
 def stored(

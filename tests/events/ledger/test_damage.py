@@ -78,24 +78,6 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@given(bit=st.integers(0, 2**40))
-@settings(max_examples=150, deadline=None)
-def test_one_bit_turned_anywhere_in_the_file_never_passes_for_another_history(
-    bit: int, sound: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.mktemp("bit") / "ledger.db"
-    content = sound.read_bytes()
-    path.write_bytes(flip(content, bit % (8 * len(content))))
-    try:
-        report = verify(path)
-    except LogError:
-        return
-    if report.ok:
-        assert read(path) == exchanges(60)
-        with LedgerReader(path) as reader:
-            assert reader.fold_bodies(lambda count, _: count + 1, 0).state == 240
-
-
 @given(bits=st.lists(st.integers(0, 2**40), min_size=1, max_size=200))
 @settings(max_examples=60, deadline=None)
 def test_a_badly_damaged_file_raises_nothing_but_the_logs_errors(

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.errors import LedgerDamaged
 from events.ledger import exchange_result, rebuild, verify
+from events.ledger.read_models import FOLDS
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
@@ -35,7 +37,8 @@ from tests.events.ledger.messages import (
 
 CONCLUDED = CATALOGUE["forged_id.reflection.concluded"].sample
 
-EVENTS = (INPUT, PASSED, MODE, RESPONSE, FEEDBACK, ITERATED, FINISHED, CONCLUDED)
+EVENTS = (PASSED, *(CATALOGUE[str(topic)].sample for topic in FOLDS))
+"""One event that changes no read model, and one of each kind that does."""
 
 
 def test_an_exchange_has_its_end_and_its_latency(tmp_path: Path) -> None:
@@ -230,6 +233,12 @@ def test_a_rebuild_equals_what_was_folded_live(
     assert verify(path).ok
 
 
+def test_events_fill_every_read_model(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, [stored(seq, event) for seq, event in enumerate(EVENTS, 1)])
+    assert all(tables(path).values())
+
+
 @given(wild_messages())
 @settings(max_examples=40, deadline=None)
 def test_unreadable_messages_do_not_stop_the_folding(messages: list[Stored]) -> None:
@@ -240,6 +249,16 @@ def test_unreadable_messages_do_not_stop_the_folding(messages: list[Stored]) -> 
         assert len(folded["exchanges"]) >= 1
         rebuild(path)
         assert tables(path) == folded
+
+
+def test_a_rebuild_over_a_row_of_another_topic_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, exchanges(2))
+    query(path, "UPDATE events SET topic = 'forged_id.response.emitted' WHERE seq = 2")
+    folded = tables(path)
+    with pytest.raises(LedgerDamaged, match="row 2 is found under another topic"):
+        rebuild(path)
+    assert tables(path) == folded
 
 
 def test_an_empty_ledger_has_empty_read_models(tmp_path: Path) -> None:

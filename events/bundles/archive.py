@@ -1,0 +1,209 @@
+"""The archive: writing a bundle in one pass, and reading one that may come from anywhere.
+
+Equal events give equal bytes (with the same build of zlib): no times, no names of users or machines are in it. A
+reader trusts nothing that it has not held against a limit or a hash, and says what is wrong otherwise.
+"""
+
+import struct
+import zipfile
+import zlib
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from events.bundles.cloudevents import BadLine, from_line, to_line
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.ledger.chain import GENESIS
+from events.ledger.rows import link_row, to_row
+from events.log import MAX_RECORD_BYTES, Stored
+from schemas.subjects import Partitions
+
+FORMAT = 1
+SUFFIX = ".nxb"
+MAX_EVENTS_BYTES = 16 * 1024**3
+"""Largest ``events.jsonl`` that is read: an archive of a few megabytes can claim any size."""
+
+MAX_LINE_BYTES = 4 * MAX_RECORD_BYTES
+"""Longest line: a record in base64, and its headers escaped."""
+
+_EVENTS, _MANIFEST = "events.jsonl", "manifest.json"
+_MAX_MANIFEST_BYTES = 1024 * 1024
+_ALLOWED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_BATCH = 1024
+
+# What zipfile raises on bytes it cannot make sense of, RuntimeError for flags it does not serve.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a bundle says of itself. ``head`` (64 hex digits) is the chain's, over all its events.
+
+    ``project`` is the version that wrote it, ``versions`` the data version of each subject in it. ``original_head`` is
+    the head of the chain that a redacted bundle was made from; in one that is not redacted, the same as ``head``.
+    ``chosen`` names the exchanges it was recorded for; none: all of them.
+    """
+
+    format: int
+    project: str
+    stream: str
+    agent_partitions: int
+    session_partitions: int
+    events: int
+    last_seq: int
+    head: str
+    redacted: bool
+    original_head: str
+    versions: dict[str, int]
+    chosen: tuple[str, ...] = ()
+
+    @property
+    def partitions(self) -> Partitions:
+        """The partition counts of the log it was taken from."""
+        return Partitions(agents=self.agent_partitions, sessions=self.session_partitions)
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file begins like a zip archive, which no ledger does; whether it is a sound one, reading it tells."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
+async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], origin: Manifest) -> Manifest:
+    """Write events, from sequence 1 on without a gap, as a bundle; return its manifest.
+
+    ``origin`` is the manifest but for what is counted and hashed here: ``events``, ``last_seq``, ``head``,
+    ``versions``, and, unless ``redacted``, ``original_head``. A file of that name is replaced when all is written.
+
+    Raises:
+        Misconfigured: an event is missing in the order.
+        Unavailable: the file cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    last, head = 0, GENESIS
+    versions: dict[str, int] = {}
+    try:
+        with zipfile.ZipFile(part, "w") as archive:
+            with archive.open(_member(_EVENTS), "w", force_zip64=True) as lines:
+                async for batch in batches:
+                    for stored in batch:
+                        if stored.seq != last + 1:
+                            raise Misconfigured(
+                                f"a bundle holds every event: {last + 1} is missing before {stored.seq}"
+                            )
+                        last, head = stored.seq, link_row(head, to_row(stored))
+                        _note_version(versions, stored)
+                        lines.write(to_line(stored) + b"\n")
+            manifest = msgspec.structs.replace(
+                origin,
+                events=last,
+                last_seq=last,
+                head=head.hex(),
+                original_head=origin.original_head if origin.redacted else head.hex(),
+                versions=versions,
+            )
+            archive.writestr(_member(_MANIFEST), msgspec.json.encode(manifest, order="deterministic"))
+        part.replace(path)
+    except OSError as wrong:
+        raise Unavailable(f"{path} cannot be written: {wrong.strerror or wrong}") from wrong
+    finally:
+        part.unlink(missing_ok=True)
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return what a bundle says of itself; raises LedgerDamaged or Misconfigured as :func:`read_events` does."""
+    with _opened(path) as archive:
+        return _manifest(archive, path)
+
+
+def read_events(path: Path) -> Iterator[Sequence[Stored]]:
+    """Read a bundle's events in batches. Only one read to its end is proved whole: the chain is checked there.
+
+    Raises:
+        Misconfigured: there is no such file, or it has a format that this release does not know.
+        LedgerDamaged: it is no bundle, cut, altered, or beyond a limit; the message says where.
+    """
+    with _opened(path) as archive:
+        manifest = _manifest(archive, path)
+        last, head = 0, GENESIS
+        batch: list[Stored] = []
+        try:
+            with archive.open(_EVENTS) as lines:
+                while line := lines.readline(MAX_LINE_BYTES + 1):
+                    if not line.endswith(b"\n"):
+                        raise LedgerDamaged(f"{path}: line {last + 1} has no end, or more than {MAX_LINE_BYTES} bytes")
+                    stored = from_line(line[:-1])
+                    if stored.seq != last + 1:
+                        raise LedgerDamaged(f"{path}: event {last + 1} is missing before {stored.seq}")
+                    last, head = stored.seq, link_row(head, to_row(stored))
+                    batch.append(stored)
+                    if len(batch) == _BATCH:
+                        yield batch
+                        batch = []
+        except BadLine as wrong:
+            raise LedgerDamaged(f"{path}: line {last + 1} is no event: {wrong}") from wrong
+        except _UNREADABLE as wrong:
+            raise LedgerDamaged(f"{path}: its events cannot be read behind {last}: {wrong}") from wrong
+        if (manifest.events, manifest.last_seq, manifest.head) != (last, last, head.hex()):
+            raise LedgerDamaged(
+                f"{path}: the chain over its {last} events ends in {head.hex()[:12]}, the manifest says "
+                f"{manifest.head[:12]} after {manifest.events}; get a sound copy"
+            )
+        if batch:
+            yield batch
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(path)
+    except FileNotFoundError as missing:
+        raise Misconfigured(f"{path}: there is no such file") from missing
+    except _UNREADABLE as wrong:
+        raise LedgerDamaged(f"{path} is no bundle, or cut: {wrong}") from wrong
+    # Nothing is ever unpacked under a name from the archive; other members only tell of another kind of file.
+    members = archive.infolist()
+    sound = (
+        [member.filename for member in members] == [_EVENTS, _MANIFEST]
+        and all(member.compress_type in _ALLOWED and not member.flag_bits & 1 for member in members)
+        and members[0].file_size <= MAX_EVENTS_BYTES
+        and members[1].file_size <= _MAX_MANIFEST_BYTES
+    )
+    if not sound:
+        archive.close()
+        raise LedgerDamaged(
+            f"{path} is no bundle: it does not hold just {_EVENTS} and {_MANIFEST}, within their limits"
+        )
+    return archive
+
+
+def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
+    try:
+        raw = archive.read(_MANIFEST)
+        found = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        format = msgspec.json.decode(found.get("format", b"0"), type=int)
+        if format != FORMAT:
+            raise Misconfigured(
+                f"{path} has bundle format {format}, this release reads {FORMAT}: use the one that wrote it"
+            )
+        return msgspec.json.decode(raw, type=Manifest)
+    except (*_UNREADABLE, msgspec.MsgspecError) as wrong:
+        raise LedgerDamaged(f"{path}: its manifest cannot be read: {wrong}") from wrong
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _EPOCH)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.create_system = 3
+    member.external_attr = 0o644 << 16
+    return member
+
+
+def _note_version(versions: dict[str, int], stored: Stored) -> None:
+    topic, version = stored.headers.get("ce-type", ""), stored.headers.get("ce-dataversion", "1")
+    if topic and version.isdecimal():
+        versions[topic] = max(versions.get(topic, 0), int(version))

@@ -1,0 +1,131 @@
+"""Stored messages as CloudEvents in the JSON format (structured mode), one object a line, and back to the byte. Pure.
+
+A header ``ce-x`` is the attribute ``x`` with its percent-encoding undone, ``Content-Type`` is ``datacontenttype``. Our
+attributes besides: ``seq`` (stream sequence) and ``timens`` (server time, Unix nanoseconds) as decimal text, since the
+format's integers have 32 bits; ``natssubject``, the stored subject; and ``natsheaders``, a JSON text of every header
+that no attribute gives back exactly. ``data`` is the body where a JSON encoder would write the same bytes again, else
+``data_base64`` holds it.
+"""
+
+import base64
+import binascii
+import json
+import re
+from typing import Any
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from events.log import Stored
+from schemas.envelope import CONTENT_TYPE
+
+_PREFIX = "ce-"
+_CONTENT = "Content-Type"
+_OWN = frozenset({"seq", "timens", "natssubject", "natsheaders", "data", "datacontenttype"})
+_NAME = re.compile("[a-z0-9]+")
+_SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+
+_INT64 = 2**63
+
+_line = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_text = msgspec.json.Decoder(str)
+_any = msgspec.json.Decoder()
+
+
+class BadLine(ValueError):
+    """A line that is no exported event; the message says what is wrong with it."""
+
+    code = "bad_line"
+
+
+def to_line(stored: Stored) -> bytes:
+    """Return a message as a line of JSON, without the line's end.
+
+    Raises:
+        UnicodeEncodeError: a header or the subject holds lone surrogates, which JSON cannot carry.
+    """
+    line: dict[str, Any] = {}
+    others: dict[str, str] = {}
+    # Sorted: equal headers have one spelling, whatever order a client kept them in.
+    for name, value in sorted(stored.headers.items()):
+        attribute = name.removeprefix(_PREFIX)
+        plain = unquote(value, errors="replace")
+        if name == _CONTENT and value == CONTENT_TYPE:
+            line["datacontenttype"] = value
+        elif name != attribute and _NAME.fullmatch(attribute) and attribute not in _OWN and _encoded(plain) == value:
+            line[attribute] = plain
+        else:
+            others[name] = value
+    line["seq"] = str(stored.seq)
+    line["timens"] = str(stored.time_ns)
+    line["natssubject"] = stored.subject
+    if others:
+        # Escaped to ASCII: a foreign client's header may hold what UTF-8 cannot.
+        line["natsheaders"] = json.dumps(others, separators=(",", ":"))
+    if _rewrites(stored.data):
+        line["data"] = msgspec.Raw(stored.data)
+    else:
+        line["data_base64"] = base64.b64encode(stored.data).decode()
+    return msgspec.json.encode(line)
+
+
+def from_line(line: bytes) -> Stored:
+    """Read a message back.
+
+    Raises:
+        BadLine: it is no line of :func:`to_line`, or would not be written the same way again.
+    """
+    try:
+        found = _line.decode(line)
+        headers: dict[str, str] = {}
+        for name, raw in found.items():
+            if name == "datacontenttype":
+                headers[_CONTENT] = _text.decode(raw)
+            elif name not in _OWN and name != "data_base64":
+                headers[_PREFIX + name] = _encoded(_text.decode(raw))
+        if "natsheaders" in found:
+            headers |= msgspec.convert(json.loads(_text.decode(found["natsheaders"])), dict[str, str])
+        stored = Stored(
+            _number(found["seq"], 1),
+            _number(found["timens"], -_INT64),
+            _text.decode(found["natssubject"]),
+            headers,
+            _body(found),
+        )
+        # One message, one line: what a reader would have to guess at is refused.
+        same = to_line(stored) == line
+    except KeyError as missing:
+        raise BadLine(f"the attribute {missing} is missing") from missing
+    except (msgspec.MsgspecError, ValueError, RecursionError) as wrong:
+        raise BadLine(str(wrong)) from wrong
+    if not same:
+        raise BadLine("it is not spelled as an export spells it, so that its bytes would not come back")
+    return stored
+
+
+def _encoded(value: str) -> str:
+    # The binding's rule: space, double quote, percent sign and all outside printable ASCII are encoded.
+    return quote(value, safe=_SAFE)
+
+
+def _number(raw: msgspec.Raw, least: int) -> int:
+    number = int(_text.decode(raw))
+    if not least <= number < _INT64:
+        raise BadLine(f"the number {number} is out of range")
+    return number
+
+
+def _rewrites(data: bytes) -> bool:
+    try:
+        return bool(msgspec.json.encode(_any.decode(data)) == data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
+
+
+def _body(found: dict[str, msgspec.Raw]) -> bytes:
+    if "data" in found:
+        return bytes(found["data"])
+    try:
+        return base64.b64decode(_text.decode(found["data_base64"]), validate=True)
+    except binascii.Error as wrong:
+        raise BadLine(f"data_base64 is not base64: {wrong}") from wrong

@@ -1,0 +1,115 @@
+"""Taking people's words out of events, so that their decisions can be shown to strangers.
+
+Each personal text becomes a keyed hash of itself (HMAC-SHA256): the same text has the same hash within an export, and
+without the key nobody can try guesses. The event is then one whose words were forgotten: a verification counts the
+decisions that need them as unverified, reason ``sealed``. Echoes of words (which known phrase an input held) become
+hashes too, in events that stay readable. Identifiers (agent, session, exchange) and numbers stay.
+"""
+
+import hmac
+from typing import cast
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.errors import Refused
+from events.ledger.chain import GENESIS
+from events.ledger.rows import link_row, to_row, topic_of_subject
+from events.log import Record, Seal, Stored
+from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, sealed_record
+from events.sealing.cipher import SessionKey
+from schemas.catalogue import CATALOGUE
+from schemas.event import Event, encode_event, topic_of
+from schemas.personal import change_personal, echo_part, personal_part
+from schemas.vocabulary.ledger import LedgerAnchored
+
+MIN_KEY_BYTES = 32
+
+_ANCHOR = topic_of(LedgerAnchored)
+
+
+class _Hashes(msgspec.Struct, frozen=True):
+    """What stands where a session's key stands when words are sealed."""
+
+    key: bytes
+    id: str = GONE
+
+    def seal(self, _event: str, _place: str, text: str) -> str:
+        return text if text == CLOSED_TEXT else _hash(self.key, text.encode())
+
+
+def redacted(stored: Stored, key: bytes) -> Stored:
+    """Return a message without people's words; one without any comes back as it is.
+
+    Give it opened messages: words whose key is gone are marks by then, and stay marks. A body that this release
+    cannot read may hold anything, and is replaced as a whole.
+
+    Raises:
+        ValueError: the key is shorter than :data:`MIN_KEY_BYTES`.
+    """
+    if len(key) < MIN_KEY_BYTES:
+        raise ValueError(f"a redaction key has at least {MIN_KEY_BYTES} bytes, not {len(key)}")
+    entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
+    if entry is None or stored.seal is Seal.BROKEN:
+        return _replaced(stored, key)
+    headers = {name: value for name, value in stored.headers.items() if name != HEADER}
+    try:
+        stored = _without_echoes(stored, entry.event, key)
+        part = personal_part(entry.event)
+        if part is None:
+            return stored
+        record = sealed_record(Record(stored.subject, headers, stored.data), part, cast(SessionKey, _Hashes(key)))
+    except (Refused, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _replaced(stored, key)
+    return msgspec.structs.replace(stored, headers=record.headers, data=record.data, seal=Seal.AS_STORED)
+
+
+class Redaction:
+    """Redacts a whole log, in order. The chain over what comes out is another one, and its anchors vouch for that.
+
+    Attributes:
+        original: The chain's head over what was given, as stored.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        """Use a key of :data:`MIN_KEY_BYTES` or more."""
+        self.original = GENESIS
+        self._key = key
+        self._head = GENESIS
+        self._heads: dict[int, bytes] = {}
+
+    def take(self, as_stored: Stored, opened: Stored) -> Stored:
+        """Return the next message redacted, given as it is stored and with its words opened."""
+        self.original = link_row(self.original, to_row(as_stored))
+        result = redacted(opened, self._key)
+        if topic_of_subject(result.subject) == _ANCHOR:
+            result = self._anchored(result)
+        self._head = link_row(self._head, to_row(result))
+        self._heads[result.seq] = self._head
+        return result
+
+    def _anchored(self, stored: Stored) -> Stored:
+        decoded = decode(stored)
+        anchor = decoded.message.event if isinstance(decoded, Recorded) else None
+        if not isinstance(anchor, LedgerAnchored) or anchor.through_seq not in self._heads:
+            return stored
+        head = self._heads[anchor.through_seq].hex()
+        return msgspec.structs.replace(stored, data=encode_event(msgspec.structs.replace(anchor, head=head)))
+
+
+def _without_echoes(stored: Stored, event: type[Event], key: bytes) -> Stored:
+    part = echo_part(event)
+    if part is None:
+        return stored
+    body = change_personal(part, msgspec.json.decode(stored.data), lambda _, text: _hash(key, text.encode()))
+    return msgspec.structs.replace(stored, data=msgspec.json.encode(body))
+
+
+def _replaced(stored: Stored, key: bytes) -> Stored:
+    headers = {name: value for name, value in stored.headers.items() if name != HEADER}
+    data = msgspec.json.encode({"redacted": _hash(key, stored.data)})
+    return msgspec.structs.replace(stored, headers=headers, data=data, seal=Seal.AS_STORED)
+
+
+def _hash(key: bytes, text: bytes) -> str:
+    return hmac.digest(key, text, "sha256").hex()

@@ -1,0 +1,46 @@
+"""A bundle as a ledger file: whatever reads ledgers reads bundles."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from events.bundles.archive import Manifest, read_events, read_manifest
+from events.errors import Misconfigured
+from events.ledger import LedgerWriter
+
+
+async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = lambda _: None) -> Manifest:
+    """Write a bundle's events into a new ledger file, whose chain is the bundle's; return the manifest.
+
+    The ledger appears under its name only when the whole bundle has proved sound. ``progress`` is called with the
+    sequence reached.
+
+    Raises:
+        Misconfigured: the ledger exists; or as ``read_events`` does.
+        LedgerDamaged: the bundle is not sound.
+        Unavailable: the ledger cannot be written.
+    """
+    manifest = read_manifest(bundle)
+    part = await asyncio.to_thread(_place, ledger)
+    try:
+        async with await LedgerWriter.open(part, manifest.stream, manifest.partitions) as writer:
+            for batch in read_events(bundle):
+                await writer.append(batch)
+                progress(batch[-1].seq)
+        part.replace(ledger)
+    finally:
+        _remove(part)
+    return manifest
+
+
+def _place(ledger: Path) -> Path:
+    if ledger.exists():
+        raise Misconfigured(f"{ledger} exists: name a new file, or move that one aside")
+    part = ledger.with_name(ledger.name + ".part")
+    _remove(part)
+    return part
+
+
+def _remove(part: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        part.with_name(part.name + suffix).unlink(missing_ok=True)

@@ -1,0 +1,49 @@
+"""How an imported message lies in a stream: what it says of its recorded self, and reading that back. Pure.
+
+The broker stamps messages with its own time, and acts on headers that begin with ``Nats-``. So an import stores the
+recorded time in the header ``nx-recorded-at`` (Unix nanoseconds), and each recorded header that the broker would act
+on, or that looks like these, behind ``nx-recorded-``. This is believed only up to the sequence that the stream's own
+metadata names as imported: no later message can claim a time.
+"""
+
+from collections.abc import Mapping
+
+from events.log import Record, Stored
+from schemas.permissions import IMPORT_ROOT
+from schemas.subjects import STORED_ROOT
+
+RECORDED_AT = "nx-recorded-at"
+
+_BEHIND = "nx-recorded-"
+_BROKERS = "nats-"
+
+
+def carrier(stored: Stored, **more: str) -> Record:
+    """Return what to publish to a stream that imports, so that it comes to hold a recorded message.
+
+    Raises:
+        ValueError: the message's subject is none of the log.
+    """
+    root, _, rest = stored.subject.partition(".")
+    if root != STORED_ROOT or rest.count(".") < 2 or not all(rest.split(".")) or set(rest) & set("*> \t\r\n"):
+        raise ValueError(f"{stored.subject!r} is no subject of a log")
+    headers = {_BEHIND + name if _carried(name) else name: value for name, value in stored.headers.items()}
+    return Record(f"{IMPORT_ROOT}.{rest}", headers | {RECORDED_AT: str(stored.time_ns)} | more, stored.data)
+
+
+def as_recorded(
+    seq: int, time_ns: int, subject: str, headers: Mapping[str, str], data: bytes, imported_through: int
+) -> Stored:
+    """Return a message of the stream: up to ``imported_through`` as it was recorded, from there on as it is stored."""
+    if seq > imported_through or RECORDED_AT not in headers:
+        return Stored(seq, time_ns, subject, headers, data)
+    own = {
+        name.removeprefix(_BEHIND): value
+        for name, value in headers.items()
+        if name != RECORDED_AT and not name.lower().startswith(_BROKERS)
+    }
+    return Stored(seq, int(headers[RECORDED_AT]), subject, own, data)
+
+
+def _carried(name: str) -> bool:
+    return name.lower().startswith((_BROKERS, _BEHIND))

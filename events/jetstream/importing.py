@@ -1,0 +1,209 @@
+"""Appending a recorded log to an empty stream, so that it is the same log there: sequences, times, headers and bodies.
+
+While an import runs, its stream takes nothing but the import's own subjects: no worker can append between two records,
+and nothing is republished as if it happened now. The metadata names the head of the chain over what is imported, until
+all of it is stored and has been read back equal. A batch is stored whole or not at all, behind the exact sequence
+before it: an import that was killed goes on where it stopped, and two at once do no harm.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
+from events.jetstream.connection import ApiError, Connection
+from events.jetstream.imported import carrier
+from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
+from events.jetstream.log import JetStreamLog
+from events.jetstream.stream import (
+    IMPORTED_HEAD,
+    IMPORTED_THROUGH,
+    IMPORTING,
+    NOT_FOUND,
+    importing_config,
+    stream_config,
+)
+from events.log import MAX_BATCH, Append, Record, Stored
+from schemas.subjects import Partitions
+
+Batches = Callable[[], Iterable[Sequence[Stored]]]
+"""Begins a reading of a recorded log, in order."""
+
+_EXPECTED_LAST = "Nats-Expected-Last-Sequence"
+_BATCH_BYTES = 4 * 1024 * 1024
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded log to be imported, sequences 1 to ``events`` without a gap.
+
+    ``head`` (hex digits) is the hash of its content, ``sealed`` whether people's words in it are sealed.
+    """
+
+    partitions: Partitions
+    events: int
+    head: str
+    sealed: bool
+    batches: Batches
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How far an import has come: ``after`` is the last sequence stored; ``begun`` is False for a stream untouched."""
+
+    after: int = 0
+    begun: bool = False
+    whole: bool = False
+
+
+async def standing_of(connection: Connection, stream: str, recording: Recording) -> Standing:
+    """Return how far an import of this recording into this stream has come.
+
+    Raises:
+        Misconfigured: the stream, or the bucket of snapshots, holds something else, or somebody reads the stream.
+        LogError: the broker cannot be asked.
+    """
+    found = await _info(connection, stream)
+    if found is None:
+        await _refuse_snapshots(connection)
+        return Standing()
+    metadata, state = found["config"].get("metadata", {}), found["state"]
+    if metadata.get(IMPORTING) == recording.head:
+        return Standing(state["last_seq"], begun=True)
+    if metadata.get(IMPORTED_HEAD) == recording.head:
+        return Standing(recording.events, begun=True, whole=True)
+    if IMPORTING in metadata:
+        raise Misconfigured(
+            f"stream {stream} holds the beginning of another import (head {metadata[IMPORTING][:12]}): finish that "
+            "one, or import into another folder or stream"
+        )
+    if state["last_seq"]:
+        raise Misconfigured(
+            f"stream {stream} is not empty (it has come to sequence {state['last_seq']}): a log is imported into an "
+            "empty one; name another folder with --data, or another broker"
+        )
+    if state["consumer_count"]:
+        raise Misconfigured(
+            f"stream {stream} is empty, but {state['consumer_count']} consumers read it: stop the workers first, and "
+            "delete the stream if they left consumers behind"
+        )
+    await _refuse_snapshots(connection)
+    return Standing()
+
+
+async def begin(connection: Connection, stream: str, recording: Recording, replicas: int = 1) -> None:
+    """Make the stream, or turn the empty one that is there, into one that takes this import alone.
+
+    Raises:
+        Misconfigured: somebody appended to the stream meanwhile.
+        LogError: the broker refuses, or cannot be reached.
+    """
+    config = importing_config(stream, recording.partitions, replicas, recording.head)
+    found = await _info(connection, stream)
+    if found is None:
+        await connection.api(f"STREAM.CREATE.{stream}", config)
+        return
+    turned = await connection.api(f"STREAM.UPDATE.{stream}", config)
+    if turned["state"]["last_seq"]:
+        await connection.api(f"STREAM.UPDATE.{stream}", found["config"])
+        raise Misconfigured(f"somebody appended to stream {stream} just now: stop the workers, and use an empty stream")
+
+
+async def append(
+    connection: Connection, stream: str, recording: Recording, after: int, progress: Callable[[int], None]
+) -> None:
+    """Store what follows sequence ``after``; ``progress`` is called with the sequence reached.
+
+    Raises:
+        Misconfigured: a record that this stream cannot hold; or another import appends to the stream too.
+        Unavailable: the broker cannot be reached any more: an import that is run again goes on from there.
+    """
+    log = JetStreamLog(connection, stream, recording.partitions)
+    for records in _appends(recording.batches(), after):
+        try:
+            last = await log.append([Append(records)])
+        except Conflict as wrong:
+            raise Misconfigured(f"another import into stream {stream} is under way: wait for that one") from wrong
+        except (Unavailable, UnknownOutcome) as wrong:
+            raise Unavailable(
+                f"the import stopped behind sequence {after}; run it again, and it goes on there: {wrong}"
+            ) from wrong
+        except Refused as wrong:
+            these = f"sequences {after + 1} to {after + len(records)}"
+            raise Misconfigured(f"{these} cannot be stored: {wrong}") from wrong
+        after += len(records)
+        if last != after:
+            raise Misconfigured(f"stream {stream} stored sequence {last} as {after}: it is not the import's own")
+        progress(after)
+
+
+async def finish(
+    connection: Connection, stream: str, recording: Recording, progress: Callable[[int], None], replicas: int = 1
+) -> None:
+    """Read back what was stored, and open the stream to workers if it is what was recorded.
+
+    ``progress`` is called with the sequence reached.
+
+    Raises:
+        Misconfigured: a message came back otherwise, or too few: the stream stays closed.
+        LogError: the broker cannot be reached.
+    """
+    log = JetStreamLog(connection, stream, recording.partitions, imported_through=recording.events)
+    wanted = (stored for batch in recording.batches() for stored in batch)
+    count = 0
+    async for batch in log.history(["log.>"], 0, recording.events):
+        for stored in batch:
+            if stored != next(wanted, None):
+                raise Misconfigured(f"sequence {stored.seq} came back otherwise than it was recorded: {_ADVICE}")
+        count += len(batch)
+        progress(count)
+    if count != recording.events:
+        raise Misconfigured(f"{count} of {recording.events} events came back: {_ADVICE}")
+    config = stream_config(stream, recording.partitions, replicas, recording.sealed)
+    config["metadata"] |= {IMPORTED_THROUGH: str(recording.events), IMPORTED_HEAD: recording.head}
+    await connection.api(f"STREAM.UPDATE.{stream}", config)
+
+
+_ADVICE = "the stream stays closed to workers; delete it, and import into a new one"
+
+
+async def _info(connection: Connection, stream: str) -> dict[str, Any] | None:
+    try:
+        return await connection.api(f"STREAM.INFO.{stream}")
+    except ApiError as error:
+        if error.number == NOT_FOUND:
+            return None
+        raise
+
+
+async def _refuse_snapshots(connection: Connection) -> None:
+    found = await _info(connection, f"KV_{SNAPSHOTS_BUCKET}")
+    if found is not None and found["state"]["messages"]:
+        # They would be taken for states of the imported log.
+        raise Misconfigured(
+            f"the broker holds snapshots of another log: delete the bucket {SNAPSHOTS_BUCKET} (stream "
+            f"KV_{SNAPSHOTS_BUCKET}), or use another broker"
+        )
+
+
+def _appends(batches: Iterable[Sequence[Stored]], after: int) -> Iterator[list[Record]]:
+    """Yield what is stored at once, bounded in records and in bytes."""
+    records: list[Record] = []
+    size = 0
+    for batch in batches:
+        for stored in batch:
+            if stored.seq <= after:
+                continue
+            if len(records) == MAX_BATCH or (records and size + len(stored.data) > _BATCH_BYTES):
+                yield records
+                records, size = [], 0
+            records.append(_record(stored, first=not records))
+            size += len(stored.data)
+    if records:
+        yield records
+
+
+def _record(stored: Stored, first: bool) -> Record:
+    try:
+        return carrier(stored, **({_EXPECTED_LAST: str(stored.seq - 1)} if first else {}))
+    except ValueError as wrong:
+        raise Misconfigured(f"sequence {stored.seq} cannot be imported: {wrong}") from wrong

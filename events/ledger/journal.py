@@ -1,0 +1,59 @@
+"""Damage in the write-ahead log beside a ledger, which SQLite itself passes over in silence. Pure.
+
+SQLite reads the log's frames up to the first that does not fit, takes that for the end, and forgets what was committed
+behind it: rows, and the count of rows with them. The format is that of https://www.sqlite.org/walformat.html.
+"""
+
+import sys
+from array import array
+from struct import Struct
+from typing import Literal, TypeAlias
+
+_HEADER = Struct(">IIIIIIII")
+_FRAME = Struct(">IIIIII")
+_MAGIC = 0x377F0682
+_MAGICS: dict[int, Literal["little", "big"]] = {_MAGIC: "little", _MAGIC | 1: "big"}
+_MASK = 0xFFFFFFFF
+
+_Sum: TypeAlias = tuple[int, int]
+
+
+def journal_damage(content: bytes) -> str:
+    """Return what is wrong with a write-ahead log, empty where nothing is.
+
+    A transaction that was not finished when the process or the machine died is nothing wrong: it was never promised.
+    One sort of damage looks like that, and is not found: in the salts of the very last frame.
+    """
+    if not content:
+        return ""
+    if len(content) < _HEADER.size:
+        return "its header is cut"
+    magic, _, page_size, _, *salts, first, second = _HEADER.unpack_from(content)
+    order = _MAGICS.get(magic)
+    if order is None or _sum(content[: _HEADER.size - 8], (0, 0), order) != (first, second):
+        return "its header is damaged: nothing in it is read"
+    size = _FRAME.size + page_size
+    starts = range(_HEADER.size, len(content) - size + 1, size)
+    running, broken = (first, second), 0
+    for number, start in enumerate(starts, 1):
+        _, committed, *frame_salts, one, two = _FRAME.unpack_from(content, start)
+        ours = frame_salts == salts
+        if not broken:
+            running = _sum(content[start : start + 8], running, order)
+            running = _sum(content[start + _FRAME.size : start + size], running, order)
+            broken = 0 if ours and running == (one, two) else number
+        if broken and ours and committed:
+            return f"frame {broken} of {len(starts)} is damaged: what was committed with it and behind it is not read"
+    return ""
+
+
+def _sum(content: bytes, start: _Sum, order: Literal["little", "big"]) -> _Sum:
+    words = array("I", content)
+    if order != sys.byteorder:
+        words.byteswap()
+    first, second = start
+    pairs = iter(words)
+    for left, right in zip(pairs, pairs, strict=True):
+        first = (first + left + second) & _MASK
+        second = (second + right + first) & _MASK
+    return first, second
