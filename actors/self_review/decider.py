@@ -16,12 +16,15 @@ trace.seat_added           an entity's worth moves
 self_review.configured     the settings from here on
 """
 
+from functools import lru_cache
+from operator import is_
+
 import msgspec
 
 from actors.self_review.exchange import Pending, appraised, emptied, pending_of, recalled
 from actors.self_review.exchange import tick_of as tick_of_exchange
 from actors.self_review.gate import events_of
-from actors.self_review.mind import Mind, judged, mean_fatigue, observe, seated, ticked, without_session
+from actors.self_review.mind import Mind, Observed, judged, mean_fatigue, observe, seated, ticked, without_session
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
@@ -65,12 +68,11 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
-    tick = _tick(state, message)
-    if tick is None:
+    found = _observed(_Moment(state, message))
+    if found is None:
         return ()
-    mind = mind_of(state, message.agent)
-    seen = observe(mind, tick, state.sci, state.settings)
-    return events_of(message.agent, message.time_ns, mind, tick, seen, state.settings)
+    tick, seen = found
+    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), tick, seen, state.settings)
 
 
 def evolve(state: State, message: Message) -> State:
@@ -109,6 +111,33 @@ def mind_of(state: State, citizen: str) -> Mind:
     return state.minds.get(citizen) or Mind()
 
 
+class _Moment:
+    """A message at a state: all that a tick follows from.
+
+    Frozen as all of it is, the very same things mean the same tick; comparing what they hold would cost more.
+    """
+
+    __slots__ = ("follows_from", "message", "state")
+
+    def __init__(self, state: State, message: Message) -> None:
+        self.state, self.message = state, message
+        self.follows_from = (state.minds, state.pending, state.settings, state.sci, message)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Moment) and all(map(is_, self.follows_from, other.follows_from))
+
+    def __hash__(self) -> int:
+        return id(self.message)
+
+
+@lru_cache(maxsize=1)
+def _observed(moment: _Moment) -> tuple[Tick, Observed] | None:
+    """Return the tick that a message is, if any, and what is seen of it; a message is decided, then folded."""
+    state, message = moment.state, moment.message
+    tick = _tick(state, message)
+    return None if tick is None else (tick, observe(mind_of(state, message.agent), tick, state.sci, state.settings))
+
+
 def _tick(state: State, message: Message) -> Tick | None:
     match message.event:
         case TickObserved() as seen:
@@ -122,12 +151,11 @@ def _tick(state: State, message: Message) -> Tick | None:
 
 
 def _ticked(state: State, message: Message) -> State:
-    tick = _tick(state, message)
-    if tick is None:
+    found = _observed(_Moment(state, message))
+    if found is None:
         return state
-    mind = mind_of(state, message.agent)
-    seen = observe(mind, tick, state.sci, state.settings)
-    return _with_mind(state, message.agent, ticked(mind, tick, seen, state.settings))
+    tick, seen = found
+    return _with_mind(state, message.agent, ticked(mind_of(state, message.agent), tick, seen, state.settings))
 
 
 def _begin(state: State, message: Message, received: InputReceived) -> State:
