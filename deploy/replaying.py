@@ -1,6 +1,8 @@
 """Running a replay over a source, from its first event up to a sequence or a time. No effect is ever run."""
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import msgspec
@@ -23,6 +25,9 @@ class Point(msgspec.Struct, frozen=True):
     seq: int = 2**63 - 1
     time_ns: int = 2**63 - 1
 
+
+_ALLOCATIONS = 200_000
+"""Objects that come on top, before the collector looks at the youngest; 700 is its default."""
 
 END = Point()
 """As far as there is anything."""
@@ -62,19 +67,41 @@ async def run(
         Misconfigured: the log does not begin at its first event, so that no state can be folded from it.
         LogError: the source cannot be read.
     """
+    last = await last_of_whole(source)
+    with rare_collections():
+        async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
+            for stored in batch:
+                if stored.time_ns > upto.time_ns:
+                    return replay.finish()
+                replay.feed(stored)
+            progress(batch[-1].seq)
+        return replay.finish()
+
+
+async def last_of_whole(source: Source) -> int:
+    """Return a log's last sequence; raises Misconfigured where it does not begin at its first event."""
     info = await source.info()
     if info.first_seq > 1:
         raise Misconfigured(
             f"the {source.name} begins at sequence {info.first_seq}, not 1: states cannot be folded from its middle; "
             "take a copy of the log that is whole"
         )
-    async for batch in source.history(filters or replay.filters, 0, min(upto.seq, info.last_seq)):
-        for stored in batch:
-            if stored.time_ns > upto.time_ns:
-                return replay.finish()
-            replay.feed(stored)
-        progress(batch[-1].seq)
-    return replay.finish()
+    return info.last_seq
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Have the garbage collector look for cycles rarely.
+
+    States and events are frozen and hold none; what a fold allocates is freed by its reference counts. The collector
+    walked through all that waits again and again: an eighth of a fold's time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def overall_hash(report: Report) -> str:

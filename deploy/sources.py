@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from events.bundles import is_bundle, unpack
 from events.jetstream import JetStreamLog
-from events.ledger import LedgerReader
+from events.ledger import Extent, LedgerReader
 from events.log import LogInfo, Stored
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
@@ -78,6 +78,7 @@ class LedgerSource:
     """A ledger file, open for reading.
 
     Attributes:
+        file: The ledger itself: of a bundle, an unpacked copy, for as long as this is open.
         sealing: What opens people's words where the file holds them sealed; without keys, a mark stands in their place.
     """
 
@@ -86,6 +87,7 @@ class LedgerSource:
         self._open_things = ExitStack()
         try:
             file = self._open_things.enter_context(ledger_file(path))
+            self.file = file
             self._reader = self._open_things.enter_context(LedgerReader(file))
             self.sealing = sealing or closed_sealing()
             self.name = f"{'ledger' if file == path else 'bundle'} {path}"
@@ -117,6 +119,10 @@ class LedgerSource:
         """Read a range; see ``Source``."""
         for batch in self._reader.history(filters, after, upto):
             yield await self.sealing.open(batch)
+
+    def extent(self, filters: Sequence[str], upto: int, until_ns: int) -> Extent:
+        """Count the messages of a range by stored subject; see ``LedgerReader``."""
+        return self._reader.extent(filters, upto, until_ns)
 
     async def counts(self) -> dict[str, int]:
         """Count by subject; see ``Source``."""

@@ -10,7 +10,7 @@ from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
 
-class Unreadable(msgspec.Struct, frozen=True):
+class Unreadable(msgspec.Struct, frozen=True, gc=False):
     """A stored message that could not be decoded, and why (an error code of ``schemas.errors``)."""
 
     stored: Stored
@@ -18,7 +18,7 @@ class Unreadable(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class Recorded(msgspec.Struct, frozen=True, gc=False):
     """A stored message, decoded."""
 
     stored: Stored

@@ -1,6 +1,6 @@
 """One decision: from a message and a state to events ready to be stored, the same way live and in replay."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -20,7 +20,7 @@ APPEND_REFUSED = "append_refused"
 _ADDRESS_HEADERS = ("ce-id", "ce-agent", "ce-session", "ce-exchange")
 
 
-class Decided(msgspec.Struct, frozen=True):
+class Decided(msgspec.Struct, frozen=True, gc=False):
     """An event that a decision yields: where it goes, its stored bytes, and how its own actor folds it."""
 
     message: Message
@@ -33,7 +33,7 @@ class Decided(msgspec.Struct, frozen=True):
     count: int
 
 
-class Cause(msgspec.Struct, frozen=True):
+class Cause(msgspec.Struct, frozen=True, gc=False):
     """What an event is emitted because of, and the address it inherits."""
 
     id: str
@@ -119,12 +119,13 @@ def _failure(actor: Actor[Any], offered: Recorded | Unreadable, reason: str, err
     return actor.failed(reason=reason, error=error, failed_seq=offered.stored.seq, failed_topic=topic)
 
 
-def fold(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, own: Iterable[Message]) -> Any:
+def fold(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, own: Sequence[Message]) -> Any:
     """Fold a consumed message and the events it led to, in this order.
 
     What could not be read, folded or stored when it was decided is passed over: only the recorded failure is folded.
     """
-    own = tuple(own)
+    if not own:
+        return actor.evolve(state, offered.message) if isinstance(offered, Recorded) else state
     skipped = any(isinstance(m.event, actor.failed) and m.event.reason != DECIDER_RAISED for m in own)
     if isinstance(offered, Recorded) and not skipped:
         state = actor.evolve(state, offered.message)
@@ -171,7 +172,50 @@ def decide(
 
     Never raises on the message: what cannot be read, decided or folded yields the actor's own ``failed`` event.
     """
+    try:
+        decided = decide_only(actor, state, offered, partitions, partition)
+    except Exception as raised:
+        return _fail(actor, state, offered, partitions, partition, raised)
+    return fold_decided(actor, state, offered, decided, partitions, partition)
+
+
+def fold_decided(
+    actor: Actor[Any],
+    state: Any,
+    offered: Recorded | Unreadable,
+    decided: tuple[Decided, ...],
+    partitions: Partitions,
+    partition: str,
+) -> tuple[tuple[Decided, ...], Any]:
+    """Fold what was decided of one message; return it, or the failure where it cannot be folded, and the next state."""
+    try:
+        return decided, fold(actor, state, offered, [d.message for d in decided])
+    except Exception as raised:
+        return _fail(actor, state, offered, partitions, partition, raised)
+
+
+def _fail(
+    actor: Actor[Any],
+    state: Any,
+    offered: Recorded | Unreadable,
+    partitions: Partitions,
+    partition: str,
+    raised: Exception,
+) -> tuple[tuple[Decided, ...], Any]:
     owner, cause = _within(actor, cause_of(offered), partition)
+    failure = (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),)
+    decided = address(owner, cause, failure, partitions)
+    return decided, _fold_failure(actor, state, offered, decided)
+
+
+def decide_only(
+    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions, partition: str
+) -> tuple[Decided, ...]:
+    """Decide one message without folding what came of it; return the events.
+
+    Raises:
+        Exception: the events cannot be addressed or encoded; :func:`decide` turns that into a failure.
+    """
     emissions: Sequence[Event | Emission]
     if isinstance(offered, Unreadable):
         emissions = (_failure(actor, offered, offered.code, ""),)
@@ -180,9 +224,7 @@ def decide(
             emissions = tuple(actor.decide(state, offered.message))
         except Exception as raised:
             emissions = (_failure(actor, offered, DECIDER_RAISED, type(raised).__name__),)
-    try:
-        decided = address(owner, cause, emissions, partitions)
-        return decided, fold(actor, state, offered, [d.message for d in decided])
-    except Exception as raised:
-        decided = address(owner, cause, (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),), partitions)
-        return decided, _fold_failure(actor, state, offered, decided)
+    if not emissions:
+        return ()
+    owner, cause = _within(actor, cause_of(offered), partition)
+    return address(owner, cause, emissions, partitions)

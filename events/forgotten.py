@@ -50,6 +50,10 @@ class Forgotten:
         self._actor = actor
         self._sessions: set[tuple[str, str]] = set()
 
+    def concerns(self, settled: Settled) -> bool:
+        """Whether sealed words may matter at all: here, or in what was folded before. Cheap, and mostly no."""
+        return bool(self._sessions) or _is_closed(settled.offered) or any(map(_is_closed, settled.recorded))
+
     def needed_for(self, settled: Settled) -> bool:
         """Whether a decision needs, or may need, words that are sealed; to be asked before it is folded."""
         if any(_is_closed(own) for own in settled.recorded):

@@ -6,19 +6,21 @@ byte for byte with what was recorded.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode
-from events.decision import APPEND_REFUSED, Cause, Decided, address, decide
+from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided
 from events.forgotten import SEALED, Forgotten
 from events.log import Seal, Stored
+from events.outcome import Coverage, Difference, Differences, Report, body_text, compare, in_order, topics_text
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.view import Settled, View
 from schemas.actor import Actor
-from schemas.envelope import Envelope
 from schemas.errors import UndecodableEvent
 from schemas.event import Failed, topic_of
 from schemas.persistent import state_hash
@@ -33,70 +35,21 @@ instead of where the leader stood, and counted as unverified.
 
 BEYOND_BACKLOG = "beyond_backlog"
 
+Unit = tuple[str, str]
+"""What is folded by itself: an actor's name and a partition of it."""
 
-class Difference(msgspec.Struct, frozen=True):
-    """A decision that came out otherwise than recorded.
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit", "compare"]
 
-    ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
-    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``); ``recorded`` and
-    ``redecided`` are its two values as text.
+
+class _Takers(msgspec.Struct, frozen=True):
+    """Whom a subject's messages belong to.
+
+    ``counts`` says that what cannot be read is counted here: by whoever folds the first of all partitions concerned.
     """
 
-    actor: str
-    partition: str
-    seq: int
-    topic: str
-    exchange: str
-    field: str
-    recorded: str
-    redecided: str
-
-
-class Coverage(msgspec.Struct):
-    """What became of an actor's decisions in a verification.
-
-    ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
-    not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided; ``sealed``
-    is the reason where words are needed that were forgotten, or whose keys are out of reach.
-    These add up to the messages consumed; forged events, which no message led to, are ``different`` besides.
-    ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
-    the pending deadlines.
-    """
-
-    identical: int = 0
-    silent: int = 0
-    different: int = 0
-    pending: int = 0
-    timers: int = 0
-    facts: int = 0
-    unverified: dict[str, int] = {}
-
-
-class Report(msgspec.Struct, frozen=True):
-    """The outcome of a replay.
-
-    ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first
-    ones, in the order met; ``coverage`` counts all. ``unreadable`` are messages no one could decode, by error code.
-    """
-
-    events: int
-    first_seq: int
-    last_seq: int
-    state_hashes: dict[str, str]
-    coverage: dict[str, Coverage]
-    differences: tuple[Difference, ...]
-    unreadable: dict[str, int]
-    fold_errors: int
-
-    @property
-    def clean(self) -> bool:
-        """Whether every decision that could be made again came out as recorded."""
-        return not self.fold_errors and not any(c.different for c in self.coverage.values())
-
-    @property
-    def sealed(self) -> int:
-        """How many decisions could not be made again for want of words that cannot be opened."""
-        return sum(counts.unverified.get(SEALED, 0) for counts in self.coverage.values())
+    owning: tuple[View, ...]
+    consuming: tuple[View, ...]
+    counts: bool
 
 
 class Replay:
@@ -116,6 +69,7 @@ class Replay:
         keep: int = 20,
         backlog: int = BACKLOG,
         only: Mapping[str, str] | None = None,
+        share: AbstractSet[Unit] | None = None,
     ) -> None:
         """Begin before the first message.
 
@@ -126,23 +80,25 @@ class Replay:
             keep: How many differences are kept; all are counted.
             backlog: See ``BACKLOG``.
             only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
+            share: Of these, the partitions that are folded here, where others fold the rest; default: all.
         """
         self._only = only or {}
+        self._share = share
         self.views: dict[tuple[str, str], View] = {}
         self.on_silent: Callable[[View, Settled], None] | None = None
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
-        self._keep = keep
         self._backlog = backlog
         self._owed: dict[tuple[str, str], int] = {}
         self._silent: dict[tuple[str, str], int] = {}
-        self._routes: dict[str, tuple[tuple[View, bool], ...]] = {}
+        self._routes: dict[str, _Takers | None] = {}
+        self._matched: tuple[Decided, ...] | None = None
         self._forgotten: dict[tuple[str, str], Forgotten] = {}
         self._coverage = {actor.name: Coverage(unverified={}) for actor in actors}
-        self._differences: list[Difference] = []
+        self._differences = Differences(keep)
         self._unreadable: Counter[str] = Counter()
-        self._events = self._first = self._last = 0
+        self._events = self._first = self._last = self._end = 0
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -159,24 +115,54 @@ class Replay:
         self._events += 1
         self._first = self._first or stored.seq
         self._last = stored.seq
-        takers = self._routes.get(stored.subject)
+        takers = self._takers(stored.subject)
         if takers is None:
-            takers = self._routes[stored.subject] = tuple(self._route(stored.subject))
-        if not takers:
             return
         offered = decode(stored)
         if isinstance(offered, Unreadable):
-            self._unreadable[offered.code] += 1
-        for view, own in takers:
-            if own and self._verify and isinstance(offered, Unreadable) and offered.code == UndecodableEvent.code:
-                # Damage is what a verification is there to find; a newer release's event stops it as any reading.
-                self._differ(view, offered, ("body", _text(stored.data), f"it cannot be read: {offered.detail}"))
-            elif own:
-                view.record(offered)
-            else:
+            self._note_unreadable(takers, offered)
+            return
+        for view in takers.owning:
+            view.record(offered)
+        if takers.consuming:
+            offered, most = _without_wrapping(offered), self._backlog
+            for view in takers.consuming:
                 view.offer(offered)
-                if len(view.waiting) > self._backlog:
+                if len(view.waiting) > most:
                     self._settle_silent(view)
+
+    def takes(self, subject: str) -> bool:
+        """Whether messages of a stored subject belong to any partition that is folded here."""
+        return self._takers(subject) is not None
+
+    def skip(self, events: int, first_seq: int, last_seq: int) -> None:
+        """Count messages that nobody here takes and that were not fed: so many of the log, from one to another."""
+        self._events += events
+        self._first = min(self._first or first_seq, first_seq)
+        self._end = max(self._end, last_seq)
+
+    def _takers(self, subject: str) -> _Takers | None:
+        try:
+            return self._routes[subject]
+        except KeyError:
+            found = self._routes[subject] = self._route(subject)
+            return found
+
+    def _note_unreadable(self, takers: _Takers, offered: Unreadable) -> None:
+        if takers.counts:
+            self._unreadable[offered.code] += 1
+        for view in takers.owning:
+            if self._verify and offered.code == UndecodableEvent.code:
+                # Damage is what a verification is there to find; a newer release's event stops it as any reading.
+                self._differ(
+                    view, offered, ("body", body_text(offered.stored.data), f"it cannot be read: {offered.detail}")
+                )
+            else:
+                view.record(offered)
+        for view in takers.consuming:
+            view.offer(offered)
+            if len(view.waiting) > self._backlog:
+                self._settle_silent(view)
 
     def finish(self) -> Report:
         """Settle what the log's end left open, and report.
@@ -184,6 +170,7 @@ class Replay:
         Messages behind the last own event that lead to nothing are folded, as a living actor would have; one that
         leads to an event is pending, and the fold of its partition ends before it.
         """
+        self._last = max(self._last, self._end)
         for view in self.views.values():
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
@@ -197,9 +184,9 @@ class Replay:
             self._first,
             self._last,
             {f"{name}/{part}": state_hash(view.state) for (name, part), view in sorted(self.views.items())},
-            self._coverage,
-            tuple(self._differences),
-            dict(self._unreadable),
+            {name: in_order(counts) for name, counts in self._coverage.items()},
+            self._differences.first,
+            dict(sorted(self._unreadable.items())),
             sum(view.fold_errors for view in self.views.values()),
         )
 
@@ -220,18 +207,17 @@ class Replay:
 
     def _decide_silent(self, view: View) -> bool:
         """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
-        before, place, time_ns, offered = view.state, view.place, view.time_ns, view.waiting[0]
-        if view.decide_next():
-            view.state, view.place, view.time_ns = before, place, time_ns
-            view.waiting.appendleft(offered)
+        before, offered = view.state, view.waiting[0]
+        if not view.fold_silent():
             return False
-        coverage = self._coverage[view.actor.name]
-        reason = self._why_not(view, Settled(offered, before, ()))
-        if reason:
-            self._leave_unverified(view, reason)
-        else:
-            coverage.identical += 1
-            coverage.silent += 1
+        if self._verify:
+            coverage = self._coverage[view.actor.name]
+            reason = self._why_not(view, Settled(offered, before, ()))
+            if reason:
+                self._leave_unverified(view, reason)
+            else:
+                coverage.identical += 1
+                coverage.silent += 1
         if self.on_silent is not None:
             self.on_silent(view, Settled(offered, before, ()))
         return True
@@ -241,17 +227,26 @@ class Replay:
         if group[0].envelope.cause_seq <= self._silent.get((view.actor.name, view.partition), 0):
             self._coverage[view.actor.name].identical -= 1
             self._coverage[view.actor.name].silent -= 1
-        self._differ(view, group[0], ("count", _topics([own.envelope.topic for own in group]), _topics([])))
+        self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
 
-    def _route(self, subject: str) -> Iterator[tuple[View, bool]]:
+    def _route(self, subject: str) -> _Takers | None:
         try:
             found = tuple(routes(self._actors, subject, self._partitions))
         except ValueError:
-            return
-        for actor, partition, own in found:
-            if self._only.get(actor.name, partition) != partition:
+            return None
+        owning: list[View] = []
+        consuming: list[View] = []
+        counts = False
+        for number, (actor, partition, own) in enumerate(
+            (actor, partition, own)
+            for actor, partition, own in found
+            if self._only.get(actor.name, partition) == partition
+        ):
+            if self._share is not None and (actor.name, partition) not in self._share:
                 continue
-            yield self.view(actor, partition), own
+            counts = counts or number == 0
+            (owning if own else consuming).append(self.view(actor, partition))
+        return _Takers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
 
     def view(self, actor: Actor[Any], partition: str) -> View:
         """Return the view of a partition, made where it is new."""
@@ -262,37 +257,61 @@ class Replay:
             if self._verify:
                 view.on_settled = lambda settled: self._check(view, settled)
                 view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
+                view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
                 view.on_stray = lambda group: self._check_stray(view, group)
         return view
 
     def _check(self, view: View, settled: Settled) -> None:
-        actor, coverage = view.actor, self._coverage[view.actor.name]
+        self._matched = None
         reason = self._why_not(view, settled)
         if reason:
             self._leave_unverified(view, reason)
             return
+        where = self._partitions, view.partition
+        try:
+            decided = decide_only(view.actor, settled.before, settled.offered, *where)
+        except Exception:
+            decided, _ = decide(view.actor, settled.before, settled.offered, *where)
+        if compare(settled.recorded, decided) is None:
+            # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
+            self._matched = decided
+            self._count_identical(view, settled, 1)
+        else:
+            self._check_folded(view, settled, decided)
+
+    def _check_unfolded(self, view: View, settled: Settled) -> None:
+        """Take back that a decision came out as recorded: what cannot be folded is decided as a failure."""
+        if self._matched is not None:
+            self._count_identical(view, settled, -1)
+            self._check_folded(view, settled, self._matched)
+
+    def _check_folded(self, view: View, settled: Settled, decided: tuple[Decided, ...]) -> None:
+        """Compare what is left of a decision once it was folded, as a living actor does before it records anything."""
         offered = settled.offered
-        decided, _ = decide(actor, settled.before, offered, self._partitions, view.partition)
-        found = compare(settled.recorded, decided)
+        folded, _ = fold_decided(view.actor, settled.before, offered, decided, self._partitions, view.partition)
+        found = compare(settled.recorded, folded)
         if found is None:
-            coverage.identical += 1
-            coverage.silent += not decided
+            self._count_identical(view, settled, 1)
         elif isinstance(offered, Recorded) and self._forgotten_of(view).may_have_changed(offered.message):
             self._leave_unverified(view, SEALED)
         else:
             self._differ(view, offered, found)
 
+    def _count_identical(self, view: View, settled: Settled, count: int) -> None:
+        coverage = self._coverage[view.actor.name]
+        coverage.identical += count
+        if not settled.recorded:
+            coverage.silent += count
+
     def _why_not(self, view: View, settled: Settled) -> str:
         """Return why a decision cannot be made again, or nothing; called once for each, in order."""
-        refused = any(
-            isinstance(r.message.event, Failed) and r.message.event.reason == APPEND_REFUSED for r in settled.recorded
-        )
-        forgotten = self._forgotten_of(view)
-        sealed = forgotten.needed_for(settled)
-        forgotten.fold(settled)
+        forgotten, sealed = self._forgotten_of(view), False
+        if forgotten.concerns(settled):
+            sealed = forgotten.needed_for(settled)
+            forgotten.fold(settled)
         return (
             self._other_behaviour(view)
-            or (APPEND_REFUSED if refused else "")
+            or (APPEND_REFUSED if settled.recorded and any(map(_is_refusal, settled.recorded)) else "")
             or (SEALED if sealed else "")
             or _missing_model(view, settled)
         )
@@ -337,12 +356,25 @@ class Replay:
 
     def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self._coverage[view.actor.name].different += 1
-        if len(self._differences) < self._keep:
-            exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
-            topic = split_stored(offered.stored.subject)[0]
-            self._differences.append(
-                Difference(view.actor.name, view.partition, offered.stored.seq, topic, exchange, *found)
-            )
+        exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
+        topic = split_stored(offered.stored.subject)[0]
+        where = view.actor.name, view.partition, offered.stored.seq, topic, exchange
+        self._differences.add(Difference(*where, *found, shown_at=self._last))
+
+
+def _without_wrapping(consumed: Recorded) -> Recorded:
+    """Return a message without its headers and bytes, which nobody needs again and which would weigh while it waits."""
+    stored = consumed.stored
+    bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
+    return Recorded(bare, consumed.envelope, consumed.message)
+
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+def _is_refusal(recorded: Recorded) -> bool:
+    event = recorded.message.event
+    return isinstance(event, Failed) and event.reason == APPEND_REFUSED
 
 
 def _missing_model(view: View, settled: Settled) -> str:
@@ -350,39 +382,3 @@ def _missing_model(view: View, settled: Settled) -> str:
         return ""
     names = (view.actor.missing_model(own.message.event) for own in settled.recorded)
     return next((f"model_{name}" for name in names if name), "")
-
-
-def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[str, str, str] | None:
-    """Return what differs first between recorded and re-decided events as (field, recorded, re-decided), or None."""
-    if len(recorded) != len(decided):
-        return "count", _topics([r.envelope.topic for r in recorded]), _topics([d.topic for d in decided])
-    for was, now in zip(recorded, decided, strict=True):
-        pairs = (
-            ("subject", was.stored.subject, now.subject),
-            ("id", was.envelope.id, now.message.id),
-            ("cause", was.envelope.cause, now.cause),
-            ("address", _address(was.message), _address(now.message)),
-            ("place", _place(was.envelope), _place(now)),
-        )
-        for field, left, right in pairs:
-            if left != right:
-                return field, left, right
-        if was.stored.data != now.data:
-            return "body", _text(was.stored.data), _text(now.data)
-    return None
-
-
-def _topics(topics: Sequence[str]) -> str:
-    return f"{len(topics)} events: {', '.join(topics)}"
-
-
-def _address(message: Any) -> str:
-    return f"agent {message.agent!r}, session {message.session!r}, exchange {message.exchange!r}"
-
-
-def _place(event: Envelope | Decided) -> str:
-    return f"{event.index}/{event.count} behind {event.cause_seq}"
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")

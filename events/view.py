@@ -37,7 +37,7 @@ class Standing(msgspec.Struct, frozen=True):
     fenced: int | None = None
 
 
-class Settled(msgspec.Struct, frozen=True):
+class Settled(msgspec.Struct, frozen=True, gc=False):
     """A message that recorded events show to be decided: the state before it, and what was recorded for it."""
 
     offered: Offered
@@ -57,6 +57,7 @@ class View:
         fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
         on_settled: Called for each message that recorded events settle, before it is folded.
         on_spontaneous: Called for each event that no message led to, with the state before it.
+        on_unfolded: Called for each settled message whose fold then raised.
         on_stray: Called for own events whose cause is not waiting: settled before, or not in this reading.
         fold_errors: Recorded messages whose fold raised, so that the state passed them over.
     """
@@ -65,6 +66,7 @@ class View:
         self, actor: Actor[Any], partition: str, partitions: Partitions, standing: Standing | None = None
     ) -> None:
         self.actor = actor
+        self._evolve = actor.evolve
         self.partition = partition
         self._partitions = partitions
         self._main_prefix = main_prefix(actor)
@@ -78,6 +80,7 @@ class View:
         self.waiting: deque[Offered] = deque()
         self.on_settled: Callable[[Settled], None] | None = None
         self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
+        self.on_unfolded: Callable[[Settled], None] | None = None
         self.on_stray: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self._group: list[Recorded] = []
@@ -129,8 +132,9 @@ class View:
 
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         place = group[0].envelope.cause_seq
-        while self.waiting and self.waiting[0].stored.seq < place:
-            self._fold(self.waiting.popleft(), ())
+        waiting = self.waiting
+        while waiting and waiting[0].stored.seq < place:
+            self._fold(waiting.popleft(), ())
         if is_spontaneous(group[0].envelope.topic):
             if self.waiting and self.waiting[0].stored.seq == place:
                 self._fold(self.waiting.popleft(), ())
@@ -146,16 +150,21 @@ class View:
                 self._evolve_own(self._placed(own.message))
 
     def _fold(self, offered: Offered, group: tuple[Recorded, ...]) -> None:
+        before, stored = self.state, offered.stored
         if self.on_settled is not None:
-            self.on_settled(Settled(offered, self.state, group))
-        stored = offered.stored
-        own = [msgspec.structs.replace(r.message, seq=stored.seq, time_ns=stored.time_ns) for r in group]
+            self.on_settled(Settled(offered, before, group))
         try:
-            self.state = fold(self.actor, self.state, offered, own)
+            if group:
+                own = [msgspec.structs.replace(r.message, seq=stored.seq, time_ns=stored.time_ns) for r in group]
+                self.state = fold(self.actor, before, offered, own)
+            elif isinstance(offered, Recorded):
+                self.state = self._evolve(before, offered.message)
         except Exception:
             # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
             # behaviour of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
             self.fold_errors += 1
+            if self.on_unfolded is not None:
+                self.on_unfolded(Settled(offered, before, group))
         self.place, self.time_ns = stored.seq, stored.time_ns
 
     def _placed(self, message: Message) -> Message:
@@ -184,6 +193,22 @@ class View:
         decided, self.state = how(self.actor, self.state, offered, self._partitions, self.partition)
         self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
         return decided
+
+    def fold_silent(self) -> bool:
+        """Fold the next waiting message if it leads to no event; leave all as it is, and return False, if it does."""
+        offered, actor = self.waiting[0], self.actor
+        if not isinstance(offered, Recorded):
+            return False
+        try:
+            for _ in actor.decide(self.state, offered.message):
+                return False
+            self.state = actor.evolve(self.state, offered.message)
+        except Exception:
+            # What cannot be decided or folded leads to a failure.
+            return False
+        self.waiting.popleft()
+        self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
+        return True
 
     def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""

@@ -23,7 +23,7 @@ class Scope(StrEnum):
     GLOBAL = "global"
 
 
-class Message(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True, gc=False):
     """An event at its place in an actor's view.
 
     For a consumed event ``seq`` is its stream sequence and ``time_ns`` the server's timestamp (Unix

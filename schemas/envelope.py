@@ -24,7 +24,7 @@ _SAFE = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _PLAIN = re.compile("[!#$&-~]*")
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Who emitted an event, about what, because of what.
 
     ``cause`` is the id of the message that led to it and ``cause_seq`` that message's stream sequence;

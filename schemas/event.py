@@ -24,7 +24,7 @@ Wake = Annotated[int, msgspec.Meta(ge=0, le=30 * 24 * 3600 * 1000)]
 """Milliseconds after which the clock wakes an event's owner, once for its agent and session; 0 cancels what was set."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="topic"):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="topic"):
     """A recorded fact. Subclasses set ``tag`` to the literal public subject.
 
     Readers ignore fields they do not know, so an older reader survives a newer writer; a changed

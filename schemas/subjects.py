@@ -48,6 +48,7 @@ def stored_subject(topic: str, agent_token: str, session_token: str) -> str:
     return f"{STORED_ROOT}.{agent_token}.{session_token}.{topic[len(ROOT) + 1 :]}"
 
 
+@lru_cache(maxsize=65536)
 def split_stored(subject: str) -> tuple[str, str, str]:
     """Split a stored subject into (public topic, agent token, session token); raises ValueError on any other."""
     root, agent_token, session_token, rest = subject.split(".", 3)

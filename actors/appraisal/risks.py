@@ -74,8 +74,8 @@ def intent_of(text: str) -> Intent:
 
 def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where the phrases begin and end, one for each beginning: the longest."""
-    for place, token in enumerate(tokens):
-        for phrase in phrases.get(token, ()):
+    for place in [place for place, token in enumerate(tokens) if token in phrases]:
+        for phrase in phrases[tokens[place]]:
             if tuple(tokens[place : place + len(phrase)]) == phrase:
                 yield place, place + len(phrase)
                 break

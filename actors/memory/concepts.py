@@ -11,13 +11,13 @@ make of it: nothing of the graph, no number either, rests on what is forgotten.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from heapq import nsmallest
 
 import msgspec
 
 from actors.memory.decay import decayed
 from actors.memory.episodes import Episode
 from actors.memory.settings import MOST_CONCEPTS, MemorySettings
+from actors.memory.staleness import Orders
 from actors.memory.terms import DECIMALS
 from schemas.persistent import Map
 
@@ -43,29 +43,36 @@ class Concept(msgspec.Struct, frozen=True):
 
 
 Graph = Map[str, Concept]
+_orders: Orders[Concept] = Orders()
 Kept = Mapping[int, Episode]
 """The episodes by number."""
 
 
 def met(graph: Graph, terms: Iterable[str], episode: int, settings: MemorySettings) -> Graph:
     """Return the graph after terms were met in an episode, whose number is higher than all before."""
+    after = graph
     for place, term in enumerate(terms):
-        known = graph.get(term)
+        known = after.get(term)
         number = known.number if known is not None else _number(episode, place)
         before = known.episodes if known is not None else ()
         if episode not in before:
-            graph = graph.set(term, Concept(number, (*before, episode)[-settings.meetings :]))
-    return _within(graph, settings)
+            after = after.set(term, Concept(number, (*before, episode)[-settings.meetings :]))
+    _orders.carry(graph, after, episode)
+    return _within(after, settings)
 
 
 def pruned(graph: Graph, terms: Iterable[str], episode: int) -> Graph:
     """Return the graph without an episode, given the terms met in it."""
+    after, ordered_alike = graph, True
     for term in terms:
-        concept = graph.get(term)
+        concept = after.get(term)
         if concept is not None and episode in concept.episodes:
             left = tuple(each for each in concept.episodes if each != episode)
-            graph = graph.set(term, Concept(concept.number, left)) if left else graph.delete(term)
-    return graph
+            after = after.set(term, Concept(concept.number, left)) if left else after.delete(term)
+            ordered_alike = ordered_alike and (not left or left[-1] == concept.episodes[-1])
+    if ordered_alike:
+        _orders.carry(graph, after)
+    return after
 
 
 def rebuilt(kept: Kept, settings: MemorySettings) -> Graph:
@@ -133,6 +140,8 @@ def _within(graph: Graph, settings: MemorySettings) -> Graph:
     excess = len(graph) - settings.concepts
     if excess <= 0:
         return graph
-    for _, _, term in nsmallest(excess, ((each.episodes[-1], each.number, term) for term, each in graph.items())):
-        graph = graph.delete(term)
+    order = _orders.of(graph)
+    for _ in range(excess):
+        graph = graph.delete(order.next_of(graph))
+    _orders.keep(graph, order)
     return graph

@@ -16,7 +16,8 @@ trace.seat_added           an entity's worth moves
 self_review.configured     the settings from here on
 """
 
-import operator
+from functools import lru_cache
+from operator import is_
 
 import msgspec
 
@@ -67,10 +68,11 @@ def initial() -> State:
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return the review or the resolution that a tick leads to."""
-    found = _observed(state, message)
+    found = _observed(_Moment(state, message))
     if found is None:
         return ()
-    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), *found, state.settings)
+    tick, seen = found
+    return events_of(message.agent, message.time_ns, mind_of(state, message.agent), tick, seen, state.settings)
 
 
 def evolve(state: State, message: Message) -> State:
@@ -109,6 +111,33 @@ def mind_of(state: State, citizen: str) -> Mind:
     return state.minds.get(citizen) or Mind()
 
 
+class _Moment:
+    """A message at a state: all that a tick follows from.
+
+    Frozen as all of it is, the very same things mean the same tick; comparing what they hold would cost more.
+    """
+
+    __slots__ = ("follows_from", "message", "state")
+
+    def __init__(self, state: State, message: Message) -> None:
+        self.state, self.message = state, message
+        self.follows_from = (state.minds, state.pending, state.settings, state.sci, message)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Moment) and all(map(is_, self.follows_from, other.follows_from))
+
+    def __hash__(self) -> int:
+        return id(self.message)
+
+
+@lru_cache(maxsize=1)
+def _observed(moment: _Moment) -> tuple[Tick, Observed] | None:
+    """Return the tick that a message is, if any, and what is seen of it; a message is decided, then folded."""
+    state, message = moment.state, moment.message
+    tick = _tick(state, message)
+    return None if tick is None else (tick, observe(mind_of(state, message.agent), tick, state.sci, state.settings))
+
+
 def _tick(state: State, message: Message) -> Tick | None:
     match message.event:
         case TickObserved() as seen:
@@ -121,31 +150,12 @@ def _tick(state: State, message: Message) -> Tick | None:
     return None
 
 
-class _Last:
-    """The last tick that was observed, of which message and in which state: it is folded right after it is decided on.
-
-    Found again by identity, so that it can be of no other.
-    """
-
-    of: tuple[Message, Map[str, Mind], Map[str, Pending], float, SelfReviewSettings] | None = None
-    found: tuple[Tick, Observed] | None = None
-
-
-def _observed(state: State, message: Message) -> tuple[Tick, Observed] | None:
-    """Return a tick and what it comes to; None where a message is none."""
-    of = (message, state.minds, state.pending, state.sci, state.settings)
-    if _Last.of is None or not all(map(operator.is_, _Last.of, of)):
-        tick = _tick(state, message)
-        seen = None if tick is None else observe(mind_of(state, message.agent), tick, state.sci, state.settings)
-        _Last.of, _Last.found = of, None if tick is None or seen is None else (tick, seen)
-    return _Last.found
-
-
 def _ticked(state: State, message: Message) -> State:
-    found = _observed(state, message)
+    found = _observed(_Moment(state, message))
     if found is None:
         return state
-    return _with_mind(state, message, ticked(mind_of(state, message.agent), *found, state.settings))
+    tick, seen = found
+    return _with_mind(state, message, ticked(mind_of(state, message.agent), tick, seen, state.settings))
 
 
 def _begin(state: State, message: Message, received: InputReceived) -> State:

@@ -13,6 +13,7 @@ BENCHES = {
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
     "memory": "recall over many episodes, against numpy brute force",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
+    "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
 }

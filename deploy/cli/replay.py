@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 @click.option(
     "--key", default="", metavar="KEY", help="Replay only the partitions of this session, agent or partition."
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that share --log.  [default: as many as help]",
+)
 @json_option
 def replay(
     target: Target,
@@ -42,6 +49,7 @@ def replay(
     upto: str,
     names: Sequence[str],
     key: str,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Fold the recorded events into every actor's state and print the states' hashes; run no effect.
@@ -57,7 +65,7 @@ def replay(
     from deploy.replaying import END, overall_hash, point_of
 
     actors = [actor_named(name).name for name in names] or list(ACTORS)
-    name, report = asyncio.run(_replay(target, log_file, actors, key, verify, point_of(upto) if upto else END))
+    name, report = asyncio.run(_replay(target, log_file, actors, key, verify, point_of(upto) if upto else END, jobs))
     if as_json:
         found = {
             "source": name,
@@ -78,11 +86,20 @@ def replay(
 
 
 async def _replay(
-    target: Target, log_file: Path | None, names: Sequence[str], key: str, verify: bool, upto: "Point"
+    target: Target,
+    log_file: Path | None,
+    names: Sequence[str],
+    key: str,
+    verify: bool,
+    upto: "Point",
+    jobs: int | None,
 ) -> tuple[str, "Report"]:
     from actors.registry import ACTORS
+    from deploy.cli.failures import WrongUse
     from deploy.rendering.terminal import progress
+    from deploy.replay_jobs import Work, jobs_for, replay_in_jobs
     from deploy.replaying import run
+    from deploy.sources import LedgerSource
     from deploy.states import partition_named
     from events.replay import Replay
 
@@ -90,8 +107,18 @@ async def _replay(
         last = min((await source.info()).last_seq, upto.seq)
         actors = [ACTORS[name] for name in names]
         only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
-        replaying = Replay(actors, source.partitions, verify=verify, only=only)
+        if not isinstance(source, LedgerSource):
+            if (jobs or 1) > 1:
+                raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
+            jobs = 1
+        elif jobs is None:
+            jobs = 1 if key else jobs_for(last, verify)
         with progress("verifying" if verify else "replaying", last) as advance:
+            if jobs > 1 and isinstance(source, LedgerSource):
+                work = Work(tuple(names), only, verify, upto)
+                opener = partial(opened, target, source.file)
+                return source.name, await replay_in_jobs(source, opener, work, jobs, advance)
+            replaying = Replay(actors, source.partitions, verify=verify, only=only)
             return source.name, await run(source, replaying, upto, progress=advance)
 
 

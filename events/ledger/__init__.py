@@ -8,7 +8,7 @@ finds accidents and bit rot, not a clever forger. The ledger therefore notes its
 
 from events.ledger.chain import Head
 from events.ledger.compare import compare
-from events.ledger.reader import Folded, LedgerInfo, LedgerReader
+from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
 from events.ledger.report import Check, Comparison, Finding, Verification
 from events.ledger.results import ExchangeResult, exchange_result
@@ -20,6 +20,7 @@ __all__ = [
     "Check",
     "Comparison",
     "ExchangeResult",
+    "Extent",
     "Finding",
     "Folded",
     "Head",

@@ -2,7 +2,9 @@
 
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
@@ -25,6 +27,9 @@ END = 2**63 - 1
 
 # A page ends its read transaction, so that a long reading does not keep the writer's log from being folded in.
 _PAGE_ROWS = 16_384
+
+_SUBJECT = 2
+"""The place of the subject among ``MESSAGE_COLUMNS``."""
 
 
 class LedgerInfo(msgspec.Struct, frozen=True):
@@ -67,6 +72,19 @@ def _decode(kind: object, data: bytes) -> Event:
     return decode_event(topic, data, int(version)) if topic else decode_event(kind, data)
 
 
+class Extent(msgspec.Struct, frozen=True):
+    """A part of a ledger: its messages by stored subject, and the first and last sequence (0: it is empty)."""
+
+    subjects: Mapping[str, int]
+    first_seq: int
+    last_seq: int
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has."""
+        return sum(self.subjects.values())
+
+
 def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
     """Return whether a subject matches any of these NATS filters (``*`` one token, ``>`` one or more at the end)."""
     patterns = (
@@ -74,7 +92,8 @@ def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
         for text in filters
     )
     pattern = re.compile("|".join(f"(?:{text})" for text in patterns) or r"(?!)", re.DOTALL)
-    return lambda subject: pattern.fullmatch(subject) is not None
+    # Subjects are few, messages many.
+    return lru_cache(maxsize=65536)(lambda subject: pattern.fullmatch(subject) is not None)
 
 
 class LedgerReader:
@@ -138,13 +157,27 @@ class LedgerReader:
         self, filters: Sequence[str] = ("log.>",), after: int = 0, upto: int = END
     ) -> Iterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` whose stored subject matches any filter, in order."""
-        every = "log.>" in filters
-        matches = matcher(filters)
+        rows = self._rows(MESSAGE_COLUMNS, after, upto)
+        if "log.>" not in filters:
+            matches = matcher(filters)
+            # Before the headers are decoded, which is most of what a message costs here.
+            rows = (row for row in rows if matches(from_text(row[_SUBJECT])))
         with explained(self.path, "read the ledger"):
-            for batch in batches(self._rows(MESSAGE_COLUMNS, after, upto)):
-                kept = batch if every else [stored for stored in batch if matches(stored.subject)]
-                if kept:
-                    yield kept
+            yield from batches(rows)
+
+    def extent(self, filters: Sequence[str], upto: int = END, until_ns: int = END) -> Extent:
+        """Count the messages that match any filter, up to a sequence and up to the first one stored after a time."""
+        matches, found = matcher(filters), Counter[str]()
+        first = last = 0
+        with explained(self.path, "read the ledger"):
+            for seq, time_ns, text in self._rows("seq, time, subject", 0, upto):
+                subject = from_text(text)
+                if "log.>" in filters or matches(subject):
+                    if time_ns > until_ns:
+                        break
+                    found[subject] += 1
+                    first, last = first or seq, seq
+        return Extent(found, first, last)
 
     def events(self, after: int = 0, upto: int = END, topics: Sequence[str] | None = None) -> Iterator[LedgerRow]:
         """Read events with ``after < seq <= upto``, of these public topics alone if given, without decoding bodies."""

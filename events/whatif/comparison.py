@@ -93,7 +93,8 @@ class Report(msgspec.Struct, frozen=True):
         events: Recorded events read.
         exchanges: Exchanges begun on record.
         changed: Of them, those that end otherwise; ``reworded`` those that differ in the answer's words alone.
-        without_end: Those of the second timeline that have no end, by why.
+        without_end: Those that have no end in the second timeline and are otherwise on record, by why. One that the log
+            leaves open in both is no change, and not among them.
         ends: Recorded stage and action -> that of the second timeline -> exchanges; ``modes`` likewise.
         tallies: By actor.
         effects: ``reused``, and those that are missing: ``never_asked``, ``asked_otherwise``.
@@ -187,7 +188,7 @@ class Comparison:
         self._exchanges += 1
         self._changed += outcome.changed
         self._reworded += not outcome.changed and outcome.recorded.response != outcome.whatif.response
-        if outcome.whatif.how:
+        if outcome.whatif.how and outcome.changed:
             self._without_end[outcome.whatif.how] += 1
         self._ends.setdefault(outcome.recorded.label, Counter())[outcome.whatif.label] += 1
         if outcome.recorded.mode or outcome.whatif.mode:

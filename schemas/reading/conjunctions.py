@@ -57,7 +57,7 @@ def conjunction_names() -> tuple[str, ...]:
 def conjunctions_in(kinds: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Return 1 for each conjunction that the classes of a text's tokens hold, else 0."""
     classes = lexicon().classes
-    present = set(np.unique(kinds).tolist())
+    present = set(kinds.tolist())
     places = {name: np.nonzero(kinds == number)[0] for number, name in enumerate(classes) if number in present}
     return np.array([float(_holds(places, first, others)) for first, others in CONJUNCTIONS])
 

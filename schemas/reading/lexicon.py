@@ -97,21 +97,19 @@ def classify(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
     phrases = lexicon().phrases
     words: list[str] = []
     classes: list[int] = []
-    place, end = 0, len(tokens)
-    while place < end:
-        token = tokens[place]
-        begun = phrases.get(token)
-        if begun is not None and place + 1 < end:
-            found = _phrase_at(begun.get(tokens[place + 1], ()), tokens, place)
-            if found is not None:
-                words.append(" ".join(found[0]))
-                classes.append(found[1])
-                place += len(found[0])
-                continue
-        words.append(token)
-        classes.append(_class_of(token))
-        place += 1
-    return words, classes
+    done = 0
+    # Few tokens begin a phrase; what lies between is taken in one go.
+    for place in [place for place, token in enumerate(tokens[:-1]) if token in phrases]:
+        if place < done:
+            continue
+        found = _phrase_at(phrases[tokens[place]].get(tokens[place + 1], ()), tokens, place)
+        if found is not None:
+            between = tokens[done:place]
+            words += (*between, " ".join(found[0]))
+            classes += (*map(_class_of, between), found[1])
+            done = place + len(found[0])
+    rest = tokens[done:]
+    return [*words, *rest], [*classes, *map(_class_of, rest)]
 
 
 def _phrase_at(

@@ -4,7 +4,7 @@ A term is a word in lower case without accents and plural ending, or a number of
 and those that any request may contain (``grammar.json``), are none.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -34,6 +34,7 @@ def _grammar() -> frozenset[str]:
     return msgspec.json.decode(data, type=_Words).grammar
 
 
+@lru_cache(maxsize=65536)
 def _term(token: str) -> str:
     if token[0].isdigit():
         return token if 2 <= len(token) <= _LONGEST else ""

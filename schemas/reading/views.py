@@ -10,6 +10,7 @@ import codecs
 import html
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from urllib.parse import unquote
 
 import msgspec
@@ -133,15 +134,21 @@ def _unescape(match: re.Match[str]) -> str:
 
 def _tags(head: str) -> Iterator[str]:
     """Yield what is written in Unicode tag characters, which show nothing."""
+    if head.isascii():
+        return
     hidden = "".join(chr(ord(char) - 0xE0000) for char in head if 0xE0020 <= ord(char) <= 0xE007E)
     if len(hidden) >= 6:
         yield hidden[:MAX_PAYLOAD]
 
 
+@lru_cache(maxsize=8)
 def likeness(text: str) -> float:
-    """Return the share of common words of five European languages among the words of a text."""
+    """Return the share of common words of five European languages among the words of a text.
+
+    Several rewritings are held against the same text: it is looked at once.
+    """
     words = _WORD.findall(fold(text))
-    return sum(word in _COMMON for word in words) / max(len(words), 6)
+    return sum(map(_COMMON.__contains__, words)) / max(len(words), 6)
 
 
 def _rot13(head: str) -> Iterator[str]:

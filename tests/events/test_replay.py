@@ -298,6 +298,21 @@ def test_facts_whose_fold_raises_make_a_report_unclean() -> None:
     assert not report.clean
 
 
+def test_a_decision_that_comes_out_the_same_but_cannot_be_folded_any_more_is_a_difference() -> None:
+    recording = asked("1", "0", "1")
+
+    def brittle(diary: Any, message: Message) -> Any:
+        if isinstance(message.event, ReflexBlocked) and message.seq == 1:
+            raise ValueError
+        return write_down(diary, message)
+
+    report = verified([folding(brittle)], recording.log)
+    difference = report.differences[0]
+    assert (report.fold_errors, report.coverage["reflex"].different) == (1, 2)
+    assert (difference.seq, difference.field) == (1, "subject")
+    assert difference.redecided.endswith("reflex.failed")
+
+
 def test_subjects_of_nobody_are_counted_and_passed_over() -> None:
     recording = asked("1")
     others: list[Callable[[int], Stored]] = [

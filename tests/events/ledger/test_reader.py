@@ -96,6 +96,17 @@ def test_the_extent_is_told(ledger: Path) -> None:
     assert info.bytes == ledger.stat().st_size
 
 
+def test_a_part_is_told_by_subject(ledger: Path) -> None:
+    with LedgerReader(ledger) as reader:
+        part = reader.extent(["log.*.*.input.>"], upto=9)
+        early = reader.extent(["log.>"], until_ns=START_NS + 70_000_000)
+        none = reader.extent(["log.*.*.clock.>"])
+    assert (part.messages, part.first_seq, part.last_seq) == (3, 1, 9)
+    assert set(part.subjects) == {MESSAGES[0].subject}
+    assert (early.messages, early.first_seq, early.last_seq) == (7, 1, 7)
+    assert (none.messages, none.first_seq, none.last_seq) == (0, 0, 0)
+
+
 def test_an_empty_ledger_reads_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     write(path, [stored(1, EVENT)][:0], size=1)

@@ -45,7 +45,7 @@ CHANGES = [
 @few
 def test_unchanged_settings_change_nothing_however_late_each_actor_decided(recording: Recording):
     report = whatif(recording.log)
-    assert (report.changed, report.reworded) == (0, 0)
+    assert (report.changed, report.reworded, report.without_end) == (0, 0, {})
     for tally in report.tallies.values():
         assert (tally.different, tally.gone, tally.new, tally.held) == (0, 0, 0, {})
 
@@ -130,6 +130,16 @@ def test_a_question_that_no_model_was_asked_ends_its_branch():
     assert report.without_end == {EFFECT_MISSING: 1}
     assert report.effects == {"never_asked": 1}
     assert report.changed == 1
+
+
+def test_an_exchange_that_the_record_leaves_open_is_not_counted_as_one_that_lost_its_end():
+    recording = Recording(ACTORS.values())
+    recording.configure({"responder": ResponderSettings(backend="llm")})
+    recording.send(InputReceived(text="What is the capital of Peru?"), Address("ann", "morning", "exchange-0"))
+    recording.settle()
+    report = whatif(recording.log)
+    assert report.ends == {"open": {"open": 1}}
+    assert (report.exchanges, report.changed, report.without_end) == (1, 0, {})
 
 
 def test_a_question_asked_otherwise_is_not_answered_from_the_record():

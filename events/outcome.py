@@ -1,0 +1,205 @@
+"""What a replay reports: coverage, differences, and what a recorded decision is compared with. Pure."""
+
+from bisect import insort
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded
+from events.decision import Decided
+from events.forgotten import SEALED
+from schemas.envelope import Envelope
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A decision that came out otherwise than recorded.
+
+    ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
+    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``); ``recorded`` and
+    ``redecided`` are its two values as text. ``shown_at`` is the sequence of the message that brought it to light.
+    """
+
+    actor: str
+    partition: str
+    seq: int
+    topic: str
+    exchange: str
+    field: str
+    recorded: str
+    redecided: str
+    shown_at: int
+
+
+class Coverage(msgspec.Struct):
+    """What became of an actor's decisions in a verification.
+
+    ``identical`` and ``different`` were re-decided. ``silent`` of the identical ones led to no event. ``pending`` were
+    not decided yet when the log ended. ``unverified`` counts, by reason, those that could not be re-decided; ``sealed``
+    is the reason where words are needed that were forgotten, or whose keys are out of reach.
+    These add up to the messages consumed; forged events, which no message led to, are ``different`` besides.
+    ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
+    the pending deadlines.
+    """
+
+    identical: int = 0
+    silent: int = 0
+    different: int = 0
+    pending: int = 0
+    timers: int = 0
+    facts: int = 0
+    unverified: dict[str, int] = {}
+
+
+class Report(msgspec.Struct, frozen=True):
+    """The outcome of a replay.
+
+    ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first that the
+    log brings to light; ``coverage`` counts all. ``unreadable`` are messages no one could decode, by error code.
+    """
+
+    events: int
+    first_seq: int
+    last_seq: int
+    state_hashes: dict[str, str]
+    coverage: dict[str, Coverage]
+    differences: tuple[Difference, ...]
+    unreadable: dict[str, int]
+    fold_errors: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether every decision that could be made again came out as recorded."""
+        return not self.fold_errors and not any(c.different for c in self.coverage.values())
+
+    @property
+    def sealed(self) -> int:
+        """How many decisions could not be made again for want of words that cannot be opened."""
+        return sum(counts.unverified.get(SEALED, 0) for counts in self.coverage.values())
+
+
+class Differences:
+    """The first differences that a log brings to light, however many there are, whatever order they are added in."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._first: list[Difference] = []
+
+    def add(self, found: Difference) -> None:
+        """Take a difference."""
+        insort(self._first, found, key=_rank)
+        del self._first[self._keep :]
+
+    @property
+    def first(self) -> tuple[Difference, ...]:
+        """Those kept; what one message brings to light is ordered by actor and partition."""
+        return tuple(self._first)
+
+
+def _rank(found: Difference) -> tuple[int, str, str]:
+    return found.shown_at, found.actor, found.partition
+
+
+def merged(reports: Sequence[Report], keep: int) -> Report:
+    """Return what one replay would have reported of the partitions that several have folded, each its own.
+
+    Args:
+        reports: One at least. Each counts the messages of the whole log; each unreadable one is counted in one of them.
+        keep: How many differences are kept.
+    """
+    differences = Differences(keep)
+    coverage: dict[str, Coverage] = {}
+    unreadable: dict[str, int] = {}
+    for report in reports:
+        for found in report.differences:
+            differences.add(found)
+        for name, counts in report.coverage.items():
+            coverage[name] = _sum(coverage[name], counts) if name in coverage else counts
+        unreadable = _sum_of_counts(unreadable, report.unreadable)
+    hashes = [entry for report in reports for entry in report.state_hashes.items()]
+    return msgspec.structs.replace(
+        reports[0],
+        state_hashes=dict(sorted(hashes, key=lambda entry: tuple(entry[0].split("/")))),
+        coverage=coverage,
+        differences=differences.first,
+        unreadable=unreadable,
+        fold_errors=sum(report.fold_errors for report in reports),
+    )
+
+
+def in_order(counts: Coverage) -> Coverage:
+    """Return counts with their reasons in alphabetical order, in whatever order they were met."""
+    return msgspec.structs.replace(counts, unverified=dict(sorted(counts.unverified.items())))
+
+
+def _sum(left: Coverage, right: Coverage) -> Coverage:
+    return Coverage(
+        identical=left.identical + right.identical,
+        silent=left.silent + right.silent,
+        different=left.different + right.different,
+        pending=left.pending + right.pending,
+        timers=left.timers + right.timers,
+        facts=left.facts + right.facts,
+        unverified=_sum_of_counts(left.unverified, right.unverified),
+    )
+
+
+def _sum_of_counts(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    return {name: left.get(name, 0) + right.get(name, 0) for name in sorted({*left, *right})}
+
+
+def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[str, str, str] | None:
+    """Return what differs first between recorded and re-decided events as (field, recorded, re-decided), or None."""
+    if len(recorded) != len(decided):
+        return "count", topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
+    for was, now in zip(recorded, decided, strict=True):
+        if _is_same(was, now):
+            continue
+        pairs = (
+            ("subject", was.stored.subject, now.subject),
+            ("id", was.envelope.id, now.message.id),
+            ("cause", was.envelope.cause, now.cause),
+            ("address", _address(was.message), _address(now.message)),
+            ("place", _place(was.envelope), _place(now)),
+        )
+        for field, left, right in pairs:
+            if left != right:
+                return field, left, right
+        if was.stored.data != now.data:
+            return "body", body_text(was.stored.data), body_text(now.data)
+    return None
+
+
+def _is_same(was: Recorded, now: Decided) -> bool:
+    """Whether nothing differs: the same bytes, subject, id, cause, address and place."""
+    stored, envelope, message = was.stored, was.envelope, now.message
+    return (
+        stored.data == now.data
+        and stored.subject == now.subject
+        and envelope.id == message.id
+        and envelope.cause == now.cause
+        and envelope.cause_seq == now.cause_seq
+        and envelope.index == now.index
+        and envelope.count == now.count
+        and was.message.exchange == message.exchange
+        and was.message.session == message.session
+        and was.message.agent == message.agent
+    )
+
+
+def topics_text(topics: Sequence[str]) -> str:
+    """Return how many events of which topics there are, for a difference."""
+    return f"{len(topics)} events: {', '.join(topics)}"
+
+
+def _address(message: Any) -> str:
+    return f"agent {message.agent!r}, session {message.session!r}, exchange {message.exchange!r}"
+
+
+def _place(event: Envelope | Decided) -> str:
+    return f"{event.index}/{event.count} behind {event.cause_seq}"
+
+
+def body_text(data: bytes) -> str:
+    """Return a body for a difference, whatever it holds."""
+    return data.decode(errors="replace")
