@@ -126,18 +126,17 @@ class Worker:
 
     async def _beat(self) -> None:
         while True:
-            try:
-                await self._membership.beat(self.name, msgspec.json.encode(self._presence()))
-            except LogError as error:
-                _logger.info("beat_missed", error=error.code)
+            await self._tell_presence()
             await asyncio.sleep(BEAT)
 
-    def _presence(self) -> Presence:
+    async def _tell_presence(self) -> None:
         names = sorted(self._actors)
-        if not self.ready.is_set():
-            return Presence(tuple(names), tuple(names))
         behind = {name for (name, _), shard in self.shards.items() if shard.role is Role.RECOVERING}
-        return Presence(tuple(names), tuple(sorted(behind)))
+        presence = Presence(tuple(names), tuple(sorted(behind) if self.shards else names))
+        try:
+            await self._membership.beat(self.name, msgspec.json.encode(presence))
+        except LogError as error:
+            _logger.info("beat_missed", error=error.code)
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, around: Surroundings) -> None:
         """Keep leading and standing by as the list of members demands, until told to stop."""
@@ -149,7 +148,10 @@ class Worker:
             except LogError as error:
                 # Without the list the present roles stay: the fence, not the list, keeps two leaders harmless.
                 _logger.info("members_unknown", error=error.code)
-            if self.shards and all(shard.role is not Role.RECOVERING for shard in self.shards.values()):
+            caught_up = self.shards and all(shard.role is not Role.RECOVERING for shard in self.shards.values())
+            if caught_up and not self.ready.is_set():
+                # Told before it is announced: who hears of it and asks the others finds that they know.
+                await self._tell_presence()
                 self.ready.set()
             try:
                 async with asyncio.timeout(LOOK if self.ready.is_set() else LOOK / 10):

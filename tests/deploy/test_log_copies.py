@@ -79,7 +79,7 @@ def test_a_bundle_replays_to_the_hashes_of_its_log(ledger: Path, bundle: Path):
     [
         ["why", "exchange-1"],
         ["state", "router", "morning"],
-        ["diff", "1", "40"],
+        ["diff", "1", "80"],
         ["bisect", "breaker", "evening", "trust < 0.9"],
         ["what-if", "--set", "router.profile=seed"],
         ["replay", "--verify"],
