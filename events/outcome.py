@@ -1,6 +1,7 @@
 """What a replay reports: coverage, differences, and what a recorded decision is compared with. Pure."""
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,6 @@ import msgspec
 
 from events.codec import Recorded
 from events.decision import Decided
-from events.forgotten import SEALED
 from schemas.envelope import Envelope
 
 
@@ -73,9 +73,22 @@ class Report(msgspec.Struct, frozen=True):
         return not self.fold_errors and not any(c.different for c in self.coverage.values())
 
     @property
-    def sealed(self) -> int:
-        """How many decisions could not be made again for want of words that cannot be opened."""
-        return sum(counts.unverified.get(SEALED, 0) for counts in self.coverage.values())
+    def identical(self) -> int:
+        """How many decisions were made again and came out as recorded."""
+        return sum(counts.identical for counts in self.coverage.values())
+
+    @property
+    def unverified(self) -> dict[str, int]:
+        """How many decisions could not be made again, by reason."""
+        found: Counter[str] = Counter()
+        for counts in self.coverage.values():
+            found.update(counts.unverified)
+        return dict(found)
+
+    @property
+    def pending(self) -> int:
+        """How many messages have no decision on record yet."""
+        return sum(counts.pending for counts in self.coverage.values())
 
 
 class Differences:

@@ -81,8 +81,10 @@ def replay(
         _show(name, report, verify)
     if not report.clean:
         raise CheckFailed(_complaint(report))
-    if verify and strict and report.sealed:
-        raise CheckFailed(f"{_counted(report.sealed, 'decision')} could not be made again: the words are sealed")
+    if verify and report.unverified and not report.identical:
+        raise CheckFailed(f"nothing was verified: {_unverified(report)}")
+    if verify and strict and report.unverified:
+        raise CheckFailed(_unverified(report))
 
 
 async def _replay(
@@ -144,11 +146,14 @@ def _show(name: str, report: "Report", verify: bool) -> None:
         for line in render_difference(report.differences[0]):
             out.print(line)
     elif report.clean:
-        out.print("\nverified: every decision that could be made again came out as recorded", soft_wrap=True)
-        if report.sealed:
-            out.print(
-                f"{_counted(report.sealed, 'decision')} could not: the words they need are sealed", soft_wrap=True
-            )
+        made = _counted(report.identical, "decision")
+        out.print(
+            f"\n{'verified' if report.identical else 'nothing to verify'}: {made} made again came out as recorded"
+        )
+        if report.unverified:
+            out.print(_unverified(report), soft_wrap=True)
+        if report.pending:
+            out.print(f"{_counted(report.pending, 'message')} waited for a decision when the log ended", soft_wrap=True)
 
 
 def _complaint(report: "Report") -> str:
@@ -156,6 +161,11 @@ def _complaint(report: "Report") -> str:
     said = [f"{_counted(different, 'decision')} came out otherwise than recorded"] if different else []
     said += [f"{_counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
     return "; ".join(said)
+
+
+def _unverified(report: "Report") -> str:
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(report.unverified.items()))
+    return f"{_counted(sum(report.unverified.values()), 'decision')} could not be made again: {reasons}"
 
 
 def _counted(count: int, what: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,8 +179,10 @@ def _print(more: dict[str, Any], report: "Report") -> None:
 
 
 def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
-    from deploy.cli.failures import CheckFailed
+    from deploy.cli.failures import CheckFailed, WrongUse
 
+    if fail_over is not None and isnan(fail_over):
+        raise WrongUse("--fail-over: a share from 0 to 100, in percent")
     worst = max(reports, key=lambda report: report.share)
     if fail_over is not None and worst.share * 100 > fail_over:
         raise CheckFailed(

@@ -12,8 +12,8 @@ SILENCE = 3.0
 MOST_BYTES = 8 * 1024 * 1024
 """Bytes asked for at a time: a server cuts off a client that more than 64 MB wait for."""
 
-FULL = "409 Message Size Exceeds MaxBytes"
-"""What a server says of a request whose next message would not fit."""
+_OVER = frozenset({"Batch Completed", "Message Size Exceeds MaxBytes"})
+"""What a server says of a request with a bound on bytes that is over: all of it was sent, or the next would not fit."""
 
 _EXPIRES = 10.0
 _SECOND = 1_000_000_000
@@ -32,7 +32,7 @@ def unserved(headers: Mapping[str, str], asked: int) -> int | None:
     ``asked`` is what a server means that does not say.
     """
     status = headers.get("Status", "")
-    over = status in ("404", "408") or f"{status} {headers.get('Description', '')}" == FULL
+    over = status in ("404", "408") or (status == "409" and headers.get("Description") in _OVER)
     return int(headers.get("Nats-Pending-Messages", asked)) if over else None
 
 

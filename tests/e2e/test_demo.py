@@ -1,5 +1,6 @@
 """What ``make demo`` runs, in a process of its own and without a terminal."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +31,7 @@ def test_the_demo_shows_every_decision_explains_one_verifies_all_and_leaves_noth
     assert "14 exchanges ended, 0 bad" in told
     assert "jailbreak  " in told
     assert "developer mode”" in told
-    assert "verified: every decision that could be made again came out as recorded" in told
+    assert re.search(r"verified: [1-9][0-9,]* decisions made again came out as recorded", told)
     assert "events equal" in told
     assert "every process ended in good order" in told
 
