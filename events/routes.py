@@ -1,11 +1,12 @@
 """Which subjects an actor reads, which partition of it a stored message belongs to, and what fences it."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from typing import Any
 
 from schemas.actor import Actor, Scope
 from schemas.catalogue import entry_of, owned_by, prefixes_of
-from schemas.event import topic_of
+from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, split_stored, topic_filter
 
 WHOLE = "all"
@@ -17,6 +18,7 @@ def main_prefix(actor: Actor[object]) -> str:
     return entry_of(actor.configured).prefix
 
 
+@lru_cache(maxsize=1 << 8)
 def partition_names(actor: Actor[object], partitions: Partitions) -> tuple[str, ...]:
     """Return the names of an actor's partitions: two-digit tokens, or ``all`` for a GLOBAL actor."""
     if actor.scope is Scope.GLOBAL:
@@ -35,6 +37,7 @@ def fence_filter(actor: Actor[object], partition: str) -> str:
     return f"{STORED_ROOT}.{agent}.{session}.{main_prefix(actor)}.>"
 
 
+@lru_cache(maxsize=1 << 12)
 def partition_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
     """Return the filters over one partition's whole view: what it consumes and what it published."""
     filters = (*consumed_filters(actor), *own_filters(actor))
@@ -96,6 +99,12 @@ def routes(
     prefix = topic.split(".")[1]
     for actor in actors:
         own = prefix in prefixes_of(actor.name)
-        if own or any(topic_of(event) == topic for event in actor.consumes):
+        if own or topic in _topics(actor.consumes):
             for partition in partitions_of(actor, subject, partitions):
                 yield actor, partition, own
+
+
+@cache
+def _topics(events: tuple[type[Event], ...]) -> frozenset[str]:
+    # Every message that a process reads is held against every actor's list.
+    return frozenset(map(topic_of, events))

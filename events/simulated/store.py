@@ -53,10 +53,15 @@ def overlap(one: str, other: str) -> bool:
 
 def checked_filters(filters: Sequence[str]) -> tuple[str, ...]:
     """Return the filters of a reading (none: the whole stream); raises Refused when two of them overlap."""
+    return _checked(tuple(filters)) or EVERYTHING
+
+
+@lru_cache(maxsize=1 << 12)
+def _checked(filters: tuple[str, ...]) -> tuple[str, ...]:
     for one, other in combinations(filters, 2):
         if overlap(one, other):
             raise Refused(f"filters {one!r} and {other!r} overlap: a message may match one only")
-    return tuple(filters) or EVERYTHING
+    return filters
 
 
 def checked_records(appends: Sequence[Append]) -> list[Record]:
@@ -190,5 +195,6 @@ class StreamStore:
             del self._known[self._known_since.popleft()[1]]
 
 
+@lru_cache(maxsize=1 << 18)
 def _any_matches(filters: tuple[str, ...], subject: str) -> bool:
     return any(matches(pattern, subject) for pattern in filters)
