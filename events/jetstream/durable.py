@@ -20,7 +20,7 @@ from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
 
-ACK_WAIT = 30.0
+ACK_WAIT = 10.0
 """Seconds without a sign of life of whoever has a message, after which it is delivered again."""
 
 MAX_PENDING = 10_000
