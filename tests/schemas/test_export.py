@@ -25,6 +25,18 @@ OFFICIAL = Path(__file__).parent / "official" / "asyncapi-3.0.0.json"
 every_entry = pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
 
 
+@pytest.fixture(scope="module")
+def asyncapi() -> dict[str, Any]:
+    """The document, for tests that only read it: it takes tens of milliseconds to make."""
+    return asyncapi_document()
+
+
+@pytest.fixture(scope="module")
+def any_event() -> Draft202012Validator:
+    """Holds a body against the schema of all events."""
+    return Draft202012Validator(jsonschema_document())
+
+
 def sample_body(entry: Entry) -> Any:
     return json.loads(encode_event(entry.sample))
 
@@ -55,9 +67,9 @@ def test_a_schema_is_a_valid_one_of_draft_2020_12(topic: str | None) -> None:
 
 
 @every_entry
-def test_a_sample_satisfies_its_schema_and_that_of_any_event(entry: Entry) -> None:
+def test_a_sample_satisfies_its_schema_and_that_of_any_event(entry: Entry, any_event: Draft202012Validator) -> None:
     Draft202012Validator(jsonschema_document(entry.topic)).validate(sample_body(entry))
-    Draft202012Validator(jsonschema_document()).validate(sample_body(entry))
+    any_event.validate(sample_body(entry))
 
 
 @every_entry
@@ -135,22 +147,21 @@ def test_asyncapi_s_own_parser_finds_no_error(tmp_path: Path) -> None:
     assert json.loads(answer.stdout) == {"channels": len(CATALOGUE) + 1, "wrong": []}
 
 
-def test_every_reference_leads_somewhere() -> None:
-    document = asyncapi_document()
-    for reference in references(document):
-        assert at(document, reference)
+def test_every_reference_leads_somewhere(asyncapi: dict[str, Any]) -> None:
+    for reference in references(asyncapi):
+        assert at(asyncapi, reference)
 
 
 @every_entry
-def test_a_subject_is_a_channel_at_its_literal_address(entry: Entry) -> None:
-    channel = asyncapi_document()["channels"][entry.topic]
+def test_a_subject_is_a_channel_at_its_literal_address(entry: Entry, asyncapi: dict[str, Any]) -> None:
+    channel = asyncapi["channels"][entry.topic]
     assert channel["address"] == entry.topic
     assert channel["description"] == entry.meaning
 
 
 @every_entry
-def test_only_its_owner_sends_on_a_subject(entry: Entry) -> None:
-    operations = asyncapi_document()["operations"]
+def test_only_its_owner_sends_on_a_subject(entry: Entry, asyncapi: dict[str, Any]) -> None:
+    operations = asyncapi["operations"]
     on_it = {
         name for name, operation in operations.items() if at(operation, "channel/$ref").endswith(f"/{entry.topic}")
     }
@@ -163,18 +174,17 @@ def test_only_its_owner_sends_on_a_subject(entry: Entry) -> None:
     assert to_log == {f"{entry.owner}.appends"}
 
 
-def test_the_stored_subjects_address_names_both_partitions() -> None:
-    channel = asyncapi_document()["channels"]["stored"]
+def test_the_stored_subjects_address_names_both_partitions(asyncapi: dict[str, Any]) -> None:
+    channel = asyncapi["channels"]["stored"]
     assert channel["address"] == "log.{agentPartition}.{sessionPartition}.{event}"
     assert set(re.findall(r"{(\w+)}", channel["address"])) == set(channel["parameters"])
 
 
 @every_entry
-def test_an_example_satisfies_the_payload_and_header_schemas_beside_it(entry: Entry) -> None:
-    document = asyncapi_document()
-    message = document["components"]["messages"][entry.topic]
+def test_an_example_satisfies_the_payload_and_header_schemas_beside_it(entry: Entry, asyncapi: dict[str, Any]) -> None:
+    message = asyncapi["components"]["messages"][entry.topic]
     for part in ("payload", "headers"):
-        validator = Draft7Validator({**document, "$ref": message[part]["$ref"]})
+        validator = Draft7Validator({**asyncapi, "$ref": message[part]["$ref"]})
         for example in message["examples"]:
             validator.validate(example[part])
 
