@@ -12,7 +12,7 @@ import msgspec
 from actors.llm.endpoint import Endpoint, api_key, base_url
 from actors.llm.local import model_file
 from actors.llm.settings import LlmSettings, Models
-from deploy.config import Config
+from deploy.config import BadConfiguration, Config
 from deploy.running_set import ModelInUse
 from schemas.calls import Purpose
 
@@ -26,6 +26,16 @@ PATIENCE_S = 3.0
 """Seconds that an endpoint somebody named gets to list its models."""
 
 PURPOSES: tuple[str, ...] = get_args(Purpose)
+
+
+_ASKING = (
+    ("router", "tiebreak"),
+    ("act", "planner"),
+    ("responder", "backend"),
+    ("reflection", "backend"),
+    ("drift", "synthesis"),
+)
+"""The settings of actors that have them ask a language model where they say ``llm``."""
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,21 +137,32 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
     """Return the configuration flags that have the actors ask the model; what somebody has set stays as it is."""
     if attachment.use.backend == "composer":
         return ()
-    asked = {
-        "router": ("tiebreak", "llm"),
-        "act": ("planner", "llm"),
-        "responder": ("backend", "llm"),
-        "reflection": ("backend", "llm"),
-        "drift": ("synthesis", "llm"),
-        "arbiter": ("deliberative_timeout_ms", config.section("llm", LlmSettings).deliberation_ms),
-    }
+    asked: dict[tuple[str, str], object] = dict.fromkeys(_ASKING, "llm")
+    asked["arbiter", "deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
     return _sets(
         f"{section}.{key}={value}"
-        for section, (key, value) in asked.items()
+        for (section, key), value in asked.items()
         if section in config.sections
         and key in config.sections[section].__struct_fields__
         and f"{section}.{key}" not in config.origins
     )
+
+
+def check_answerable(attachment: Attachment, config: Config) -> None:
+    """Refuse settings that have an actor ask a language model where none is attached: nobody would answer.
+
+    Raises:
+        BadConfiguration: there is such a setting; the message names it and the ways out.
+    """
+    if attachment.use.backend != "composer":
+        return
+    for section, key in _ASKING:
+        name = f"{section}.{key}"
+        if name in config.origins and getattr(config.sections[section], key) == "llm":
+            raise BadConfiguration(
+                f"{name}=llm ({config.origins[name]}) asks a language model, and none is attached: {attachment.why}. "
+                f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
+            )
 
 
 def _sets(assignments: Iterable[str]) -> tuple[str, ...]:

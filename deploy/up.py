@@ -25,7 +25,7 @@ from deploy.configured_log import configured_log
 from deploy.effectors import needed
 from deploy.lifeline import notify_systemd
 from deploy.listening import address_of, listen, url_of
-from deploy.models import Attachment, actor_flags, attach, worker_flags
+from deploy.models import Attachment, actor_flags, attach, check_answerable, worker_flags
 from deploy.program import WorkerProgram
 from deploy.running_set import DataFolder, RunFile
 from deploy.supervisor import Program, ProgramFailed, Supervisor
@@ -64,7 +64,8 @@ def bring_up(plan: Plan) -> None:
         BadContext, LogError: an external broker cannot be used.
         BadEndpoint: the language model cannot be used as it is configured.
         BadReceiver: a receiver of alerts cannot be used as it is configured.
-        BadKeys, BadConfiguration: the gateway may not listen where it should.
+        BadKeys, BadConfiguration: the gateway may not listen where it should, or an actor is to ask a language model
+            where there is none.
     """
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
@@ -156,6 +157,7 @@ def _door(plan: Plan) -> socket.socket | None:
 async def _model(plan: Plan) -> Attachment:
     """Find the language model, and say which it is."""
     model = await attach(plan.config, os.environ)
+    check_answerable(model, plan.config)
     use = model.use
     if use.backend == "composer":
         _logger.info("no_model_attached", answers="composer", why=model.why)

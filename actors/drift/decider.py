@@ -1,12 +1,13 @@
 """Drift's state machine, agent by agent; switched off, nothing is kept and nothing is said.
 
 input.received           the exchange is open; the agent is not idle
-response.emitted         it is not -> drift.scheduled, where no timer is pending
+response.emitted         it is not -> drift.scheduled, where no timer is pending, or a later one than usual
 clock.fired, own timer   an exchange is open -> drift.skipped (busy), until that ends
-                         a drift is under way -> drift.skipped (unanswered): it has taken too long
+                         memory has not answered -> drift.skipped (unanswered)
+                         a model has not      -> drift.thought, the composer's
                          the budget is spent  -> drift.skipped (fatigued)
                          else                 -> drift.started
-memory.wandered          nothing to begin with, or weak -> drift.skipped
+memory.wandered          nothing to begin with, weak, or thought before -> drift.skipped, for longer each time
                          else -> drift.thought and drift.scheduled, or drift.synthesis_requested of a model
 llm.completed, .failed   -> drift.thought, the composer's where the model's is none, and drift.scheduled
 operator.forget_ordered  what a model is at is concerned -> drift.skipped (forgotten), and its words are dropped
@@ -14,17 +15,27 @@ operator.forget_ordered  what a model is at is concerned -> drift.skipped (forgo
 Everything is decided at the place of its message in the log: whether an exchange is open there is no matter of lag.
 """
 
-from typing import Literal
-
 import msgspec
 
-from actors.drift.composing import Worded, ask, compose, worded
-from actors.drift.draws import NO_PAUSE, course, next_pause
-from actors.drift.mind import Asked, Cycle, Mind, fatigue, is_tired, laying_to_rest, resting, spending
+from actors.drift.draws import course, next_pause
+from actors.drift.mind import (
+    Asked,
+    Cycle,
+    Mind,
+    Thought,
+    fatigue,
+    finding_nothing,
+    is_tired,
+    laying_to_rest,
+    nothing_in,
+    resting,
+    thinking,
+)
+from actors.drift.outcomes import answered, come_upon, given_up, of_agent, scheduled, skipped
 from actors.drift.settings import DriftSettings
 from schemas.actor import Emission, Message, readable_settings
-from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.event import topic_of
+from schemas.persistent import Generations, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import (
     DriftConfigured,
@@ -42,13 +53,8 @@ from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
-_UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
-"""Skips after which no time changes anything: the end of the next exchange does.
-
-Who did not answer is not asked again and again: the question lies in the log until they are back.
-"""
-
-ANSWER_INVALID = "answer_invalid"
+_FRUITLESS: frozenset[Skip] = frozenset(("no_seed", "weak", "repeated"))
+"""Skips after which the next drift is later than usual: what was not there is hardly there a little later."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -66,16 +72,16 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
         return ()
     cycle = mind.cycle
     match event:
-        case ResponseEmitted() if message.exchange in mind.pending and not mind.timer:
-            return (_scheduled(message, settings),)
+        case ResponseEmitted() if message.exchange in mind.pending and _may_schedule(mind):
+            return (scheduled(message, settings),)
         case ClockFired() if _wakes(mind, message, event):
-            return (_woken(mind, message, settings),)
+            return _woken(mind, message, settings)
         case MemoryWandered() if cycle is not None and _is_next(cycle, event):
-            return _come_upon(cycle, event, message, settings)
+            return come_upon(mind, cycle, event, message, settings)
         case LlmCompleted() | LlmFailed() if cycle and cycle.asked and _answers(cycle.asked, event):
-            return _answered(cycle, cycle.asked, event, message, settings)
+            return answered(cycle, cycle.asked, event, message, settings)
         case ForgetOrdered() if cycle is not None and _concerns(event, message, cycle.asked):
-            return (_skipped("forgotten", message, settings),)
+            return (skipped("forgotten", message, next_pause(message.id, settings)),)
     return ()
 
 
@@ -96,22 +102,24 @@ def evolve(state: State, message: Message) -> State:
         case ResponseEmitted():
             return _end(state, message, known)
         case ClockFired() if _wakes(mind, message, event):
-            return _with(state, message, msgspec.structs.replace(mind, timer=""))
+            return _with(state, message, msgspec.structs.replace(mind, timer="", late=False))
         case DriftScheduled():
-            return _with(state, message, msgspec.structs.replace(mind, timer=_timer(event)))
+            return _with(state, message, msgspec.structs.replace(mind, timer=_timer(event), late=False))
         case DriftStarted():
             cycle = Cycle(message.id, event.kind)
             return _with(state, message, msgspec.structs.replace(mind, cycle=cycle, timer=_timer(event)))
         case DriftSkipped():
             rested = laying_to_rest(mind, event.seed, message.time_ns, settings)
+            rested = finding_nothing(rested, event.reason) if event.reason in _FRUITLESS else rested
             return _with(state, message, msgspec.structs.replace(rested, cycle=None, timer=_timer(event)))
         case MemoryWandered() if _is_next(mind.cycle, event):
             return _with(state, message, _coming_upon(mind, message, event, settings))
         case DriftSynthesisRequested():
             return _with(state, message, _asking(mind, message))
         case DriftThought():
-            spent = spending(mind, event.activation, message.time_ns, settings)
-            after = laying_to_rest(spent, event.seed, message.time_ns, settings)
+            thought = Thought(event.seed, event.episode)
+            after = thinking(mind, thought, event.activation, message.time_ns, settings)
+            after = laying_to_rest(after, event.seed, message.time_ns, settings)
             return _with(state, message, msgspec.structs.replace(after, cycle=None))
     return state
 
@@ -119,24 +127,19 @@ def evolve(state: State, message: Message) -> State:
 # --- decisions
 
 
-def _scheduled(message: Message, settings: DriftSettings) -> Emission:
-    return _of_agent(DriftScheduled(**next_pause(message.id, settings)._asdict()))
+def _may_schedule(mind: Mind) -> bool:
+    # A timer that was put off for want of anything new is set anew: there is something new now.
+    return not mind.timer or mind.late
 
 
-def _skipped(
-    reason: Skip, message: Message, settings: DriftSettings, *, seed: str = "", activation: float = 0.0
-) -> Emission:
-    pause = NO_PAUSE if reason in _UNTIL_TALKED_TO else next_pause(message.id, settings)
-    return _of_agent(DriftSkipped(reason=reason, seed=seed, activation=activation, **pause._asdict()))
-
-
-def _woken(mind: Mind, message: Message, settings: DriftSettings) -> Emission:
+def _woken(mind: Mind, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
+    pause = next_pause(message.id, settings)
     if mind.pending:
-        return _skipped("busy", message, settings)
+        return (skipped("busy", message, pause),)
     if mind.cycle is not None:
-        return _skipped("unanswered", message, settings)
+        return given_up(mind.cycle, message, pause)
     if is_tired(mind, message.time_ns, settings):
-        return _skipped("fatigued", message, settings)
+        return (skipped("fatigued", message, pause),)
     drawn = course(message.id, settings)
     started = DriftStarted(
         strategies=drawn.strategies,
@@ -147,61 +150,7 @@ def _woken(mind: Mind, message: Message, settings: DriftSettings) -> Emission:
         draws=drawn.draws,
         wake_after_ms=settings.patience_ms,
     )
-    return _of_agent(started)
-
-
-def _come_upon(cycle: Cycle, upon: MemoryWandered, message: Message, settings: DriftSettings) -> tuple[Emission, ...]:
-    if upon.reason:
-        return (_skipped(upon.reason, message, settings),)
-    if not _is_strong(upon, settings):
-        return (_skipped("weak", message, settings, seed=upon.seed, activation=upon.activation),)
-    if settings.synthesis == "llm":
-        return (_of_session(DriftSynthesisRequested(request=cycle.started, call=ask(upon, settings)), message.session),)
-    return _thought(upon, compose(upon, cycle.kind), message.session, message, settings)
-
-
-def _answered(
-    cycle: Cycle, asked: Asked, event: LlmCompleted | LlmFailed, message: Message, settings: DriftSettings
-) -> tuple[Emission, ...]:
-    found = worded(event.text) if isinstance(event, LlmCompleted) else None
-    if found is not None:
-        return _thought(asked.upon, found, asked.session, message, settings, by="llm")
-    reason = event.reason if isinstance(event, LlmFailed) else ANSWER_INVALID
-    return _thought(asked.upon, compose(asked.upon, cycle.kind), asked.session, message, settings, reason=reason)
-
-
-def _thought(
-    upon: MemoryWandered,
-    found: Worded,
-    session: str,
-    message: Message,
-    settings: DriftSettings,
-    *,
-    by: Literal["composer", "llm"] = "composer",
-    reason: str = "",
-) -> tuple[Emission, ...]:
-    assert upon.strategy is not None, "memory names the strategy of whatever it came upon"
-    thought = DriftThought(
-        kind=found.kind,
-        text=found.text,
-        concept=upon.concept,
-        seed=upon.seed,
-        strategy=upon.strategy,
-        activation=upon.activation,
-        episode=upon.episode,
-        by=by,
-        reason=reason,
-    )
-    # A timer is its agent's, a thought its session's: one event cannot set the one and be the other.
-    return _of_session(thought, session), _scheduled(message, settings)
-
-
-def _of_agent(event: Event) -> Emission:
-    return Emission(event, session="", exchange="")
-
-
-def _of_session(event: Event, session: str) -> Emission:
-    return Emission(event, session=session, exchange="")
+    return (of_agent(started),)
 
 
 # --- what a message is to an agent
@@ -214,10 +163,6 @@ def _wakes(mind: Mind, message: Message, fired: ClockFired) -> bool:
 
 def _is_next(cycle: Cycle | None, upon: MemoryWandered) -> bool:
     return cycle is not None and cycle.asked is None and upon.request == cycle.started
-
-
-def _is_strong(upon: MemoryWandered, settings: DriftSettings) -> bool:
-    return upon.strategy is not None and upon.activation >= settings.threshold
 
 
 def _answers(asked: Asked, event: LlmCompleted | LlmFailed) -> bool:
@@ -240,12 +185,13 @@ def _end(state: State, message: Message, mind: Mind | None) -> State:
     state = msgspec.structs.replace(state, ended=ended)
     if mind is None or message.exchange not in mind.pending:
         return state
-    return _with(state, message, msgspec.structs.replace(mind, pending=mind.pending.delete(message.exchange)))
+    pending = mind.pending.delete(message.exchange)
+    return _with(state, message, msgspec.structs.replace(mind, pending=pending, fruitless=0))
 
 
 def _coming_upon(mind: Mind, message: Message, upon: MemoryWandered, settings: DriftSettings) -> Mind:
     """Return the mind after what memory came upon: it is kept where a model is asked about it, which comes next."""
-    if mind.cycle is None or settings.synthesis != "llm" or upon.reason or not _is_strong(upon, settings):
+    if mind.cycle is None or settings.synthesis != "llm" or nothing_in(mind, upon, settings) is not None:
         return mind
     cycle = msgspec.structs.replace(mind.cycle, asked=Asked("", message.session, upon))
     return msgspec.structs.replace(mind, cycle=cycle)
@@ -264,9 +210,12 @@ def _timer(event: DriftScheduled | DriftStarted | DriftSkipped) -> str:
 
 def _with(state: State, message: Message, mind: Mind) -> State:
     minds = state.minds
-    if mind != Mind():
-        return msgspec.structs.replace(state, minds=minds.set(message.agent, mind))
-    return msgspec.structs.replace(state, minds=minds.delete(message.agent)) if message.agent in minds else state
+    if msgspec.structs.replace(mind, seen_ns=0) == Mind():
+        return msgspec.structs.replace(state, minds=minds.delete(message.agent)) if message.agent in minds else state
+    if message.agent not in minds and len(minds) >= state.settings.agents:
+        minds = without_oldest(minds, lambda each: each.seen_ns)
+    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    return msgspec.structs.replace(state, minds=minds)
 
 
 def _configured(state: State, configured: DriftConfigured) -> State:

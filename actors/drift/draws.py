@@ -45,19 +45,24 @@ def draw(message_id: str, purpose: str, count: int) -> tuple[float, ...]:
     return tuple((word >> (64 - _MANTISSA)) / (1 << _MANTISSA) for word in words)
 
 
-def pause(draws: tuple[float, ...], settings: DriftSettings) -> Pause:
-    """Return the time until the next drift for three draws: jitter, whether it is a long gap, and how long a one."""
+def pause(draws: tuple[float, ...], settings: DriftSettings, fruitless: int = 0) -> Pause:
+    """Return the time until the next drift for three draws: jitter, whether it is a long gap, and how long a one.
+
+    It doubles with each of the ``fruitless`` drifts before, up to the longest pause.
+    """
     jitter, chance, stretch = draws
     interval = settings.interval_ms * (1.0 + settings.jitter * (2.0 * jitter - 1.0))
     is_long = chance < settings.long_gap_chance
     if is_long:
         interval *= settings.long_gap_least + stretch * (settings.long_gap_most - settings.long_gap_least)
+    if fruitless:
+        interval = min(interval * 2.0**fruitless, max(interval, settings.longest_pause_ms))
     return Pause(min(max(1, round(interval)), _LONGEST_MS), is_long, draws)
 
 
-def next_pause(message_id: str, settings: DriftSettings) -> Pause:
+def next_pause(message_id: str, settings: DriftSettings, fruitless: int = 0) -> Pause:
     """Return the time until the next drift, as a message draws it."""
-    return pause(draw(message_id, "pause", 3), settings)
+    return pause(draw(message_id, "pause", 3), settings, fruitless)
 
 
 def course(message_id: str, settings: DriftSettings) -> Course:

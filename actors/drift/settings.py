@@ -22,11 +22,14 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         long_gap_chance: Chance of a longer silence.
         long_gap_least: What it stretches the interval by at least.
         long_gap_most: The same at most.
+        longest_pause_ms: A drift that led to nothing new doubles the time to the next, up to this.
         decaying: Weight of beginning with a concept that fades.
         recent: Weight of beginning with one of the latest episode.
         salient: Weight of beginning with one of the most salient episode.
         random: Weight of beginning with any that is sure enough.
         threshold: Activation from which there is a thought.
+        thoughts_kept: An agent does not have one of its latest so many thoughts again: of the same concept, resting on
+            the same episode.
         cooldown_ms: Time for which a concept that was begun with is not begun with again.
         fatigue_budget: Activation of thoughts in ``fatigue_window_ms`` from which the mind is too tired to drift.
         fatigue_window_ms: Time after which a thought no longer tires.
@@ -35,6 +38,7 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         timeout_ms: How long a model's answer may take.
         patience_ms: Time after which a drift that nobody answered is given up.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
+        agents: Agents of a partition that are kept; an eighth of them, used least lately, goes when there are more.
 
     Raises:
         ValueError: weights that are all 0, gaps that cross, or a patience shorter than a model's time.
@@ -47,11 +51,13 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     long_gap_chance: Unit = 0.1
     long_gap_least: Factor = 1.8
     long_gap_most: Factor = 2.5
+    longest_pause_ms: Milliseconds = 24 * 60 * _MINUTE
     decaying: Unit = 0.4
     recent: Unit = 0.3
     salient: Unit = 0.2
     random: Unit = 0.1
     threshold: Unit = 0.4
+    thoughts_kept: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 128
     cooldown_ms: Milliseconds = 60 * _MINUTE
     fatigue_budget: Annotated[float, msgspec.Meta(gt=0.0, le=1_000.0)] = 2.5
     fatigue_window_ms: Milliseconds = 30 * _MINUTE
@@ -60,6 +66,7 @@ class DriftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     timeout_ms: Milliseconds = 60 * 1000
     patience_ms: Milliseconds = 2 * _MINUTE
     ended_lifetime_ms: Milliseconds = 10 * _MINUTE
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def __post_init__(self) -> None:
         """Refuse settings that contradict each other."""

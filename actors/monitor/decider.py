@@ -13,7 +13,7 @@ from actors.monitor.settings import MonitorSettings
 from actors.monitor.window import Misroute, Window, decision_of, with_decision, with_misroute
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Map
+from schemas.persistent import Map, without_oldest
 from schemas.vocabulary.monitor import (
     ModeInRange,
     ModeOutOfRange,
@@ -26,6 +26,7 @@ from schemas.vocabulary.monitor import (
 from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
 
 _NS_PER_MS = 1_000_000
+_LONG_NS = 1 << 62
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -80,12 +81,25 @@ def evolve(state: State, message: Message) -> State:
             after = Watch(watch.window, watch.conditions, watch.exceeded.delete(rate))
         case _:
             return state
-    return state if after is watch else State(state.settings, state.watches.set(message.agent, after))
+    return state if after is watch else _with(state, message.agent, after)
 
 
 def watch_of(state: State, agent: str) -> Watch:
     """Return what is known of an agent; nothing of one that nothing was decided for."""
     return state.watches.get(agent) or Watch()
+
+
+def _with(state: State, agent: str, watch: Watch) -> State:
+    watches = state.watches
+    if agent not in watches and len(watches) >= state.settings.agents:
+        watches = without_oldest(watches, _worth)
+    return State(state.settings, watches.set(agent, watch))
+
+
+def _worth(watch: Watch) -> int:
+    # Unhealthy agents go last: what was reported of one that is dropped is never taken back.
+    decided_ns = watch.window.decisions[-1].at_ns if watch.window.decisions else 0
+    return decided_ns + (_LONG_NS if watch.conditions or watch.exceeded else 0)
 
 
 def _windowed(window: Window, message: Message, settings: MonitorSettings) -> Window:

@@ -78,6 +78,8 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         misroute_above: Share of misroutes that is reported.
         missed_act_above: Share of decisions that should have been ACT that is reported.
         entropy_below: Normalised entropy of the modes that is reported.
+        agents: Agents of a partition that are kept; an eighth of them goes when there are more: those without a
+            decision for longest among the healthy ones, and only then others.
     """
 
     decisions: Few = 200
@@ -89,3 +91,4 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     misroute_above: Unit = 0.10
     missed_act_above: Unit = 0.05
     entropy_below: Unit = 0.35
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000

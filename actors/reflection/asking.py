@@ -71,6 +71,7 @@ def ask(drawn: Sequence[tuple[Stratum, Case]], settings: ReflectionSettings) -> 
             answer_schema=_schema(len(drawn)),
             timeout_ms=settings.timeout_ms,
         ),
+        wake_after_ms=settings.patience_ms,
     )
 
 

@@ -5,7 +5,8 @@ router.mode_selected    the decision is kept with its exchange, the last one whe
 router.feedback_observed  a person was content: what speaks against that decision does not count, nor go on counting
 response.emitted        -> reflection.scheduled, where the agent is idle from here and has something to look at
 clock.fired             -> reflection.requested, where the agent has been idle for long enough; else, when the last
-                        exchange ended too lately, reflection.scheduled for what is left; else nothing
+                        exchange ended too lately, reflection.scheduled for what is left; else nothing. Where no
+                        model has answered in time -> reflection.concluded (unanswered)
 llm.completed, .failed  -> reflection.concluded, for the request that was made
 """
 
@@ -17,7 +18,7 @@ from actors.reflection.sampling import Case, case_of, sample, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.persistent import Generations, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
@@ -33,33 +34,32 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
 _NS_PER_MS = 1_000_000
-_WAKERS = frozenset({topic_of(ReflectionScheduled), topic_of(ReflectionConcluded)})
 
-ANSWER_INVALID = "answer_invalid"
+ANSWER_INVALID, UNANSWERED = "answer_invalid", "unanswered"
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """The request that a model has not answered yet; ``at_ns`` is when it was made."""
+    """The request that a model has not answered yet."""
 
     request: str
     batch: tuple[Sampled, ...]
-    at_ns: int
 
 
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
     ``pending`` are its open exchanges with their decision so far, ``queue`` the decisions to look at, oldest first,
-    ``counted`` the insights of the window. ``timer``: the clock will wake it. ``quiet_ns`` is when its last exchange
-    ended.
+    ``counted`` the insights of the window. ``timer`` is the subject of the event by which the clock will wake it, empty
+    for none. ``quiet_ns`` is when its last exchange ended, ``seen_ns`` when anything was last heard of the agent.
     """
 
     pending: Map[str, Case | None] = Map()
     queue: tuple[Case, ...] = ()
     asked: Asked | None = None
     counted: tuple[Counted, ...] = ()
-    timer: bool = False
+    timer: str = ""
     quiet_ns: int = 0
+    seen_ns: int = 0
 
 
 class State(msgspec.Struct, frozen=True):
@@ -78,11 +78,10 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
     match event:
         case ResponseEmitted() if message.exchange in mind.pending:
             after = _ended(mind, message, event, state.settings)
-            waits = after.timer or after.pending or _awaits(after, message, state.settings)
-            if waits or not after.queue:
+            if after.timer or after.pending or after.asked is not None or not after.queue:
                 return ()
             return _of_agent(ReflectionScheduled(wake_after_ms=state.settings.idle_after_ms))
-        case ClockFired() if mind.timer and _is_ours(message, event):
+        case ClockFired() if _wakes(mind, message, event):
             return _woken(mind, message, state.settings)
         case LlmCompleted() | LlmFailed() if mind.asked is not None and _answers(mind.asked, event):
             return _of_agent(_concluded(mind, mind.asked, event, message, state.settings))
@@ -99,14 +98,10 @@ def evolve(state: State, message: Message) -> State:
     mind = state.minds.get(message.agent, Mind())
     match event:
         case InputReceived() if message.exchange not in mind.pending and not state.ended.get(message.exchange):
-            return _with(
-                state, message, msgspec.structs.replace(mind, pending=mind.pending.set(message.exchange, None))
-            )
+            return _with(state, message, _opened(mind, message.exchange, None))
         case ModeSelected(terminal_mode=str()) if message.exchange in mind.pending:
-            case_ = case_of(message.exchange, event)
-            return _with(
-                state, message, msgspec.structs.replace(mind, pending=mind.pending.set(message.exchange, case_))
-            )
+            case_ = case_of(message.exchange, event, message.time_ns)
+            return _with(state, message, _opened(mind, message.exchange, case_))
         case FeedbackObserved() if event.feedback == "correct_route" or event.signal == "positive":
             return _with(state, message, _satisfied(mind, event.of_exchange)) if message.agent in state.minds else state
         case ResponseEmitted():
@@ -116,20 +111,24 @@ def evolve(state: State, message: Message) -> State:
             if message.exchange not in mind.pending:
                 return state
             return _with(state, message, _ended(mind, message, event, settings))
-        case ClockFired() if mind.timer and _is_ours(message, event):
-            return _with(state, message, msgspec.structs.replace(mind, timer=False))
+        case ClockFired() if _wakes(mind, message, event):
+            return _with(state, message, msgspec.structs.replace(mind, timer=""))
         case ReflectionScheduled():
-            return _with(state, message, msgspec.structs.replace(mind, timer=event.wake_after_ms > 0))
+            return _with(state, message, msgspec.structs.replace(mind, timer=_timer(event)))
         case ReflectionRequested():
-            asked = Asked(message.id, event.batch, message.time_ns)
-            return _with(state, message, msgspec.structs.replace(mind, asked=asked))
+            asked = Asked(message.id, event.batch)
+            return _with(state, message, msgspec.structs.replace(mind, asked=asked, timer=_timer(event)))
         case ReflectionConcluded():
             return _with(state, message, _learned(mind, message, event, settings))
     return state
 
 
 def _with(state: State, message: Message, mind: Mind) -> State:
-    return msgspec.structs.replace(state, minds=state.minds.set(message.agent, mind))
+    minds = state.minds
+    if message.agent not in minds and len(minds) >= state.settings.agents:
+        minds = without_oldest(minds, lambda each: each.seen_ns)
+    minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
+    return msgspec.structs.replace(state, minds=minds)
 
 
 def _opened(mind: Mind, exchange: str, case: Case | None) -> Mind:
@@ -150,18 +149,21 @@ def _ended(mind: Mind, message: Message, end: ResponseEmitted, settings: Reflect
     return msgspec.structs.replace(mind, pending=pending, queue=queue, quiet_ns=message.time_ns)
 
 
-def _is_ours(message: Message, fired: ClockFired) -> bool:
-    return fired.set_by in _WAKERS and not message.exchange and not message.session
+def _timer(event: ReflectionScheduled | ReflectionRequested | ReflectionConcluded) -> str:
+    return topic_of(event) if event.wake_after_ms else ""
 
 
-def _awaits(mind: Mind, message: Message, settings: ReflectionSettings) -> bool:
-    """Whether a model's answer may still come; one that is long overdue is not waited for."""
-    patience_ns = 2 * settings.timeout_ms * _NS_PER_MS
-    return mind.asked is not None and message.time_ns - mind.asked.at_ns <= patience_ns
+def _wakes(mind: Mind, message: Message, fired: ClockFired) -> bool:
+    # By its setter: a timer may go off while the event that replaces it is on its way.
+    return bool(mind.timer) and fired.set_by == mind.timer and not message.exchange and not message.session
 
 
 def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[Emission, ...]:
-    if mind.pending or _awaits(mind, message, settings):
+    if mind.asked is not None:
+        # Not asked again before the next exchange has ended: the request lies in the log until somebody is back.
+        counted = counted_with(mind.counted, (), message.time_ns, settings)
+        return _of_agent(conclude(counted, (), settings, wake_after_ms=0, reason=UNANSWERED))
+    if mind.pending:
         return ()
     left_ms = settings.idle_after_ms - (message.time_ns - mind.quiet_ns) // _NS_PER_MS
     drawn = sample(mind.queue, message.id, settings)
@@ -206,7 +208,7 @@ def _learned(mind: Mind, message: Message, event: ReflectionConcluded, settings:
     looked_at = {sampled.exchange for sampled in mind.asked.batch} if mind.asked and not failed else set()
     queue = tuple(case for case in mind.queue if case.exchange not in looked_at)
     counted = counted_with(mind.counted, event.insights, message.time_ns, settings)
-    return msgspec.structs.replace(mind, queue=queue, asked=None, counted=counted, timer=event.wake_after_ms > 0)
+    return msgspec.structs.replace(mind, queue=queue, asked=None, counted=counted, timer=_timer(event))
 
 
 def _satisfied(mind: Mind, exchange: str) -> Mind:

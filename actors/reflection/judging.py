@@ -10,13 +10,17 @@ from actors.reflection.asking import LONGEST_RATIONALE, Opinion
 from actors.reflection.causes import CAUSES
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
-from schemas.vocabulary.reflection import Dimension, Ignored, Insight, ReflectionConcluded, Stratum
+from schemas.vocabulary.reflection import Dimension, Ignored, Insight, ReflectionConcluded, Span, Stratum
+
+SPANS = 28
+"""In how many parts the window is told: what comes of a change of weights can be told from what was before it."""
 
 _DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+_NS_PER_MS = 1_000_000
 
 
 class Counted(msgspec.Struct, frozen=True):
-    """An insight that counts; ``at_ns`` is when it was had (Unix nanoseconds)."""
+    """An insight that counts; ``at_ns`` is when the decision was made that it is on (Unix nanoseconds)."""
 
     exchange: str
     at_ns: int
@@ -38,6 +42,7 @@ def insight_of(stratum: Stratum, case: Case, opinion: Opinion, settings: Reflect
         counts=not ignored,
         ignored=ignored,
         rationale=opinion.rationale[:LONGEST_RATIONALE],
+        decided_ns=case.at_ns,
     )
 
 
@@ -60,12 +65,12 @@ def ignored_because(case: Case, opinion: Opinion, settings: ReflectionSettings) 
 def counted_with(
     earlier: Sequence[Counted], insights: Iterable[Insight], now_ns: int, settings: ReflectionSettings
 ) -> tuple[Counted, ...]:
-    """Return the insights that count within the window that ends now, oldest first, the latest ``insights_kept``."""
+    """Return the insights that count on decisions of the window that ends now, the latest ``insights_kept``."""
     found = [
         *earlier,
-        *(Counted(each.exchange, now_ns, each.agrees, each.dimension) for each in insights if each.counts),
+        *(Counted(each.exchange, each.decided_ns, each.agrees, each.dimension) for each in insights if each.counts),
     ]
-    since_ns = now_ns - settings.window_ms * 1_000_000
+    since_ns = now_ns - settings.window_ms * _NS_PER_MS
     return tuple(each for each in found if each.at_ns > since_ns)[-settings.insights_kept :]
 
 
@@ -92,4 +97,20 @@ def conclude(
         pressure=len(counted) >= settings.insights_needed and disagreement > settings.disagreement_above,
         wake_after_ms=wake_after_ms,
         reason=reason,
+        spans=spans_of(counted, settings),
     )
+
+
+def spans_of(counted: Iterable[Counted], settings: ReflectionSettings) -> tuple[Span, ...]:
+    """Return the insights that count by the part of the window that their decisions fall into, empty ones left out."""
+    width_ns = max(1, settings.window_ms * _NS_PER_MS // SPANS)
+    by_start: dict[int, list[Counted]] = {}
+    for each in counted:
+        by_start.setdefault(each.at_ns // width_ns * width_ns, []).append(each)
+    return tuple(_span(start_ns, found) for start_ns, found in sorted(by_start.items()))
+
+
+def _span(start_ns: int, found: Sequence[Counted]) -> Span:
+    differing = Counter(each.dimension for each in found if not each.agrees)
+    in_order = {dimension: differing[dimension] for dimension in _DIMENSIONS if dimension in differing}
+    return Span(start_ns=start_ns, counted=len(found), disagree=in_order)

@@ -21,18 +21,20 @@ STRATA: tuple[Stratum, ...] = get_args(Stratum)
 class Case(msgspec.Struct, frozen=True):
     """A past decision: its numbers and signals, without anything a person said (no topic, no keys of facts).
 
-    ``satisfied``: the person was content with the answer.
+    ``at_ns`` is when it was made (Unix nanoseconds). ``satisfied``: the person was content with the answer.
     """
 
     exchange: str
     selected: ModeSelected
+    at_ns: int
     satisfied: bool = False
 
 
-def case_of(exchange: str, selected: ModeSelected) -> Case:
+def case_of(exchange: str, selected: ModeSelected, at_ns: int) -> Case:
     """Return a decision as it is kept; its weights are left out, since no one is asked about them."""
     signals = msgspec.structs.replace(selected.signals, fact_keys=())
-    return Case(exchange, msgspec.structs.replace(selected, conversation_topic="", weights={}, signals=signals))
+    kept = msgspec.structs.replace(selected, conversation_topic="", weights={}, signals=signals)
+    return Case(exchange, kept, at_ns)
 
 
 def stratum_of(selected: ModeSelected, settings: ReflectionSettings) -> Stratum | None:

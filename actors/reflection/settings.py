@@ -24,18 +24,20 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         high_share: Share for those of high confidence; the rest is for tie-breaks.
         confidence_above: The model's confidence above which an opinion counts.
         disagreement_above: Share of opinions that disagree above which there is a pressure.
-        window_ms: Time over which that share is taken.
+        window_ms: Time whose decisions that share is taken of.
         insights_needed: Opinions of the window that must count before there is a pressure at all.
         queue: Decisions of an agent kept for a look back; the oldest go first.
         insights_kept: Opinions of an agent kept for the window; the oldest go first.
         most_tokens: Length of a model's answer at most.
         timeout_ms: How long it may take.
+        patience_ms: Time after which a request that nobody answered is given up.
         retry_after_ms: Wait after a model that failed, or answered something else.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
+        agents: Agents of a partition that are kept; an eighth of them, used least lately, goes when there are more.
 
     Raises:
-        ValueError: shares above 1 in sum, or ``low_below`` above ``high_above``. ``msgspec.convert`` reports it as a
-            ``ValidationError``.
+        ValueError: shares above 1 in sum, ``low_below`` above ``high_above``, or a patience shorter than the model's
+            time. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     backend: Literal["off", "llm"] = "off"
@@ -53,8 +55,10 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     insights_kept: Count = 512
     most_tokens: Count = 1024
     timeout_ms: Milliseconds = 2 * _MINUTE
+    patience_ms: Milliseconds = 4 * _MINUTE
     retry_after_ms: Milliseconds = 60 * _MINUTE
     ended_lifetime_ms: Milliseconds = 10 * _MINUTE
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def __post_init__(self) -> None:
         """Refuse shares and bounds that contradict each other."""
@@ -62,3 +66,7 @@ class ReflectionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
             raise ValueError("reflection settings 'low_share' and 'high_share' are above 1 in sum")
         if self.low_below > self.high_above:
             raise ValueError("reflection setting 'low_below' is above 'high_above'")
+        if self.timeout_ms > self.patience_ms:
+            raise ValueError(
+                "reflection setting 'timeout_ms' is above 'patience_ms': no answer could be waited for so long"
+            )

@@ -19,7 +19,7 @@ from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
-from schemas.persistent import Map
+from schemas.persistent import Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.regulator import (
@@ -37,6 +37,7 @@ from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 _SETTERS = frozenset((topic_of(RegulatorScheduled), topic_of(CycleCompleted)))
 _TOLD = (*BOUNDS, *FLOORS.values())
 _NS_PER_MS = 1_000_000
+_LONG_NS = 1 << 62
 
 
 class State(msgspec.Struct, frozen=True):
@@ -70,12 +71,21 @@ def evolve(state: State, message: Message) -> State:
     after = _evolved(loop, message, state.settings)
     if after is loop:
         return state
-    return msgspec.structs.replace(state, loops=state.loops.set(message.agent, after))
+    loops = state.loops
+    if message.agent not in loops and len(loops) >= state.settings.agents:
+        loops = without_oldest(loops, _worth)
+    loops = loops.set(message.agent, msgspec.structs.replace(after, seen_ns=message.time_ns))
+    return msgspec.structs.replace(state, loops=loops)
 
 
 def loop_of(state: State, agent: str) -> Loop:
     """Return what is known of an agent; a blank loop for one that nothing was decided for."""
     return state.loops.get(agent) or Loop()
+
+
+def _worth(loop: Loop) -> int:
+    # Corrected agents go last: routers keep the offsets of one that is dropped, and its next adjustment replaces them.
+    return loop.seen_ns + (_LONG_NS if loop.offsets or loop.trials else 0)
 
 
 def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
@@ -123,7 +133,14 @@ def _kept(slices: Slices, now_ns: int, settings: RegulatorSettings) -> Slices:
 
 
 def _opinion(concluded: ReflectionConcluded, now_ns: int) -> Opinion:
-    return Opinion(now_ns, concluded.disagreement, concluded.dominant, concluded.dominant_share, concluded.pressure)
+    return Opinion(
+        now_ns,
+        concluded.disagreement,
+        concluded.dominant,
+        concluded.dominant_share,
+        concluded.pressure,
+        concluded.spans,
+    )
 
 
 def _of_agent(events: tuple[Event, ...]) -> tuple[Emission, ...]:

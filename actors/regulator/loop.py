@@ -5,12 +5,12 @@ history of decisions must keep to: ``per_day`` in all within any ``day_ms``, ``c
 weight, ``BOUNDS`` and ``FLOORS``; and a revert takes back what was applied, to the last decimal.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import msgspec
 
-from actors.regulator.pressures import Opinion, metric_of, pressures_of
+from actors.regulator.judging import Judged, Trial, judge
+from actors.regulator.pressures import Opinion, pressures_of, since
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import Counts, Slices, total, within
 from schemas.event import Event
@@ -23,26 +23,13 @@ from schemas.vocabulary.regulator import (
     CycleCompleted,
     Outcome,
     Pressure,
-    PressureName,
     Reverted,
-    Verdict,
 )
 
-LEAST_FACTOR = 1 / 16
-"""What the next change of a weight is multiplied by, at least, however often it made things worse."""
+_DECIMAL = 0.000001
+"""The last decimal of a weight."""
 
-_LEAST_CHANGE = 0.000001
 _NS_PER_MS = 1_000_000
-
-
-class Trial(msgspec.Struct, frozen=True):
-    """An adjustment that is not judged yet: what was applied at ``at_ns``, because of which pressure."""
-
-    parameter: str
-    delta: float
-    pressure: PressureName
-    metric_before: float
-    at_ns: int
 
 
 class Move(msgspec.Struct, frozen=True):
@@ -58,6 +45,8 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     ``weights`` are those in force with its latest decision, as far as they concern regulation. ``scheduled``: a cycle
     is due. ``offsets`` are what regulation adds to the settings; ``changed_ns`` when a weight was changed last;
     ``moves`` the changes of the last day; ``factors`` what the next change of a weight is multiplied by, where not 1.
+    ``consulted_ns`` is when a weight was changed last because of reflection, ``seen_ns`` when anything was last heard
+    of the agent.
     """
 
     slices: Slices = ()
@@ -69,23 +58,18 @@ class Loop(msgspec.Struct, frozen=True, kw_only=True):
     changed_ns: Map[str, int] = Map()
     moves: tuple[Move, ...] = ()
     factors: Map[str, float] = Map()
-
-
-class _Judged(NamedTuple):
-    trial: Trial
-    metric: float | None
-    verdict: Verdict | None
+    consulted_ns: int = 0
+    seen_ns: int = 0
 
 
 def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
     """Return what a cycle comes to: judgements, one change of a weight at most, and its summary, which comes last."""
     counts = seen(loop, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
-    opinion = _fresh(loop, now_ns, settings)
-    judged = [_judge(trial, loop, counts, enough, now_ns, settings) for trial in _due(loop, now_ns, settings)]
-    confirmed = [_confirmed(loop, each) for each in judged if each is not None and each.verdict is None]
-    failed = [each for each in judged if each is not None and each.verdict is not None]
-    pressures = pressures_of(counts, opinion, settings) if enough else ()
+    judged = judge(loop.trials, counts, loop.opinion, now_ns, settings)
+    confirmed = [_confirmed(loop, each) for each in judged if each.verdict is None]
+    failed = [each for each in judged if each.verdict is not None]
+    pressures = pressures_of(counts, _heard(loop, now_ns, settings), settings) if enough else ()
     change = _change(loop, failed, pressures, [each.parameter for each in confirmed], now_ns, settings)
     summary = CycleCompleted(
         decisions=counts.decisions,
@@ -125,8 +109,7 @@ def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettin
     moved = _moved(loop, event, now_ns, settings)
     factors = loop.factors
     if event.verdict == "worse":
-        factor = max(loop.factors.get(event.parameter, 1.0) / 2, LEAST_FACTOR)
-        factors = factors.set(event.parameter, factor)
+        factors = factors.set(event.parameter, loop.factors.get(event.parameter, 1.0) / 2)
     return msgspec.structs.replace(moved, trials=_without(loop, event.parameter), factors=factors)
 
 
@@ -136,33 +119,15 @@ def confirmed(loop: Loop, event: Confirmed) -> Loop:
     return msgspec.structs.replace(loop, trials=_without(loop, event.parameter), factors=factors)
 
 
-def _due(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Iterable[Trial]:
-    ages = ((trial, now_ns - trial.at_ns) for trial in loop.trials)
-    return [trial for trial, age_ns in ages if age_ns >= settings.judge_after_ms * _NS_PER_MS]
-
-
-def _fresh(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
+def _heard(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
+    """Return a fresh opinion, of the time since it last led to a change: what was wrong before may be mended."""
     opinion = loop.opinion
     if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
         return None
-    return opinion
+    return since(opinion, loop.consulted_ns, settings.opinions_needed) if loop.consulted_ns else opinion
 
 
-def _judge(
-    trial: Trial, loop: Loop, counts: Counts, enough: bool, now_ns: int, settings: RegulatorSettings
-) -> _Judged | None:
-    """Return what has become of an adjustment's metric; None while there is nothing to tell by."""
-    told = loop.opinion is not None and loop.opinion.at_ns > trial.at_ns
-    metric = metric_of(trial.pressure, counts, loop.opinion if told else None, settings)
-    if metric is None or (trial.pressure != "reflection" and not enough):
-        overdue = now_ns - trial.at_ns >= settings.evidence_within_ms * _NS_PER_MS
-        return _Judged(trial, None, "unmeasured") if overdue else None
-    if metric < trial.metric_before * settings.improved_below:
-        return _Judged(trial, metric, None)
-    return _Judged(trial, metric, "worse" if metric > trial.metric_before else "no_improvement")
-
-
-def _confirmed(loop: Loop, judged: _Judged) -> Confirmed:
+def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
     trial = judged.trial
     assert judged.metric is not None
     return Confirmed(
@@ -177,7 +142,7 @@ def _confirmed(loop: Loop, judged: _Judged) -> Confirmed:
 
 def _change(
     loop: Loop,
-    failed: list[_Judged],
+    failed: list[Judged],
     pressures: tuple[Pressure, ...],
     freed: list[str],
     now_ns: int,
@@ -188,7 +153,7 @@ def _change(
     room = settings.per_day - spent
     for each in failed:
         # One that is larger than the allowance, which was lowered since, is undone on a day of its own.
-        fits = not spent or abs(each.trial.delta) <= room + _LEAST_CHANGE / 2
+        fits = not spent or abs(each.trial.delta) <= room + _DECIMAL / 2
         if fits and not _cooling(loop, each.trial.parameter, now_ns, settings):
             return _revert(loop, each)
     if failed:
@@ -200,7 +165,7 @@ def _change(
     return None
 
 
-def _revert(loop: Loop, judged: _Judged) -> Reverted:
+def _revert(loop: Loop, judged: Judged) -> Reverted:
     trial, verdict = judged.trial, judged.verdict
     assert verdict is not None
     before = loop.weights.get(trial.parameter, 0.0)
@@ -229,12 +194,14 @@ def _adjust(
     if not least <= before <= most:
         # Set there by an operator: not ours to move.
         return None
+    whole = min(settings.gain * pressure.severity, settings.per_day)
     factor = 1.0 if parameter in freed else loop.factors.get(parameter, 1.0)
-    size = min(settings.gain * pressure.severity, settings.per_day) * factor
+    # Halving ends at the least step, or a weight that went wrong a few times would never be moved again.
+    size = max(whole * factor, min(whole, settings.least_step))
     requested = _rounded(pressure.sign * size)
     allowed = min(size, room, most - before if pressure.sign > 0 else before - least)
     delta = _towards_zero(pressure.sign * allowed)
-    if abs(delta) < _LEAST_CHANGE:
+    if abs(delta) < max(settings.least_step, _DECIMAL):
         return None
     return Adjusted(
         parameter=parameter,
@@ -281,6 +248,7 @@ def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: Regula
         offsets=offsets,
         changed_ns=loop.changed_ns.set(event.parameter, now_ns),
         moves=(*kept, Move(now_ns, abs(event.delta))),
+        consulted_ns=now_ns if event.pressure == "reflection" else loop.consulted_ns,
     )
 
 

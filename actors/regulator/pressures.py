@@ -17,18 +17,21 @@ pressure              holds where                                     weight, an
 Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Counts
-from schemas.vocabulary.reflection import Dimension
+from schemas.vocabulary.reflection import Dimension, Span
 from schemas.vocabulary.regulator import BOUNDS, Pressure, PressureName
 
 Sign = Literal[-1, 1]
+
+_DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
 PARAMETERS: Mapping[PressureName, tuple[str, Sign]] = MappingProxyType(
     {
@@ -56,13 +59,37 @@ DIMENSIONS: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
 
 
 class Opinion(msgspec.Struct, frozen=True):
-    """Reflection's latest word: its disagreement, the dimension of most of it, whether it calls that a pressure."""
+    """Reflection's latest word: its disagreement, the dimension of most of it, whether it calls that a pressure.
+
+    ``spans`` say when the decisions were made that it is about.
+    """
 
     at_ns: int
     disagreement: float
     dominant: Dimension | None
     dominant_share: float
     pressure: bool
+    spans: tuple[Span, ...] = ()
+
+
+def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
+    """Return what of an opinion is about decisions made at ``at_ns`` or later; None where it rests on too few."""
+    spans = tuple(span for span in opinion.spans if span.start_ns >= at_ns)
+    counted = sum(span.counted for span in spans)
+    if counted < needed:
+        return None
+    differing: Counter[Dimension] = Counter()
+    for span in spans:
+        differing.update(span.disagree)
+    # Of equally many the first in the order of ``Dimension``, as reflection has it.
+    foremost = max(_DIMENSIONS, key=lambda dimension: differing[dimension])
+    return msgspec.structs.replace(
+        opinion,
+        disagreement=_rounded(differing.total() / counted),
+        dominant=foremost if differing else None,
+        dominant_share=differing[foremost] / differing.total() if differing else 0.0,
+        spans=spans,
+    )
 
 
 def pressures_of(counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> tuple[Pressure, ...]:
@@ -71,8 +98,8 @@ def pressures_of(counts: Counts, opinion: Opinion | None, settings: RegulatorSet
     return tuple(sorted(found, key=lambda pressure: -pressure.severity))
 
 
-def metric_of(name: PressureName, counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> float | None:
-    """Return what an adjustment because of a pressure is judged by, the lower the better; None: not to be measured.
+def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float | None:
+    """Return what an adjustment because of a pressure is judged by, the lower the better; None: not by decisions.
 
     The share of a mode that is wanted in some measure is judged by how far it lies beyond its threshold: of the whole
     share, what a small correction does would be a trifle.
@@ -87,7 +114,7 @@ def metric_of(name: PressureName, counts: Counts, opinion: Opinion | None, setti
         case "mode_entropy":
             return _rounded(_beneath(counts.entropy(), settings.entropy_below))
         case "reflection":
-            return None if opinion is None else _rounded(opinion.disagreement)
+            return None
     return _rounded(counts.misroute_share(name))
 
 

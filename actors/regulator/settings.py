@@ -20,11 +20,15 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         window_ms: What a cycle looks back on, to a slice of it.
         slices: In how many parts the window is counted: what leaves it leaves by the slice.
         decisions_needed: Decisions in the window that a cycle needs to judge anything.
+        opinions_needed: Second opinions, on decisions since the latest change that reflection led to, that are needed
+            to judge that change, or to make another because of reflection.
         cooldown_ms: Time between two changes of the same weight, a revert included.
         judge_after_ms: Age from which an adjustment is judged.
         evidence_within_ms: Age from which an adjustment that nothing could be measured of is undone.
         day_ms: In any span of this length all changes of an agent's weights together come to ``per_day`` at most.
         per_day: See ``day_ms``; also the greatest single change.
+        least_step: The smallest adjustment: where less is called for, or has room, none is made, since its effect could
+            not be told from chance; and what made things worse is halved down to this.
         gain: A change is ``gain`` times the pressure's severity.
         improved_below: A metric below this share of what it was confirms an adjustment.
         tie_breaker_above: Share of decisions left ambiguous by the scores that is a pressure.
@@ -34,21 +38,25 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         disagreement_above: Reflection's disagreement that is a pressure, where reflection itself calls it one.
         dominance_above: Share of the disagreements that one dimension must have to say what to change.
         entropy_below: Normalised entropy of the modes that is a pressure.
+        agents: Agents of a partition that are kept; an eighth of them goes when there are more: those used least lately
+            among the ones whose weights were never moved, and only then others.
 
     Raises:
-        ValueError: a judgement that would look back on time before the adjustment. ``msgspec.convert`` reports it as a
-            ``ValidationError``.
+        ValueError: a judgement that would look back on time before the adjustment, or a day's allowance in which not
+            even the least step has room. ``msgspec.convert`` reports it as a ``ValidationError``.
     """
 
     period_ms: Milliseconds = 24 * _HOUR_MS
     window_ms: Milliseconds = 24 * _HOUR_MS
     slices: Annotated[int, msgspec.Meta(ge=1, le=240)] = 24
     decisions_needed: Few = 10
+    opinions_needed: Few = 10
     cooldown_ms: Milliseconds = 48 * _HOUR_MS
     judge_after_ms: Milliseconds = 48 * _HOUR_MS
     evidence_within_ms: Milliseconds = 7 * 24 * _HOUR_MS
     day_ms: Milliseconds = 24 * _HOUR_MS
     per_day: Step = 0.02
+    least_step: Step = 0.001
     gain: Unit = 0.05
     improved_below: Unit = 0.9
     tie_breaker_above: Unit = 0.20
@@ -58,8 +66,11 @@ class RegulatorSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     disagreement_above: Unit = 0.20
     dominance_above: Unit = 0.30
     entropy_below: Unit = 0.35
+    agents: Few = 10_000
 
     def __post_init__(self) -> None:
         """Refuse a judgement over a time in which the adjustment was not yet made."""
         if self.judge_after_ms < self.window_ms + self.window_ms / self.slices:
             raise ValueError("regulator setting 'judge_after_ms' is below 'window_ms' and a slice of it")
+        if 0.0 < self.per_day < self.least_step:
+            raise ValueError("regulator setting 'per_day' is below 'least_step': nothing could be adjusted")

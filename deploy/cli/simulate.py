@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from deploy.simulating.report import Report
 
 _PLANTS = ("none", "misrouting", "bad-adjustment")
+_MOST_DAYS = 3650
+_MOST_SEED = 2**63 - 1
+_MOST_EXCHANGES = 1_000_000
+"""Of a whole life: some ten minutes."""
 
 
 class DayShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,47 +54,77 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
         "neuraxis simulate --json | jq .digest",
     )
 )
-@click.option("--days", type=click.IntRange(1, 3650), default=60, show_default=True, help="How long to live.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="What people say follows from it.")
+@click.option("--days", type=click.IntRange(1, _MOST_DAYS), default=60, show_default=True, help="How long to live.")
+@click.option(
+    "--seed", type=click.IntRange(0, _MOST_SEED), default=1, show_default=True, help="What people say follows from it."
+)
 @click.option(
     "--exchanges-per-day", type=click.IntRange(1, 10_000), default=120, show_default=True, help="About how many."
 )
 @click.option(
     "--plant", type=click.Choice(_PLANTS), default="none", show_default=True, help="What is wrong in this world."
 )
-@click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="Show every so many days.")
 @click.option(
-    "--plot", "plot_file", type=click.Path(path_type=Path, dir_okay=False), help="Draw it into an SVG file, too."
+    "--every", type=click.IntRange(1, _MOST_DAYS), default=1, show_default=True, help="Show every so many days."
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw it there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
 )
 @json_option
 def simulate(
-    days: int, seed: int, exchanges_per_day: int, plant: str, every: int, plot_file: Path | None, as_json: bool
+    days: int, seed: int, exchanges_per_day: int, plant: str, every: int, plot: Path | None, as_json: bool
 ) -> None:
     """Let an agent live for weeks in seconds, and see how its routing is corrected.
 
     The deciders are the real ones, in virtual time, without a broker; the people are made up. The same seed gives the
     same bytes: events, states, report and drawing.
     """
-    from deploy.cli.failures import WrongUse
+    from deploy.cli.plotting import check_plot
     from deploy.rendering.terminal import progress
     from deploy.simulating.living import live
-    from deploy.simulating.plot import PlotUnavailable, plot_of, require
     from deploy.simulating.report import report_of
 
-    if plot_file is not None:
-        try:
-            require()
-        except PlotUnavailable as missing:
-            raise WrongUse(str(missing)) from missing
+    _check_life(days, exchanges_per_day, plant)
+    if plot is not None:
+        check_plot(plot)
     with progress("living", days) as advance:
         life = live(days=days, seed=seed, exchanges_per_day=exchanges_per_day, plant=plant, told=advance)
     report = report_of(life)
-    if plot_file is not None:
-        plot_file.write_bytes(plot_of(report))
+    if plot is not None:
+        _draw(plot, report)
     if as_json:
         click.echo(msgspec.json.encode(report).decode())
         return
     _tell(report, every)
+
+
+def _check_life(days: int, exchanges_per_day: int, plant: str) -> None:
+    """Refuse a life that would take too long to live, or end before what is planted."""
+    from deploy.cli.failures import WrongUse
+    from deploy.simulating.plants import PLANTS
+
+    exchanges = days * exchanges_per_day
+    if exchanges > _MOST_EXCHANGES:
+        raise WrongUse(
+            f"{days} days of {exchanges_per_day:,} exchanges come to {exchanges:,}, and a life may have "
+            f"{_MOST_EXCHANGES:,} at most: give fewer --days or --exchanges-per-day"
+        )
+    planted_on = PLANTS[plant].planted_on
+    if planted_on is not None and days <= planted_on:
+        raise WrongUse(
+            f"--plant {plant} goes wrong on day {planted_on}, counted from 0, and {days} days end before it: "
+            f"give --days {planted_on + 1} or more"
+        )
+
+
+def _draw(plot: Path, report: "Report") -> None:
+    from deploy.cli.writing import write_file
+    from deploy.simulating.plot import plot_of
+
+    write_file(plot, plot_of(report, plot.suffix.lower()))
 
 
 def _tell(report: "Report", every: int) -> None:

@@ -133,7 +133,7 @@ class _Talk:
         """Put the wrong adjustment on record, as if the regulator had made it."""
         regulating = self.world.states["regulator"]
         routing, settings = loop_of(regulating, AGENT), regulating.settings
-        metric = metric_of(wrong.pressure, seen(routing, self.world.now_ns, settings), None, settings)
+        metric = metric_of(wrong.pressure, seen(routing, self.world.now_ns, settings), settings)
         before = routing.weights[wrong.parameter]
         adjusted = Adjusted(
             parameter=wrong.parameter,

@@ -25,6 +25,13 @@ class Plant(msgspec.Struct, frozen=True, kw_only=True):
     weights: dict[str, float] = msgspec.field(default_factory=dict)
     wrong: Wrong | None = None
 
+    @property
+    def planted_on(self) -> int | None:
+        """The day, from 0, on which it goes wrong; None where nothing does."""
+        if self.wrong is not None:
+            return self.wrong.day
+        return self.day if self.weights else None
+
 
 PLANTS: Mapping[str, Plant] = MappingProxyType(
     {

@@ -1,10 +1,10 @@
-"""A report as a drawing: mode shares, misroutes and weights over time, as SVG. The same report, the same bytes."""
+"""A report as a drawing: mode shares, misroutes and weights over time. The same report, the same bytes."""
 
-from importlib.util import find_spec
 from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
+from deploy.rendering.sweeps import FORMS, require
 from deploy.simulating.report import MODES, Report
 
 _COLOURS = {
@@ -14,24 +14,11 @@ _COLOURS = {
     "ACKNOWLEDGE": "#cc79a7",
     "IGNORE": "#555555",
 }
-_SALT = "neuraxis"
 _SMOOTHED_DAYS = 3
 
 
-class PlotUnavailable(RuntimeError):
-    """The drawing library is not installed; the message says how to install it."""
-
-    code = "plot_unavailable"
-
-
-def require() -> None:
-    """Raise PlotUnavailable unless matplotlib is installed."""
-    if find_spec("matplotlib") is None:
-        raise PlotUnavailable("--plot needs matplotlib, which is not installed: pip install 'neuraxis[plot]'")
-
-
-def plot_of(report: Report) -> bytes:
-    """Return the report drawn as SVG.
+def plot_of(report: Report, form: str) -> bytes:
+    """Return the report drawn; ``form`` is a suffix of ``FORMS``.
 
     Raises:
         PlotUnavailable: matplotlib is not installed.
@@ -40,8 +27,8 @@ def plot_of(report: Report) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
-    # Ids in the file are made from the salt, else from chance; the date is left out below.
-    with matplotlib.rc_context({"svg.hashsalt": _SALT, "svg.fonttype": "none", "font.size": 9}):
+    # Ids in an SVG are made from the salt, else from chance.
+    with matplotlib.rc_context({"svg.hashsalt": "neuraxis", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=(10, 9), layout="constrained")
         shares, misroutes, weights = figure.subplots(3, 1, sharex=True)
         _draw_shares(shares, report)
@@ -52,10 +39,11 @@ def plot_of(report: Report) -> bytes:
             if report.planted_on is not None:
                 axes.axvline(report.planted_on, color="#d55e00", linewidth=0.8, linestyle=":")
             axes.grid(alpha=0.25, linewidth=0.5)
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+            if axes.get_legend_handles_labels()[0]:  # where no weight was moved there is nothing to name
+                axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         figure.suptitle(f"{report.plant}: {report.meaning} (seed {report.seed})")
         drawn = BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": _SALT})
+        figure.savefig(drawn, format=form.removeprefix("."), metadata=FORMS[form])
     return drawn.getvalue()
 
 

@@ -50,7 +50,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A simulated life. ``digest`` covers the bytes of all events, ``states`` hash each actor's last state."""
+    """A simulated life. ``digest`` covers the bytes of all events, ``states`` hash each actor's last state.
+
+    ``planted_on`` is the day on which something went wrong, None where nothing did.
+    """
 
     days: int
     seed: int
@@ -68,16 +71,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 def report_of(life: Life) -> Report:
     """Return the report on a life."""
     plant = PLANTS[life.plant]
-    wrong = plant.wrong
-    day = wrong.day if wrong is not None else plant.day if plant.weights else None
-    planted_ns = START_NS + wrong.day * DAY_NS if wrong is not None else -1
+    planted_on = plant.planted_on
+    planted_ns = START_NS + plant.wrong.day * DAY_NS if plant.wrong is not None else -1
     return Report(
         days=life.days,
         seed=life.seed,
         exchanges_per_day=life.exchanges_per_day,
         plant=life.plant,
         meaning=plant.meaning,
-        planted_on=day,
+        planted_on=planted_on if planted_on is not None and planted_on < life.days else None,
         events=life.events,
         digest=life.digest,
         states=life.states,

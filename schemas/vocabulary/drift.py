@@ -14,18 +14,19 @@ Strategy = Literal["decaying", "recent", "salient", "random"]
 
 Kind = Literal["reflection", "question", "hypothesis"]
 
-Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "unanswered", "forgotten"]
+Skip = Literal["busy", "fatigued", "no_episode", "no_seed", "weak", "repeated", "unanswered", "forgotten"]
 """Why there is no thought.
 
 An exchange is open; the budget is spent; nothing was lived through lately; no strategy has a concept; what the concept
-brings up is weak; memory or a model did not answer; what a model was asked about is forgotten.
+brings up is weak; the agent had that very thought lately; memory did not answer; what a model was asked about is
+forgotten.
 """
 
 Energy = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
 class DriftScheduled(Event, frozen=True, kw_only=True, tag="forged_id.drift.scheduled"):
-    """When an agent's mind drifts next, if it is idle then.
+    """When an agent's mind drifts next, if it is idle then; 0: after the end of the next exchange.
 
     ``draws`` are the numbers in [0, 1) that were drawn for it from the generator of the message that led to it: the
     jitter, whether the gap is a long one, and by how much.
@@ -58,7 +59,8 @@ class DriftSkipped(Event, frozen=True, kw_only=True, tag="forged_id.drift.skippe
     """No thought this time, and when the next is due: 0 where the end of the next exchange is waited for.
 
     ``seed`` is the concept that came to nothing, by its id in memory, empty for none; it rests like one that was
-    thought about. ``long_gap`` and ``draws`` are as in ``drift.scheduled``.
+    thought about. ``long_gap`` and ``draws`` are as in ``drift.scheduled``; skip upon skip, the time is longer than
+    they say.
     """
 
     reason: Skip

@@ -27,6 +27,9 @@ Ignored = Literal["", "low_confidence", "user_satisfied", "dimension_without_sig
 """Why an insight does not count; empty: it counts. ``invalid``: it suggests a mode that was not on offer."""
 
 
+Time = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class Sampled(msgspec.Struct, frozen=True, kw_only=True):
     """A past decision that is looked at again."""
 
@@ -42,17 +45,21 @@ class ReflectionScheduled(Event, frozen=True, kw_only=True, tag="forged_id.refle
 
 
 class ReflectionRequested(Event, frozen=True, kw_only=True, tag="forged_id.reflection.requested"):
-    """A model is asked for a second opinion on a batch of past decisions."""
+    """A model is asked for a second opinion on a batch of past decisions.
+
+    Unless there is an answer before, reflection is woken ``wake_after_ms`` later and gives up.
+    """
 
     batch: tuple[Sampled, ...]
     call: ModelCall
+    wake_after_ms: Wake = 0
 
 
 class Insight(msgspec.Struct, frozen=True, kw_only=True):
     """A second opinion on one decision.
 
-    ``dimension`` says where the ambiguity lay, ``confidence`` how sure the model is. ``counts`` only where every
-    safeguard holds; else ``ignored`` names the one that does not.
+    ``decided_ns`` is when that was made (Unix nanoseconds). ``dimension`` says where the ambiguity lay, ``confidence``
+    how sure the model is. ``counts`` only where every safeguard holds; else ``ignored`` names the one that does not.
     """
 
     exchange: str
@@ -65,15 +72,28 @@ class Insight(msgspec.Struct, frozen=True, kw_only=True):
     counts: bool
     ignored: Ignored
     rationale: Personal = ""
+    decided_ns: Time = 0
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts of the decisions made from ``start_ns`` on (Unix nanoseconds), until the next span begins.
+
+    ``counted`` insights; ``disagree`` has how many of them disagree by the dimension that they name, none left out.
+    """
+
+    start_ns: Time
+    counted: Annotated[int, msgspec.Meta(ge=1)]
+    disagree: dict[Dimension, Annotated[int, msgspec.Meta(ge=1)]]
 
 
 class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.reflection.concluded"):
     """What a look back came to.
 
-    ``disagreement`` is the share of the insights of the window (7 days) that count and disagree, ``counted`` how many
-    count; ``dominant`` the dimension of most disagreements and ``dominant_share`` its share of them. ``pressure``:
-    the disagreement is sustained, and the regulator may act on it. ``reason`` is empty where the model was understood,
-    else ``answer_invalid`` or the reason of ``llm.failed``: the batch then adds nothing.
+    ``disagreement`` is the share of disagreeing ones among the insights that count, on decisions of the window (7
+    days); ``counted`` is how many count, ``spans`` when those decisions were made, oldest first. ``dominant`` is the
+    dimension of most disagreements and ``dominant_share`` its share of them. ``pressure``: the disagreement is
+    sustained, and the regulator may act on it. ``reason`` is empty where the model was understood, else
+    ``answer_invalid``, ``unanswered`` or the reason of ``llm.failed``: the batch then adds nothing.
     """
 
     insights: tuple[Insight, ...]
@@ -84,6 +104,7 @@ class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.refle
     pressure: bool
     wake_after_ms: Wake
     reason: str = ""
+    spans: tuple[Span, ...] = ()
 
 
 class ReflectionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflection.configured"):
@@ -110,6 +131,7 @@ ENTRIES = (
         sample=ReflectionRequested(
             batch=(Sampled(exchange="0" * 32, stratum="tie_break", selected_mode="RESPOND"),),
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
+            wake_after_ms=240_000,
         ),
     ),
     Entry(
@@ -129,6 +151,7 @@ ENTRIES = (
                     confidence=0.8,
                     counts=True,
                     ignored="",
+                    decided_ns=1_700_000_000_000_000_000,
                 ),
             ),
             counted=1,
@@ -137,6 +160,7 @@ ENTRIES = (
             dominant_share=1.0,
             pressure=False,
             wake_after_ms=300_000,
+            spans=(Span(start_ns=1_699_984_800_000_000_000, counted=1, disagree={"memory_availability": 1}),),
         ),
     ),
     Entry(

@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing
 from actors.llm.settings import LlmSettings, Models
-from deploy.config import Config, Layer, all_sections, assignment_layer, model_layer, resolve
+from deploy.config import BadConfiguration, Config, Layer, all_sections, assignment_layer, model_layer, resolve
 from deploy.finding import Verdict
 from deploy.model_health import Serving, judge_effectors, judge_model
-from deploy.models import PURPOSES, Attachment, actor_flags, attach, is_listed, names_of, usable, worker_flags
+from deploy.models import (
+    PURPOSES,
+    Attachment,
+    actor_flags,
+    attach,
+    check_answerable,
+    is_listed,
+    names_of,
+    usable,
+    worker_flags,
+)
 from deploy.running_set import ModelInUse
 from tests.actors.llm.scripted import fails, in_background, says, serving
 
@@ -170,6 +180,18 @@ def test_what_somebody_has_set_stays() -> None:
 
 def test_without_a_model_the_actors_are_told_nothing() -> None:
     assert actor_flags(Attachment(use=ModelInUse(backend="composer"), why=""), configured()) == ()
+
+
+@pytest.mark.parametrize(
+    "asking", ["drift.synthesis=llm", "reflection.backend=llm", "responder.backend=llm", "router.tiebreak=llm"]
+)
+def test_an_actor_that_is_set_to_ask_a_model_is_refused_where_none_is_attached(asking: str) -> None:
+    none = Attachment(use=ModelInUse(backend="composer"), why="llm.backend says so")
+    config = configured(assignment_layer(asking))
+    with pytest.raises(BadConfiguration, match=rf"{asking} .*none is attached: llm.backend says so.*llm.base_url"):
+        check_answerable(none, config)
+    check_answerable(OPENAI, config)
+    check_answerable(none, configured())
 
 
 def test_the_effectors_are_told_the_model_and_the_configuration_takes_it() -> None:

@@ -264,3 +264,10 @@ def test_a_setting_that_an_actor_refuses_stops_the_set_before_it_starts(tmp_path
     up = Up(tmp_path, "--set", "router.weights.respond.bsae=1")
     assert up.process.wait(60) == 2
     assert "router: unknown router weight 'respond.bsae'" in up.output.read_text()
+
+
+def test_an_actor_that_is_set_to_ask_a_model_stops_the_set_where_none_is_attached(tmp_path: Path) -> None:
+    up = Up(tmp_path, "--set", "drift.synthesis=llm")
+    assert up.process.wait(60) == 2
+    last = up.output.read_text().splitlines()[-1]
+    assert last.startswith("neuraxis: drift.synthesis=llm (--set drift.synthesis) asks a language model")

@@ -19,9 +19,9 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     running.stop()
 
 
-def thoughts(idle: Live) -> list[dict[str, object]]:
-    """Return the thoughts of the agent, oldest first."""
-    found: list[dict[str, object]] = json.loads(idle.run("drift", "show", "felix", "--json").stdout)["thoughts"]
+def thoughts(idle: Live, agent: str = "felix") -> list[dict[str, object]]:
+    """Return the thoughts of an agent, oldest first."""
+    found: list[dict[str, object]] = json.loads(idle.run("drift", "show", agent, "--json").stdout)["thoughts"]
     return found
 
 
@@ -46,10 +46,7 @@ def test_its_thoughts_are_forgotten_with_the_session_that_they_are_about(idle: L
     secret = ("--agent", "cleo")
     idle.ask("The vault opens with swordfish and mackerel", *secret, "--session", "secret")
 
-    def thought_of() -> bool:
-        return bool(json.loads(idle.run("drift", "show", "cleo", "--json").stdout)["thoughts"])
-
-    until(thought_of, "a thought has come to the agent")
+    until(lambda: bool(thoughts(idle, "cleo")), "a thought has come to the agent")
     idle.run("forget", "--session", "secret", *secret, "--by", "ann", "--why", "asked to", "--yes")
     later = idle.ask("What of the swordfish and the vault?", *secret, "--session", "other")
     told = idle.run("why", later["exchange"]).stdout
@@ -59,7 +56,9 @@ def test_its_thoughts_are_forgotten_with_the_session_that_they_are_about(idle: L
 
 
 def test_every_drift_is_decided_again_to_the_byte(idle: Live) -> None:
+    idle.ask("What is the population of Quito in Ecuador?", "--agent", "maria")
+    until(lambda: bool(thoughts(idle, "maria")), "a thought has come to the agent")
     (replayed,) = idle.rows("replay", "--verify", "--json")
     assert replayed["clean"] is True
-    assert replayed["coverage"]["drift"]["identical"] > 10
+    assert replayed["coverage"]["drift"]["identical"] > 3
     assert replayed["coverage"]["drift"]["different"] == 0

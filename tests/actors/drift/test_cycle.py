@@ -6,7 +6,7 @@ from actors.drift.decider import State
 from schemas.actor import Scope
 from schemas.catalogue import entry_of, owned_by
 from schemas.entry import Entry
-from schemas.event import topic_of
+from schemas.event import Event, topic_of
 from schemas.persistent import Generations, encode_state
 from schemas.personal import personal_part
 from schemas.vocabulary.clock import ClockFired
@@ -15,7 +15,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryWandered
 from tests.actors.drift.builders import AGENT, MINUTE_MS, TALKED, partition, started, talk, thought, upon, wake
 from tests.actors.memory.builders import response
-from tests.actors.scenario import Address
+from tests.actors.scenario import MS, Address
 
 
 def skipped(event: object) -> str:
@@ -161,6 +161,68 @@ def test_a_drift_that_nobody_answers_is_given_up_until_the_next_exchange():
     assert (event.reason, event.wake_after_ms) == ("unanswered", 0)
     assert [type(each) for each in talk(drift, "e2")] == [DriftScheduled]
     assert isinstance(wake(drift), DriftStarted)
+
+
+def test_where_all_concepts_rest_the_next_drift_is_when_the_first_has_rested():
+    drift = partition()
+    talk(drift)
+    thought(drift)
+    began_ns = drift.now_ns
+    (event,) = drift.when(MemoryWandered(request=started(drift), reason="no_seed"), AGENT)
+    assert skipped(event) == "no_seed"
+    assert drift.now_ns + event.wake_after_ms * MS == began_ns + 60 * MINUTE_MS * MS
+
+
+def test_where_there_is_no_concept_and_none_rests_the_end_of_the_next_exchange_is_waited_for():
+    drift = partition()
+    talk(drift)
+    (event,) = drift.when(MemoryWandered(request=started(drift), reason="no_seed"), AGENT)
+    assert (skipped(event), event.wake_after_ms) == ("no_seed", 0)
+    assert [type(each) for each in talk(drift, "e2")] == [DriftScheduled]
+
+
+def test_a_thought_that_was_had_is_not_had_again_but_one_on_another_episode_is():
+    drift = partition()
+    talk(drift)
+    thought(drift)
+    (event,) = drift.when(upon(started(drift)), TALKED)
+    assert skipped(event) == "repeated"
+    assert (event.seed, event.activation) == ("concept:97", 0.7)
+    again, _ = drift.when(upon(started(drift, set_by=DriftSkipped), episode="episode:4"), TALKED)
+    assert isinstance(again, DriftThought)
+
+
+def test_only_the_latest_thoughts_are_kept_from_coming_again():
+    drift = partition(thoughts_kept=1, fatigue_budget=100.0)
+    talk(drift)
+    assert [thought(drift, seed=seed).seed for seed in ("concept:1", "concept:2", "concept:1")]
+    assert skipped(drift.when(upon(started(drift), seed="concept:1"), TALKED)[0]) == "repeated"
+
+
+def test_drifts_that_lead_to_nothing_put_the_next_off_twice_as_long_each_up_to_a_day():
+    drift = partition(jitter=0.0, long_gap_chance=0.0)
+    talk(drift)
+    pauses = []
+    set_by: type[Event] = DriftScheduled
+    for _ in range(10):
+        (event,) = drift.when(upon(started(drift, set_by=set_by), 0.1), TALKED)
+        assert isinstance(event, DriftSkipped)
+        pauses.append(event.wake_after_ms // MINUTE_MS)
+        set_by = DriftSkipped
+    assert pauses == [5, 10, 20, 40, 80, 160, 320, 640, 1280, 1440]
+
+
+def test_talking_to_an_agent_whose_next_drift_was_put_off_brings_it_forward():
+    drift = partition(jitter=0.0, long_gap_chance=0.0)
+    talk(drift)
+    drift.hear(upon(started(drift), 0.1), TALKED)
+    drift.hear(upon(started(drift, set_by=DriftSkipped), 0.1), TALKED)
+    (event,) = talk(drift, "e2")
+    assert isinstance(event, DriftScheduled)
+    assert event.wake_after_ms == 5 * MINUTE_MS
+    assert talk(drift, "e3") == []
+    (after,) = drift.when(upon(started(drift), 0.1), TALKED)
+    assert after.wake_after_ms == 5 * MINUTE_MS
 
 
 def test_a_concept_rests_for_an_hour_after_a_thought():

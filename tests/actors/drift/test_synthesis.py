@@ -6,10 +6,17 @@ import pytest
 from actors.drift.composing import LONGEST, worded
 from schemas.event import Event, topic_of
 from schemas.persistent import encode_state
-from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftSynthesisRequested, DriftThought
+from schemas.vocabulary.clock import ClockFired
+from schemas.vocabulary.drift import (
+    DriftScheduled,
+    DriftSkipped,
+    DriftStarted,
+    DriftSynthesisRequested,
+    DriftThought,
+)
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.precedents import ForgetOrdered
-from tests.actors.drift.builders import TALKED, partition, started, talk, upon
+from tests.actors.drift.builders import AGENT, TALKED, partition, started, talk, upon
 from tests.actors.scenario import Address, Partition
 
 ANSWER = '{"kind": "hypothesis", "text": "Peru may have two\\n capitals."}'
@@ -135,3 +142,15 @@ def test_a_fenced_answer_is_read_and_a_long_one_is_cut_between_words():
     assert long is not None
     assert len(long.text) <= LONGEST
     assert long.text.endswith("word\u2026")
+
+
+def test_where_no_model_answers_in_time_the_thought_is_the_composer_s_and_no_other_is_asked_for():
+    drift, request = asking()
+    fired = ClockFired(set_by=topic_of(DriftStarted), due_ns=0)
+    event = thought(drift.when(fired, AGENT, after_ms=120_000))
+    assert (event.by, event.reason, event.text.startswith("An idle")) == ("composer", "unanswered", True)
+    said, scheduled = drift.emitted[-2:]
+    assert said.session == "morning"
+    assert scheduled.event == DriftScheduled(wake_after_ms=0, long_gap=False, draws=())
+    assert drift.when(completed(request), TALKED) == []
+    assert [type(each) for each in talk(drift, "e2")] == [DriftScheduled]

@@ -41,7 +41,7 @@ opinions = st.builds(Opinion, st.just(1), st.sampled_from(get_args(Mode)), st.sa
 @given(selected=selections, said=opinions, satisfied=st.booleans())
 @few
 def test_below_any_gate_a_disagreement_never_counts(selected: Any, said: Opinion, satisfied: bool):
-    case = msgspec.structs.replace(case_of("x", selected), satisfied=satisfied)
+    case = msgspec.structs.replace(case_of("x", selected, 0), satisfied=satisfied)
     if ignored_because(case, said, ON) == "":
         assert said.confidence > 0.70
         assert said.mode == "RESPOND" or (not satisfied and CAUSES[said.dimension](selected))
@@ -59,7 +59,7 @@ def test_a_batch_is_as_full_as_it_can_be_and_no_stratum_gives_more_than_it_has(c
 @given(selected=st.lists(selections, max_size=40), message=st.text(st.characters(exclude_categories=["Cs"])))
 @few
 def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message(selected: list[Any], message: str):
-    cases = [case_of(f"x{number}", each) for number, each in enumerate(selected)]
+    cases = [case_of(f"x{number}", each, 0) for number, each in enumerate(selected)]
     drawn = sample(cases, message, ON)
     assert drawn == sample(cases, message, ON)
     assert len({case.exchange for _, case in drawn}) == len(drawn) <= ON.batch
@@ -67,7 +67,7 @@ def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message
 
 
 def test_every_case_of_a_stratum_has_its_turn():
-    cases = [case_of(f"x{number}", selection()) for number in range(10)]
+    cases = [case_of(f"x{number}", selection(), 0) for number in range(10)]
     drawn = {case.exchange for number in range(50) for _, case in sample(cases, f"message-{number}", ON)}
     assert drawn == {case.exchange for case in cases}
 

@@ -134,14 +134,20 @@ def test_an_answer_to_somebody_else_is_not_its_own():
         assert agent.partition.when(other, AGENT) == []
 
 
-def test_an_answer_that_never_comes_is_not_waited_for_for_ever():
+def test_an_answer_that_never_comes_is_given_up_in_time_and_the_batch_is_looked_at_after_the_next_exchange():
     agent = Reflecting()
-    agent.request(selection())
+    asked = agent.request(selection())
+    assert isinstance(asked.event, ReflectionRequested)
+    assert asked.event.wake_after_ms == ON.patience_ms
     assert agent.exchange() == []
-    agent.partition.now_ns += (2 * ON.timeout_ms + 1) * 1_000_000
+    [given_up] = agent.wake(by=ReflectionRequested, after_ms=ON.patience_ms)
+    assert isinstance(given_up.event, ReflectionConcluded)
+    assert (given_up.event.reason, given_up.event.counted, given_up.event.wake_after_ms) == ("unanswered", 0, 0)
+    assert agent.partition.when(completed(answer(opinion(1)), asked.id), AGENT) == []
     assert agent.exchange() == [ReflectionScheduled(wake_after_ms=IDLE_MS)]
     [again] = agent.wake()
     assert isinstance(again.event, ReflectionRequested)
+    assert {each.exchange for each in asked.event.batch} < {each.exchange for each in again.event.batch}
 
 
 def test_turning_it_off_drops_what_it_kept():

@@ -11,7 +11,7 @@ from actors.regulator.loop import Loop
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.event import Event, topic_of
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.reflection import Dimension, ReflectionConcluded
+from schemas.vocabulary.reflection import Dimension, ReflectionConcluded, Span
 from schemas.vocabulary.regulator import CycleCompleted
 from schemas.vocabulary.router import SAMPLE_SIGNALS, Feedback, FeedbackObserved, Mode, ModeSelected
 from tests.actors.scenario import Address, Partition
@@ -65,6 +65,12 @@ def concluded(
         pressure=pressure,
         wake_after_ms=0,
     )
+
+
+def span(start_ns: int, disagreement: float, dimension: Dimension = "intent_clarity", *, counted: int = 20) -> Span:
+    """Return what so many opinions on decisions from a time on come to, all the disagreeing ones of one dimension."""
+    disagreeing = round(disagreement * counted)
+    return Span(start_ns=start_ns, counted=counted, disagree={dimension: disagreeing} if disagreeing else {})
 
 
 class Regulated:

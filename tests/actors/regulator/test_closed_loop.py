@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 
 from actors.regulator import ACTOR
-from actors.regulator.loop import LEAST_FACTOR
 from actors.regulator.settings import RegulatorSettings
 from schemas.event import topic_of
 from schemas.vocabulary.clock import ClockFired
@@ -18,7 +17,7 @@ from schemas.vocabulary.regulator import (
     Reverted,
 )
 from schemas.vocabulary.router import Mode
-from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, concluded, only
+from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, only
 from tests.actors.scenario import MS, Partition
 
 
@@ -141,15 +140,14 @@ def test_an_adjustment_that_helps_ends_the_halving():
     assert dict(agent.loop.factors) == {}
 
 
-def test_halving_goes_on_to_a_sixteenth():
+def test_halving_goes_on_to_the_least_step():
     agent, sizes = Regulated(), []
     for _ in range(7):
         sizes.append(-only(Adjusted, agent.day(responding(90))).delta)
         agent.day(responding(99))
         only(Reverted, agent.day(responding(99)))
         agent.day(HEALTHY)
-    assert sizes == [0.02, 0.01, 0.005, 0.0025, 0.00125, 0.00125, 0.00125]
-    assert agent.loop.factors["RESPOND.base"] == LEAST_FACTOR
+    assert sizes == [0.02, 0.01, 0.005, 0.0025, 0.00125, 0.001, 0.001]
 
 
 def test_a_weight_is_left_alone_for_two_days_after_it_was_undone():
@@ -207,16 +205,19 @@ def test_an_adjustment_that_nothing_can_be_measured_of_is_undone_after_a_week():
     assert (undone.verdict, undone.metric_after) == ("unmeasured", None)
 
 
-def test_an_adjustment_for_reflection_is_judged_by_what_reflection_says_later():
-    agent = Regulated()
-    agent.decide()
-    agent.hear(concluded(0.4, "intent_clarity"))
-    only(Adjusted, agent.cycle())
-    agent.day()
-    agent.day()
-    assert len(agent.loop.trials) == 1
-    agent.hear(concluded(0.3, "intent_clarity"))
-    assert only(Confirmed, agent.day()).metric_after == 0.3
+@pytest.mark.parametrize(
+    ("percent", "outcome"), [(75.4, "held"), (77, "adjusted")], ids=["below_the_least_step", "above_it"]
+)
+def test_a_step_that_is_too_small_to_tell_from_chance_is_not_made(percent: float, outcome: str):
+    share = round(percent * 10)
+    mix: Mapping[Mode, int] = {"RESPOND": share, "CLARIFY": 100, "ACT": 50, "ACKNOWLEDGE": 850 - share}
+    assert only(CycleCompleted, Regulated().day(mix)).outcome == outcome
+
+
+def test_an_allowance_without_room_for_the_least_step_is_refused_but_none_at_all_is_not():
+    with pytest.raises(ValueError, match="least_step"):
+        RegulatorSettings(per_day=0.0005)
+    assert only(CycleCompleted, Regulated(RegulatorSettings(per_day=0.0)).day(responding(90))).outcome == "held"
 
 
 def test_agents_are_regulated_each_for_itself():

@@ -4,6 +4,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from actors.router.overlay import NO_OFFSETS, regulated, taken_up
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.persistent import Map
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
-from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded
+from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded, span
 from tests.actors.scenario import MS
 
 several = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -44,7 +45,8 @@ def lived(history: list[Any], base: dict[str, float]) -> Regulated:
         heard = len(agent.events)
         agent.decide(mix, ambiguous=ambiguous, feedbacks=kinds, weights=without_offsets(agent, in_force))
         if opinion is not None:
-            agent.hear(opinion)
+            told = span(agent.partition.now_ns, opinion.disagreement, opinion.dominant or "social_cue")
+            agent.hear(msgspec.structs.replace(opinion, spans=(told,)))
         if agent.loop.scheduled:
             agent.cycle(after_ms=wait_ms)
         for _, event in agent.events[heard:]:

@@ -4,20 +4,22 @@ import json
 import re
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from statistics import mean
 from xml.etree import ElementTree
 
 import click
 import msgspec
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from deploy.cli import main
 from deploy.cli.simulate import simulate
-from deploy.simulating import plot
+from deploy.rendering import sweeps
 from deploy.simulating.living import DAY_NS, DECIDERS, START_NS, Life, live
 from deploy.simulating.people import WORDS, Population, session_of
 from deploy.simulating.plants import PLANTS
+from deploy.simulating.plot import plot_of
 from deploy.simulating.report import Day, Report, report_of
 from schemas.vocabulary.monitor import ModeInRange, ModeRedFlag
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
@@ -133,20 +135,67 @@ def test_a_session_is_of_the_needs_that_its_people_have():
     assert 0.4 < needs.count("report") / len(needs) < 0.6
 
 
-def test_the_drawing_is_svg_of_shares_and_weights_and_the_same_each_time():
+def test_a_drawing_as_svg_names_the_shares_and_the_weights():
     pytest.importorskip("matplotlib")
-    report = report_of(life("bad-adjustment", days=14))
-    drawn = plot.plot_of(report)
-    assert drawn == plot.plot_of(report)
+    drawn = plot_of(report_of(life("bad-adjustment", days=14)), ".svg")
     assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
     for label in (b"RESPOND", b"missed ACT", b"act.question_moderate_context"):
         assert label in drawn
 
 
+@pytest.mark.parametrize(("name", "begins"), [("routing.svg", b"<?xml"), ("routing.PNG", b"\x89PNG")])
+def test_a_plot_is_drawn_as_its_name_ends_and_the_same_each_time(tmp_path: Path, name: str, begins: bytes):
+    pytest.importorskip("matplotlib")
+    drawn = []
+    for _ in range(2):  # of a day on which no weight moves: there is nothing to name, and nothing is said of that
+        done = refused_or_done("--days", "1", "--plot", str(tmp_path / name))
+        assert (done.exit_code, done.stderr) == (0, "")
+        drawn.append((tmp_path / name).read_bytes())
+    assert drawn[0] == drawn[1]
+    assert drawn[0].startswith(begins)
+
+
 def test_without_matplotlib_a_plot_is_refused_before_anything_is_lived(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(plot, "find_spec", lambda name: None)
-    done = CliRunner().invoke(main, ["simulate", "--plot", "routing.svg"], standalone_mode=False)
-    assert "pip install 'neuraxis[plot]'" in str(done.exception)
+    monkeypatch.setattr(sweeps, "find_spec", lambda name: None)
+    done = refused_or_done("--plot", "routing.svg")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "pip install 'neuraxis[plot]'" in done.stderr
+
+
+def refused_or_done(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["simulate", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--plot", "nowhere/routing.svg"], "there is no folder nowhere"),
+        (["--plot", "routing.jpeg"], "ends in .svg or .png"),
+        (["--plot", "routing"], "ends in .svg or .png"),
+        (["--plant", "misrouting", "--days", "8"], "goes wrong on day 8, counted from 0, and 8 days end before it"),
+        (["--plant", "bad-adjustment", "--days", "3"], "give --days 9 or more"),
+        (["--days", "3650", "--exchanges-per-day", "10000"], "36,500,000, and a life may have 1,000,000 at most"),
+        (["--days", "0"], "0 is not in the range 1<=x<=3650"),
+        (["--days", "9" * 400], "is not in the range 1<=x<=3650"),
+        (["--exchanges-per-day", "10001"], "is not in the range 1<=x<=10000"),
+        (["--seed", "-1"], "is not in the range 0<=x<="),
+        (["--seed", str(2**63)], "is not in the range 0<=x<="),
+        (["--every", "0"], "is not in the range 1<=x<=3650"),
+    ],
+)
+def test_what_cannot_be_lived_or_drawn_is_refused_at_once_with_what_to_do(arguments: list[str], told: str):
+    done = refused_or_done(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert told in done.stderr
+
+
+def test_a_report_says_planted_only_of_what_happened():
+    planted_on = PLANTS["misrouting"].planted_on
+    assert planted_on == PLANTED
+    short = live(days=PLANTED, seed=1, exchanges_per_day=1, plant="misrouting")
+    assert report_of(short).planted_on is None
+    assert report_of(life("misrouting")).planted_on == PLANTED
+    assert report_of(life("none")).planted_on is None
 
 
 def test_the_command_prints_a_table_by_day_and_every_change():
