@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from deploy.conditions import MISSING, Condition
+from deploy.conditions import MISSING, Condition, kind_of
 from deploy.diffing import path_text
 from deploy.replaying import Point, run
 from deploy.sources import Source
@@ -16,6 +16,8 @@ from events.routes import partition_filters
 from events.view import Settled
 from schemas.actor import Actor
 from schemas.subjects import split_stored
+
+_LONGEST = 60
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,15 +42,23 @@ class NoSuchPath(LookupError):
     code = "no_such_path"
 
 
+class OtherKind(ValueError):
+    """A condition that compares what is never of one kind, so that it cannot hold; the message names both."""
+
+    code = "other_kind"
+
+
 class _Search:
     """Looks at every state that a partition takes, in order; ``found`` is the first of which the condition holds.
 
-    ``led_somewhere`` says whether the condition's path did in any of them.
+    ``led_somewhere`` says whether the condition's path did in any of them, ``suited`` whether it led to a value of a
+    kind that the condition may hold of, and ``unfit`` is the last one that was not.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, key: str, condition: Condition) -> None:
         self.found: Found | None = None
-        self.led_somewhere = False
+        self.led_somewhere = self.suited = False
+        self.unfit: Any = MISSING
         self._actor, self._partition, self._key, self._condition = actor, partition, key, condition
         self._latest: Recorded | Unreadable | None = None
         self._seen: Any = MISSING
@@ -84,6 +94,11 @@ class _Search:
         """
         values = list(self._found(state).values()) or [MISSING]
         self.led_somewhere = self.led_somewhere or values != [MISSING]
+        for value in values:
+            if self._condition.suits(value):
+                self.suited = self.suited or value is not MISSING
+            else:
+                self.unfit = value
         return next(filter(self._condition.holds, values), values[-1])
 
     def _found(self, state: Any) -> dict[str, Any]:
@@ -123,6 +138,7 @@ async def first_holding(
 
     Raises:
         NoSuchPath: its path leads nowhere in any state, so that it would never hold, whatever it compares with.
+        OtherKind: its path never leads to a value of the kind that it compares with.
         Misconfigured, LogError: as ``deploy.replaying.run`` does.
     """
     search = _Search(actor, partition, key, condition)
@@ -134,4 +150,15 @@ async def first_holding(
     search.look(view.state)
     if search.found is None and not search.led_somewhere and condition.operator != "exists":
         raise NoSuchPath(nowhere(view.state, dict(entries_under(view.state, key)), path_text(condition.path)))
+    if search.found is None and not search.suited and search.unfit is not MISSING:
+        held, literal = search.unfit, condition.literal
+        raise OtherKind(
+            f"{path_text(condition.path)} holds {kind_of(held)}, such as {_short(held)}, and never what it is compared "
+            f"with: {_short(literal)}, {kind_of(literal)}"
+        )
     return search.found
+
+
+def _short(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,6 +1,7 @@
 """What became of a bundle's decisions, made again as they were recorded or under other settings, in words."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,18 +10,24 @@ import msgspec
 
 from actors.registry import ACTORS
 from deploy.config import all_sections, file_layer, overrides
+from deploy.effects import check_effects
+from deploy.rendering.replay import effect_text, pending_text
+from deploy.rendering.what_if import nothing_compared
 from deploy.replaying import run as run_replay
-from deploy.sources import LedgerSource
+from deploy.sources import LedgerSource, time_of_end
 from deploy.what_if import changes_of
 from deploy.what_if import run as run_what_if
 from events.bundles import read_manifest
-from events.replay import Difference, Replay
+from events.codec import Recorded
+from events.effects import EffectReport
+from events.replay import Difference, Pending, Replay
 from events.replay import Report as ReplayReport
-from events.whatif import Example
+from events.view import Offered
+from events.whatif import Example, Fate
 from events.whatif import Report as WhatIfReport
 
-_KEPT = 10_000
-"""Differences and changed exchanges that are kept, to be looked through for the chosen ones."""
+_KEPT = 1
+"""Differences and changed exchanges that are kept, to be shown."""
 
 _FIELDS = 8
 _LONGEST = 120
@@ -37,7 +44,8 @@ def verified(bundle: Path) -> Verdict:
     """Make every decision of a bundle again and compare it to the byte; those outside the chosen exchanges may differ.
 
     A decision that nobody can make again (words redacted or forgotten, another behaviour, a model that is not here) is
-    counted, not failed; a bundle in which none at all can be made again fails, since it tests nothing.
+    counted, not failed. But a bundle tests nothing, and fails, where a chosen exchange is not in it, or has no decision
+    that led to anything and could be made again; or, where none is chosen, all of them together have none.
 
     Raises:
         LedgerDamaged, Misconfigured: the bundle cannot be read.
@@ -45,11 +53,34 @@ def verified(bundle: Path) -> Verdict:
     chosen = frozenset(read_manifest(bundle).chosen)
     source = LedgerSource(bundle)
     try:
-        replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_KEPT)
-        report = asyncio.run(run_replay(source, replay, progress=lambda _: None))
+        replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_KEPT, of=chosen)
+        tally = _Tally()
+        replay.on_verdict = tally.take
+        report, effects, end_ns = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()
-    return Verdict(_changed(report, chosen), _coverage(report))
+    overdue = [one for one in report.waiting if one.is_overdue(end_ns) and _holds_up(replay, one, chosen)]
+    missed = f"a decision is missing: {pending_text(overdue[0], end_ns)}" if overdue else ""
+    return Verdict(_changed(report, chosen, tally) or missed or _forged(effects), _coverage(report))
+
+
+class _Tally:
+    """Counts decisions that led to something, by exchange: those that came out as recorded, and otherwise."""
+
+    def __init__(self) -> None:
+        self.identical: Counter[str] = Counter()
+        self.different: Counter[str] = Counter()
+
+    def take(self, offered: Offered, is_same: bool, count: int) -> None:
+        counts = self.identical if is_same else self.different
+        counts[offered.message.exchange if isinstance(offered, Recorded) else ""] += count
+
+
+async def _replayed(
+    source: LedgerSource, replay: Replay, chosen: frozenset[str]
+) -> tuple[ReplayReport, EffectReport, int]:
+    report = await run_replay(source, replay, progress=lambda _: None)
+    return report, await check_effects(source, of=chosen), await time_of_end(source, report.last_seq)
 
 
 def decided_anew(bundle: Path, settings: Path) -> Verdict:
@@ -66,21 +97,36 @@ def decided_anew(bundle: Path, settings: Path) -> Verdict:
     source = LedgerSource(bundle)
     try:
         changes = changes_of(changed, source.partitions)
-        (report,) = asyncio.run(run_what_if(source, [changes], examples=_KEPT))
+        (report,) = asyncio.run(run_what_if(source, [changes], examples=_KEPT, of=chosen))
     finally:
         source.close()
     return Verdict(_ended_otherwise(report, chosen, settings), _tallies(report))
 
 
-def _changed(report: ReplayReport, chosen: frozenset[str]) -> str:
-    counted = [one for one in report.differences if not chosen or one.exchange in chosen]
-    if counted:
-        return _told(counted[0], len(counted))
+def _changed(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str:
+    if report.differences:
+        different = tally.different
+        return _told(report.differences[0], sum(different[one] for one in chosen or different))
     if report.fold_errors:
         return f"{report.fold_errors} recorded events could not be folded by this release"
-    if not any(counts.identical for counts in report.coverage.values()):
-        return f"no decision could be made again ({_coverage(report)}): this bundle tests nothing"
+    if untested := sorted(one for one in chosen if not tally.identical[one]):
+        return (
+            f"exchange {untested[0]} is not in this bundle, or none of its decisions could be made again "
+            f"({_coverage(report)}): {len(untested)} of {len(chosen)} chosen exchanges are not tested"
+        )
+    if not tally.identical.total():
+        return f"no decision that led to anything could be made again ({_coverage(report)}): this bundle tests nothing"
     return ""
+
+
+def _holds_up(replay: Replay, pending: Pending, chosen: frozenset[str]) -> bool:
+    """Whether anything of a chosen exchange waits behind a decision that is missing: all of it is undecided, then."""
+    waiting = replay.views[pending.actor, pending.partition].waiting
+    return not chosen or any(isinstance(one, Recorded) and one.message.exchange in chosen for one in waiting)
+
+
+def _forged(effects: EffectReport) -> str:
+    return f"a recorded effect answers no request: {effect_text(effects.findings[0])}" if effects.findings else ""
 
 
 def _told(one: Difference, count: int) -> str:
@@ -101,12 +147,22 @@ def _coverage(report: ReplayReport) -> str:
 
 
 def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Path) -> str:
-    counted = [one for one in report.examples if not chosen or one.outcome.exchange in chosen]
-    if counted:
-        return _explained(counted[0], len(counted), settings)
-    if not any(tally.decided for tally in report.tallies.values()):
-        return f"no decision could be made anew ({_tallies(report)}): this bundle tests nothing"
+    if report.examples:
+        changed = [one for one in chosen if report.fates.get(one) is Fate.CHANGED]
+        return _explained(report.examples[0], len(changed) if chosen else report.changed, settings)
+    for one in sorted(chosen):
+        if reason := _UNTESTED.get(report.fates.get(one)):
+            return f"exchange {one} {reason} ({_tallies(report)}): it is not tested"
+    if reason := nothing_compared(report):
+        return f"{reason}: this bundle does not test {settings.name}"
     return ""
+
+
+_UNTESTED = {
+    None: "is not in this bundle",
+    Fate.OPEN: "has no end in this bundle",
+    Fate.HELD: "has no decision that could be made anew",
+}
 
 
 def _explained(example: Example, count: int, settings: Path) -> str:
@@ -129,9 +185,8 @@ def _explained(example: Example, count: int, settings: Path) -> str:
 
 
 def _tallies(report: WhatIfReport) -> str:
-    decided = sum(tally.decided for tally in report.tallies.values())
-    held = _reasons([tally.held for tally in report.tallies.values()])
-    return f"{report.exchanges} exchanges, {report.changed} changed; {decided} messages decided anew{held}"
+    held = _reasons([report.taken])
+    return f"{report.exchanges} exchanges, {report.changed} changed; {report.decided} messages decided anew{held}"
 
 
 def _reasons(counts: Sequence[Mapping[str, int]]) -> str:

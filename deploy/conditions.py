@@ -54,6 +54,24 @@ class Condition(msgspec.Struct, frozen=True):
                 return any(_same(value, one) for one in self.literal)
         return _ordered(value, self.literal, self.operator)
 
+    def suits(self, value: Any) -> bool:
+        """Whether a value is of a kind that the condition may hold of; what is missing, or null, may be of any."""
+        if value is MISSING or value is None or self.literal is None or self.operator in ("exists", "!="):
+            return True
+        literals = self.literal if self.operator == "in" else [self.literal]
+        return not literals or any(one is None or kind_of(one) == kind_of(value) for one in literals)
+
+
+def kind_of(value: Any) -> str:
+    """Return what a JSON value is, in words."""
+    if isinstance(value, bool):
+        return "true or false"
+    if isinstance(value, int | float):
+        return "a number"
+    if isinstance(value, str):
+        return "a text"
+    return "a list" if isinstance(value, list) else "null" if value is None else "an object"
+
 
 def _same(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)

@@ -10,6 +10,8 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from events.bundles import is_bundle, unpack
+from events.bundles.archive import SUFFIX
+from events.errors import Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
 from events.log import LogInfo, Stored
@@ -231,6 +233,8 @@ def ledger_file(path: Path) -> Iterator[Path]:
     Raises:
         LedgerDamaged, Misconfigured, Unavailable: the bundle is not sound, or cannot be unpacked.
     """
+    if path.suffix == SUFFIX and not path.exists():
+        raise Misconfigured(f"{path}: there is no such bundle; `neuraxis log export --format bundle` writes one")
     if not is_bundle(path):
         yield path
         return
@@ -239,6 +243,14 @@ def ledger_file(path: Path) -> Iterator[Path]:
         # In a thread of its own: callers may be within an event loop, and writing a ledger needs one.
         thread.submit(lambda: asyncio.run(unpack(path, unpacked))).result()
         yield unpacked
+
+
+async def time_of_end(source: Source, upto: int) -> int:
+    """Return the server time of the last message up to a sequence (Unix nanoseconds), 0 where there is none."""
+    last = min((await source.info()).last_seq, upto)
+    async for batch in source.as_stored([EVERYTHING], last - 1, last):
+        return batch[-1].time_ns
+    return 0
 
 
 def exchange_of(stored: Stored) -> str:

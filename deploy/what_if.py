@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from actors.llm.answering import REQUESTS as MODEL_REQUESTS
 from actors.registry import ACTORS
 from deploy.config import BadConfiguration, Layer, flag_layer, overrides
+from deploy.effects import SERVED
 from deploy.operator_edge import Order, records_of
 from deploy.replaying import END, Point
 from deploy.sources import EVERYTHING, Source
@@ -16,18 +16,15 @@ from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored
 from events.whatif import Changes, PastReader, Report, Timeline
-from schemas.event import Event, topic_of
+from schemas.event import topic_of
 from schemas.subjects import Partitions
-from schemas.vocabulary.act import ActDelegationRequested
-from schemas.vocabulary.alerts import ALERTS
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
-from schemas.vocabulary.webhook import WebhookDelayed
 
-REQUESTS: frozenset[type[Event]] = frozenset((*MODEL_REQUESTS, ActDelegationRequested))
+REQUESTS = SERVED["llm"] | SERVED["delegate"]
 """The events that ask for an effect."""
 
-DELIVERIES: frozenset[type[Event]] = frozenset((*ALERTS.values(), WebhookDelayed))
+DELIVERIES = SERVED["webhook"]
 """The events that ask for one where somebody outside receives alerts."""
 
 MOST_POINTS = 200
@@ -119,9 +116,12 @@ async def run(
     *,
     upto: Point = END,
     examples: int = 20,
+    of: frozenset[str] = frozenset(),
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Report]:
     """Decide a log anew, once for each of ``changes``; the log is read twice, whatever their number.
+
+    ``examples`` and ``of`` are as for ``Timeline``.
 
     Raises:
         Misconfigured: the log does not begin at its first event, or the changes do not fit it.
@@ -140,7 +140,7 @@ async def run(
         progress(batch[-1].seq // 10)
     past = reader.finish()
     requests = REQUESTS | DELIVERIES if "webhook" in past.effectors else REQUESTS
-    timelines = [Timeline(actors, source.partitions, past, each, requests, examples) for each in changes]
+    timelines = [Timeline(actors, source.partitions, past, each, requests, examples, of) for each in changes]
     async for batch in _read(source, past.last_seq, upto):
         for timeline in timelines:
             for stored in batch:

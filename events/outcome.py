@@ -2,7 +2,7 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +10,12 @@ import msgspec
 from events.codec import Recorded
 from events.decision import Decided
 from schemas.envelope import Envelope
+
+OVERDUE_S = 2
+"""Seconds after which a decision is missed. Actors decide within milliseconds, under load within some hundred.
+
+Nothing proves that it was made and lost, though: its actor may have been stopped, or far behind, for as long.
+"""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -29,6 +35,25 @@ class Difference(msgspec.Struct, frozen=True):
     recorded: str
     redecided: str
     shown_at: int
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """The oldest message that an actor had not decided where the log ended, and that leads to an event.
+
+    ``seq``, ``id``, ``topic``, ``exchange`` and ``time_ns`` (server time, Unix nanoseconds) are the message's.
+    """
+
+    actor: str
+    partition: str
+    seq: int
+    id: str
+    topic: str
+    exchange: str
+    time_ns: int
+
+    def is_overdue(self, end_ns: int) -> bool:
+        """Whether a log that ends at ``end_ns`` went on for longer without its decision than a living actor takes."""
+        return end_ns - self.time_ns > OVERDUE_S * 1_000_000_000
 
 
 class Coverage(msgspec.Struct):
@@ -56,6 +81,7 @@ class Report(msgspec.Struct, frozen=True):
 
     ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first that the
     log brings to light; ``coverage`` counts all. ``unreadable`` are messages no one could decode, by error code.
+    ``waiting`` names the oldest pending message of each actor that has any.
     """
 
     events: int
@@ -66,6 +92,7 @@ class Report(msgspec.Struct, frozen=True):
     differences: tuple[Difference, ...]
     unreadable: dict[str, int]
     fold_errors: int
+    waiting: tuple[Pending, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -137,7 +164,16 @@ def merged(reports: Sequence[Report], keep: int) -> Report:
         differences=differences.first,
         unreadable=unreadable,
         fold_errors=sum(report.fold_errors for report in reports),
+        waiting=oldest_of(each for report in reports for each in report.waiting),
     )
+
+
+def oldest_of(waiting: Iterable[Pending]) -> tuple[Pending, ...]:
+    """Return the oldest pending message of each actor, by the actors' names."""
+    oldest: dict[str, Pending] = {}
+    for each in sorted(waiting, key=lambda each: (each.seq, each.partition)):
+        oldest.setdefault(each.actor, each)
+    return tuple(each for _, each in sorted(oldest.items()))
 
 
 def in_order(counts: Coverage) -> Coverage:

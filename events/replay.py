@@ -17,9 +17,20 @@ from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided
 from events.forgotten import SEALED, Forgotten
 from events.log import Seal, Stored
-from events.outcome import Coverage, Difference, Differences, Report, body_text, compare, in_order, topics_text
+from events.outcome import (
+    Coverage,
+    Difference,
+    Differences,
+    Pending,
+    Report,
+    body_text,
+    compare,
+    in_order,
+    oldest_of,
+    topics_text,
+)
 from events.routes import consumed_filters, own_filters, routes, without_overlap
-from events.view import Settled, View
+from events.view import Offered, Settled, View
 from schemas.actor import Actor
 from schemas.errors import UndecodableEvent
 from schemas.event import Failed, topic_of
@@ -38,7 +49,7 @@ BEYOND_BACKLOG = "beyond_backlog"
 Unit = tuple[str, str]
 """What is folded by itself: an actor's name and a partition of it."""
 
-__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit", "compare"]
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Pending", "Replay", "Report", "Unit", "compare"]
 
 
 class _Takers(msgspec.Struct, frozen=True):
@@ -57,6 +68,8 @@ class Replay:
 
     Attributes:
         views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
+        on_verdict: Called for each message that led to something and was compared, with whether it came out the same,
+            and 1; or -1, where that is taken back.
         on_silent: Called, after the fold, for each message that led to nothing and that no recorded event settles.
     """
 
@@ -70,6 +83,7 @@ class Replay:
         backlog: int = BACKLOG,
         only: Mapping[str, str] | None = None,
         share: AbstractSet[Unit] | None = None,
+        of: AbstractSet[str] = frozenset(),
     ) -> None:
         """Begin before the first message.
 
@@ -81,11 +95,13 @@ class Replay:
             backlog: See ``BACKLOG``.
             only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
             share: Of these, the partitions that are folded here, where others fold the rest; default: all.
+            of: The exchanges of which differences are kept; default: of all.
         """
         self._only = only or {}
         self._share = share
         self.views: dict[tuple[str, str], View] = {}
         self.on_silent: Callable[[View, Settled], None] | None = None
+        self.on_verdict: Callable[[Offered, bool, int], None] | None = None
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
@@ -97,6 +113,7 @@ class Replay:
         self._forgotten: dict[tuple[str, str], Forgotten] = {}
         self._coverage = {actor.name: Coverage(unverified={}) for actor in actors}
         self._differences = Differences(keep)
+        self._of = of
         self._unreadable: Counter[str] = Counter()
         self._events = self._first = self._last = self._end = 0
 
@@ -171,6 +188,7 @@ class Replay:
         leads to an event is pending, and the fold of its partition ends before it.
         """
         self._last = max(self._last, self._end)
+        waiting: list[Pending] = []
         for view in self.views.values():
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
@@ -178,6 +196,8 @@ class Replay:
             while view.waiting:
                 if not self._decide_silent(view):
                     self._coverage[view.actor.name].pending += len(view.waiting)
+                    if not self._why_not(view, Settled(view.waiting[0], view.state, ())):
+                        waiting.append(_pending(view))
                     break
         return Report(
             self._events,
@@ -188,6 +208,7 @@ class Replay:
             self._differences.first,
             dict(sorted(self._unreadable.items())),
             sum(view.fold_errors for view in self.views.values()),
+            oldest_of(waiting),
         )
 
     def _settle_silent(self, view: View) -> None:
@@ -302,6 +323,8 @@ class Replay:
         coverage.identical += count
         if not settled.recorded:
             coverage.silent += count
+        elif self.on_verdict is not None:
+            self.on_verdict(settled.offered, True, count)
 
     def _why_not(self, view: View, settled: Settled) -> str:
         """Return why a decision cannot be made again, or nothing; called once for each, in order."""
@@ -359,7 +382,17 @@ class Replay:
         exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
         topic = split_stored(offered.stored.subject)[0]
         where = view.actor.name, view.partition, offered.stored.seq, topic, exchange
-        self._differences.add(Difference(*where, *found, shown_at=self._last))
+        if not self._of or exchange in self._of:
+            self._differences.add(Difference(*where, *found, shown_at=self._last))
+        if self.on_verdict is not None:
+            self.on_verdict(offered, False, 1)
+
+
+def _pending(view: View) -> Pending:
+    offered = view.waiting[0]
+    stored, topic = offered.stored, split_stored(offered.stored.subject)[0]
+    id, exchange = (offered.message.id, offered.message.exchange) if isinstance(offered, Recorded) else ("", "")
+    return Pending(view.actor.name, view.partition, stored.seq, id, topic, exchange, stored.time_ns)
 
 
 def _without_wrapping(consumed: Recorded) -> Recorded:

@@ -16,6 +16,30 @@ from schemas.event import Event
 Echo = Annotated[str, msgspec.Meta(extra_json_schema={"x-echo": True})]
 """A text of ours that tells what a person wrote, such as what was found in it: stored as it is, redacted on export."""
 
+CHOSEN = frozenset(
+    {
+        "by",
+        "current",
+        "identity_current",
+        "identity_stable",
+        "label",
+        "overridden_by",
+        "override_by",
+        "situation",
+        "stable",
+        "why",
+        "working_memory",
+    }
+)
+"""Fields, in any event, whose texts callers and operators choose: who and why, labels, what is in mind.
+
+They are stored as they are, and redacted on export. Deciders copy and compare them and do no more, so that decisions
+are the same with hashes in their place.
+"""
+
+
+_ANY = "any"
+
 
 class Words(msgspec.Struct, frozen=True):
     """A personal text."""
@@ -56,9 +80,12 @@ def personal_part(event: type[Event]) -> Part | None:
 
 
 @cache
-def echo_part(event: type[Event]) -> Part | None:
-    """Return where an event type holds echoes of personal texts; None when nowhere. Raises as :func:`personal_part`."""
-    return _part(inspect.type_info(event), "x-echo")
+def unsealed_part(event: type[Event]) -> Part | None:
+    """Return where an event type holds texts that are redacted, but never sealed: echoes, and those of :data:`CHOSEN`.
+
+    None when nowhere. Raises as :func:`personal_part`.
+    """
+    return _part(inspect.type_info(event), "x-echo", CHOSEN)
 
 
 def change_personal(part: Part, value: Any, change: Change, place: str = "") -> Any:
@@ -97,24 +124,29 @@ def below(place: str, name: str) -> str:
     return f"{place}/{name}"
 
 
-def _part(kind: inspect.Type, mark: str) -> Part | None:
+def _part(kind: inspect.Type, mark: str, names: frozenset[str] = frozenset()) -> Part | None:
+    """Return where texts with a mark are, or all texts in fields of these names; with the mark :data:`_ANY`, all."""
+    if isinstance(kind, inspect.StrType):
+        return Words() if mark == _ANY else None
     if isinstance(kind, inspect.Metadata):
-        return Words() if (kind.extra_json_schema or {}).get(mark) else _part(kind.type, mark)
+        return Words() if (kind.extra_json_schema or {}).get(mark) else _part(kind.type, mark, names)
     if isinstance(kind, inspect.StructType):
-        fields = {field.encode_name: inner for field in kind.fields if (inner := _part(field.type, mark)) is not None}
+        marks = {field.encode_name: _ANY if field.encode_name in names else mark for field in kind.fields}
+        parts = {field.encode_name: _part(field.type, marks[field.encode_name], names) for field in kind.fields}
+        fields = {name: part for name, part in parts.items() if part is not None}
         return Fields(fields) if fields else None
     if isinstance(kind, inspect.VarTupleType | inspect.ListType):
-        item = _part(kind.item_type, mark)
+        item = _part(kind.item_type, mark, names)
         return Items(item) if item is not None else None
     if isinstance(kind, inspect.DictType):
-        value = _part(kind.value_type, mark)
+        value = _part(kind.value_type, mark, names)
         return Values(value) if value is not None else None
     members: tuple[inspect.Type, ...] = ()
     if isinstance(kind, inspect.UnionType):
         members = kind.types
     elif isinstance(kind, inspect.TupleType):
         members = kind.item_types
-    found = [part for member in members if (part := _part(member, mark)) is not None]
+    found = [part for member in members if (part := _part(member, mark, names)) is not None]
     if len(found) > 1 or (found and isinstance(kind, inspect.TupleType)):
         raise TypeError(f"personal texts within {kind!r} cannot be told apart: put them into a struct")
     return found[0] if found else None

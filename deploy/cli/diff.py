@@ -64,6 +64,8 @@ def diff(
     name, wanted = (first, second) if at else (actor, key)
     names = [actor_named(name).name] if name else list(ACTORS)
     points = (point_of(at[0]), point_of(at[1])) if at else (point_of(first), point_of(second))
+    if _is_behind(*points):
+        raise WrongUse("the first point lies behind the second: give the earlier one first")
     found = asyncio.run(_diff(target, log_file, names, wanted, points))
     for part in found:
         if not as_json:
@@ -80,6 +82,13 @@ def diff(
                 click.echo(printable(f"  {path_text(change.path)}: {was} → {now}"))
     if not found and not as_json:
         click.echo("nothing changed")
+
+
+def _is_behind(first: "Point", second: "Point") -> bool:
+    """Whether the first of two points is surely the later one; a sequence and a time are not compared."""
+    if first.time_ns == second.time_ns:
+        return first.seq > second.seq
+    return first.seq == second.seq and first.time_ns > second.time_ns
 
 
 async def _diff(

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 _LATEST = 10
 PROVES = (
-    "What this proves: the rows are those that were written, in their order, and the anchors in the stream vouch for"
-    " them. The chain is unkeyed: it finds accidents, bit rot and a cut tail, not a clever forger, who could write the"
-    " file and its hashes anew."
+    "What this proves: the rows are those that were written, in their order{vouched}. The chain is unkeyed: it finds"
+    " accidents and bit rot{tail}, not a clever forger, who could write the file and its hashes anew."
 )
 
 
@@ -117,7 +116,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         )
         click.echo(_compared(compared, unreachable))
         emit(findings, as_json=False)
-        click.echo(PROVES)
+        click.echo(_proved(compared))
     if count:
         raise CheckFailed(f"{file}: {count:,} findings, the first at sequence {findings[0].seq}: {findings[0].detail}")
 
@@ -248,6 +247,12 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
             return await compare(file, live.as_stored()), ""
     except (NotRunning, Unavailable) as why:
         return None, str(why)
+
+
+def _proved(found: "Comparison | None") -> str:
+    if found is not None and found.anchors:
+        return PROVES.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
+    return PROVES.format(vouched="; no anchor in a stream vouches for them", tail="")
 
 
 def _compared(found: "Comparison | None", unreachable: str) -> str:

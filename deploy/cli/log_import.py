@@ -35,6 +35,8 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     from deploy.cli.failures import WrongUse
     from events.bundles import is_bundle, read_manifest, unpack
 
+    if not bundle.exists():
+        raise WrongUse(f"{bundle}: there is no such file")
     if not is_bundle(bundle):
         raise WrongUse(f"{bundle} is no bundle: `neuraxis log export --format bundle` makes them")
     if ledger is not None:

@@ -13,6 +13,7 @@ from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from deploy.replaying import Point
+    from events.effects import EffectReport
     from events.replay import Report
 
 
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 @click.option(
     "--verify", is_flag=True, help="Make every decision again and compare it, byte for byte, with the record."
 )
-@click.option("--strict", is_flag=True, help="With --verify: words that are sealed for good are a failure, too.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With --verify: what cannot be verified, or waits for long, is a failure, too.",
+)
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
 @click.option(
@@ -61,11 +66,15 @@ def replay(
     import msgspec
 
     from actors.registry import ACTORS, actor_named
-    from deploy.cli.failures import CheckFailed
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.rendering.replay import pending_text
     from deploy.replaying import END, overall_hash, point_of
 
+    if log_file is None and (jobs or 1) > 1:
+        raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
-    name, report = asyncio.run(_replay(target, log_file, actors, key, verify, point_of(upto) if upto else END, jobs))
+    point = point_of(upto) if upto else END
+    name, report, effects, end_ns = asyncio.run(_replay(target, log_file, actors, key, verify, point, jobs))
     if as_json:
         found = {
             "source": name,
@@ -73,18 +82,22 @@ def replay(
             "clean": report.clean,
             "overall": overall_hash(report),
             **msgspec.structs.asdict(report),
+            "effects": effects,
         }
         if not verify:
-            del found["coverage"], found["differences"]
+            del found["coverage"], found["differences"], found["waiting"], found["effects"]
         click.echo(msgspec.json.encode(found).decode())
     else:
-        _show(name, report, verify)
-    if not report.clean:
-        raise CheckFailed(_complaint(report))
+        _show(name, report, effects, verify, end_ns)
+    if not report.clean or effects.wrong:
+        raise CheckFailed(_complaint(report, effects))
     if verify and report.unverified and not report.identical:
         raise CheckFailed(f"nothing was verified: {_unverified(report)}")
     if verify and strict and report.unverified:
         raise CheckFailed(_unverified(report))
+    overdue = [pending_text(each, end_ns) for each in report.waiting if each.is_overdue(end_ns)]
+    if verify and strict and overdue:
+        raise CheckFailed(f"decisions are missing, or their actors stood still: {'; '.join(overdue)}")
 
 
 async def _replay(
@@ -95,14 +108,15 @@ async def _replay(
     verify: bool,
     upto: "Point",
     jobs: int | None,
-) -> tuple[str, "Report"]:
+) -> "tuple[str, Report, EffectReport, int]":
     from actors.registry import ACTORS
-    from deploy.cli.failures import WrongUse
+    from deploy.effects import check_effects
     from deploy.rendering.terminal import progress
     from deploy.replay_jobs import Work, jobs_for, replay_in_jobs
     from deploy.replaying import run
-    from deploy.sources import LedgerSource
+    from deploy.sources import LedgerSource, time_of_end
     from deploy.states import partition_named
+    from events.effects import EffectReport
     from events.replay import Replay
 
     async with opened(target, log_file) as source:
@@ -110,22 +124,23 @@ async def _replay(
         actors = [ACTORS[name] for name in names]
         only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
         if not isinstance(source, LedgerSource):
-            if (jobs or 1) > 1:
-                raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
             jobs = 1
         elif jobs is None:
             jobs = 1 if key else jobs_for(last, verify)
+        end_ns = min(await time_of_end(source, last), upto.time_ns)
+        whole = not key and {*names} == {*ACTORS}
+        effects = await check_effects(source, upto) if verify and whole else EffectReport({}, ())
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
                 work = Work(tuple(names), only, verify, upto)
                 opener = partial(opened, target, source.file)
-                return source.name, await replay_in_jobs(source, opener, work, jobs, advance)
+                return source.name, await replay_in_jobs(source, opener, work, jobs, advance), effects, end_ns
             replaying = Replay(actors, source.partitions, verify=verify, only=only)
-            return source.name, await run(source, replaying, upto, progress=advance)
+            return source.name, await run(source, replaying, upto, progress=advance), effects, end_ns
 
 
-def _show(name: str, report: "Report", verify: bool) -> None:
-    from deploy.rendering.replay import render_coverage, render_difference, render_states
+def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:
+    from deploy.rendering.replay import pending_text, render_coverage, render_difference, render_effects, render_states
     from deploy.rendering.terminal import console
     from deploy.replaying import overall_hash
 
@@ -139,13 +154,13 @@ def _show(name: str, report: "Report", verify: bool) -> None:
     if not verify:
         return
     out.print()
-    for part in render_coverage(report.coverage):
+    for part in (*render_coverage(report.coverage), *render_effects(effects)):
         out.print(part)
     if report.differences:
         out.print()
         for line in render_difference(report.differences[0]):
             out.print(line)
-    elif report.clean:
+    elif report.clean and not effects.wrong:
         made = _counted(report.identical, "decision")
         out.print(
             f"\n{'verified' if report.identical else 'nothing to verify'}: {made} made again came out as recorded"
@@ -154,12 +169,16 @@ def _show(name: str, report: "Report", verify: bool) -> None:
             out.print(_unverified(report), soft_wrap=True)
         if report.pending:
             out.print(f"{_counted(report.pending, 'message')} waited for a decision when the log ended", soft_wrap=True)
+    for each in report.waiting:
+        style = "yellow" if each.is_overdue(end_ns) else ""
+        out.print(f"oldest without one: {pending_text(each, end_ns)}", style=style, soft_wrap=True)
 
 
-def _complaint(report: "Report") -> str:
+def _complaint(report: "Report", effects: "EffectReport") -> str:
     different = sum(counts.different for counts in report.coverage.values())
     said = [f"{_counted(different, 'decision')} came out otherwise than recorded"] if different else []
     said += [f"{_counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
+    said += [f"{_counted(effects.wrong, 'recorded effect')} without a request of its own"] if effects.wrong else []
     return "; ".join(said)
 
 

@@ -41,6 +41,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     from actors.registry import actor_named
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.conditions import BadCondition, path_of
+    from deploy.rendering.printable import printable
     from deploy.replaying import END, point_of
     from deploy.states import found_at, nowhere
 
@@ -49,6 +50,10 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     except BadCondition as bad:
         raise WrongUse(str(bad)) from None
     found = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    if not found.under_key and key != found.partition:
+        # On stderr, so that a reader of JSON is told, too.
+        told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
+        click.echo(printable(told), err=True)
     if steps:
         values = found_at(found.state, found.under_key, steps)
         if not values:
@@ -62,8 +67,6 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
     if found.under_key:
         click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
-    elif key != found.partition:
-        click.echo(f"\nnothing is kept under {key}")
     click.echo(f"\nstate:\n{_pretty(found.state)}")
 
 

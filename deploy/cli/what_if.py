@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--fail-over",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit status 1 if more than this share of exchanges ends otherwise.",
+    help="Exit status 1 if more than this share of exchanges ends otherwise, or if none can be compared.",
 )
 @json_option
 def what_if(
@@ -85,6 +85,8 @@ def what_if(
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
     known = precedents_in(precedents, content_of(precedents), who()) if precedents else []
     values = sweep_of(sweep) if sweep else None
+    if values is not None:
+        _check_sweep(values, target.sets)
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
@@ -96,6 +98,15 @@ def what_if(
         if plot is not None:
             _draw(plot, values, reports)
     _judge(reports, fail_over)
+
+
+def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
+    """Refuse to set what is to be swept: one of both would count for nothing."""
+    from deploy.cli.failures import WrongUse
+
+    for key in (assignment.partition("=")[0] for assignment in assignments):
+        if f"{sweep.key}.".startswith(f"{key}.") or key.startswith(f"{sweep.key}."):
+            raise WrongUse(f"--set {key} and --sweep {sweep.key} change the same setting: give one of them")
 
 
 def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
@@ -151,7 +162,7 @@ async def _run(
 
 def _show(report: "Report", shown: int, as_json: bool) -> None:
     if as_json:
-        _print({"share": report.share}, report)
+        _print({"share": report.share, "compared": report.compared}, report)
         return
     from deploy.rendering.terminal import console
     from deploy.rendering.what_if import render_report
@@ -164,7 +175,7 @@ def _show(report: "Report", shown: int, as_json: bool) -> None:
 def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> None:
     if as_json:
         for value, report in zip(sweep.values, reports, strict=True):
-            _print({"key": sweep.key, "value": value, "share": report.share}, report)
+            _print({"key": sweep.key, "value": value, "share": report.share, "compared": report.compared}, report)
         return
     from deploy.rendering.terminal import console
     from deploy.rendering.what_if import render_sweep
@@ -180,11 +191,15 @@ def _print(more: dict[str, Any], report: "Report") -> None:
 
 def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
     from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.rendering.what_if import headline, nothing_compared
 
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")
+    if fail_over is None:
+        return
     worst = max(reports, key=lambda report: report.share)
-    if fail_over is not None and worst.share * 100 > fail_over:
-        raise CheckFailed(
-            f"{worst.changed:,} of {worst.exchanges:,} exchanges change ({worst.share:.1%}): more than {fail_over:g}%"
-        )
+    if worst.share * 100 > fail_over:
+        raise CheckFailed(f"{headline(worst)}: more than {fail_over:g}%")
+    for report in reports:
+        if reason := nothing_compared(report):
+            raise CheckFailed(f"--fail-over has nothing to judge: {reason}")

@@ -83,7 +83,7 @@ def _told(data: dict[str, Any]) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return value if value.isidentifier() else quoted(value, 80)
+        return value if value.isascii() and value.isidentifier() else quoted(value, 80)
     if isinstance(value, dict | Sequence):
         return f"({len(value)})"
     return msgspec.json.encode(value).decode()

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.quoting import quoted
-from events.replay import Coverage, Difference, Report
+from events.effects import EffectFinding, EffectReport
+from events.replay import Coverage, Difference, Pending, Report
 
 _LONGEST_VALUE = 2_000
 _SHORT_HASH = 16
@@ -72,6 +73,51 @@ def render_difference(difference: Difference) -> Iterator[RenderableType]:
     if difference.exchange:
         hints.insert(0, f"`neuraxis why {difference.exchange}` shows the exchange")
     yield Text("; ".join(hints), "dim")
+
+
+def render_effects(report: EffectReport) -> Iterator[RenderableType]:
+    """Yield a table of what was recorded of each effector, and the first effect that answers no request."""
+    if not report.counts:
+        return
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("effects, not performed again", no_wrap=True)
+    for name in ("requests", "answered", "open", "wrong"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for effector, counts in report.counts.items():
+        numbers = (counts.requests, counts.answered, counts.open, counts.wrong)
+        grid.add_row(effector, *(f"{number:,}" for number in numbers), style="red" if counts.wrong else "")
+    yield grid
+    for finding in report.findings[:1]:
+        yield Text(f"first wrong effect: {effect_text(finding)}", "bold red")
+
+
+def effect_text(finding: EffectFinding) -> str:
+    """Return which recorded effect answers no request as an effector would, and why."""
+    return (
+        f"{finding.topic} of {finding.effector} (sequence {finding.seq}, exchange {finding.exchange or '-'}, "
+        f"cause {finding.cause or '-'}): {_PROBLEMS[finding.problem]}"
+    )
+
+
+_PROBLEMS = {
+    "no_request": "no request of that id stands before it",
+    "other_request": "its cause is no request that this effector serves",
+    "answered_twice": "its request is answered already",
+    "place": "it names another sequence of its request, or events of its answer are missing before it",
+    "id": "its id is not the one that an answer to its request has",
+    "exchange": "its request belongs to another exchange",
+    "unreadable": "its headers cannot be read",
+}
+
+
+def pending_text(pending: Pending, end_ns: int) -> str:
+    """Return which message an actor has not decided, and for how long before a log's end (server time, nanoseconds)."""
+    of = f", exchange {pending.exchange}" if pending.exchange else ""
+    waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
+    return (
+        f"{pending.actor}/{pending.partition} has not decided {pending.topic} (sequence {pending.seq}, "
+        f"id {pending.id or '-'}{of}), {waited:,.1f} s before the log's end"
+    )
 
 
 def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:

@@ -65,7 +65,7 @@ def sweep_drawn(key: str, points: Sequence[tuple[str, Report]], form: str) -> by
             axes.set_ylim(-0.02, 1.02)
             axes.grid(alpha=0.25, linewidth=0.5)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-        figure.suptitle(f"what-if over {reports[0].exchanges:,} exchanges")
+        figure.suptitle(f"what-if over {reports[0].compared:,} exchanges")
         drawn = BytesIO()
         figure.savefig(drawn, format=form.removeprefix("."), metadata=FORMS[form])
     return drawn.getvalue()
@@ -90,4 +90,4 @@ def _draw_modes(axes: Any, values: Sequence[float], reports: Sequence[Report]) -
 
 
 def _share(count: int, report: Report) -> float:
-    return count / report.exchanges if report.exchanges else 0.0
+    return count / report.compared if report.compared else 0.0

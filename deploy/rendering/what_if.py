@@ -17,8 +17,14 @@ _LONGEST = 120
 
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
-    head = f"{report.changed:,} of {report.exchanges:,} exchanges end otherwise ({report.share:.1%})"
-    yield Text(head, "bold yellow" if report.changed else "bold green")
+    yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
+    yield Text(_redecided(report), "yellow" if report.taken else "")
+    for name in report.unanswered:
+        yield Text(
+            f"{name}: none of its decisions could be made anew, so that its other settings show nothing", "yellow"
+        )
+    if report.open:
+        yield Text(f"{report.open:,} without an end on record: nothing to compare")
     if report.reworded:
         yield Text(f"{report.reworded:,} more have the same decision in other words")
     for why, count in report.without_end.items():
@@ -31,7 +37,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield _tallies(report)
     for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
-            yield Text(f"{actor}: {count:,} decisions taken from the record, {reason}", "yellow")
+            yield Text(f"{actor}: {count:,} decisions taken from the record, {_HELD.get(reason, reason)}", "yellow")
     if report.effects:
         yield Text(
             "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
@@ -43,8 +49,33 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
+def headline(report: Report) -> str:
+    """Return how many of the exchanges that were compared end otherwise."""
+    of = f"{report.changed:,} of {report.compared:,} exchanges end otherwise ({report.share:.1%})"
+    return f"{of}; {report.held:,} more were not decided anew" if report.held else of
+
+
+def nothing_compared(report: Report) -> str:
+    """Return why nothing can be said of other settings, or nothing where something can."""
+    if not report.compared:
+        return f"of {report.exchanges:,} exchanges none could be compared: {_redecided(report)}"
+    if report.unanswered:
+        names = ", ".join(report.unanswered)
+        return f"no decision of {names} could be made anew: {_redecided(report)}"
+    return ""
+
+
+def _redecided(report: Report) -> str:
+    taken = report.taken
+    of = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
+    reasons = (f"{count:,} not re-decided: {_HELD.get(reason, reason)}" for reason, count in taken.items())
+    return ", ".join((of, *reasons))
+
+
+_HELD = {"sealed": "words sealed, forgotten or redacted"}
 _WITHOUT = {
     "effect_missing": "a decision asked for an effect that was never made",
+    "not_redecided": "a decision on the way cannot be made anew",
     "open": "the log stops before it",
 }
 _EFFECTS = {
@@ -93,10 +124,10 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Table:
 def _tallies(report: Report) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("actor", no_wrap=True)
-    for name in ("decided", "identical", "different", "gone", "new"):
+    for name in ("decided", "identical", "different", "gone", "new", "pending"):
         grid.add_column(name, justify="right", no_wrap=True)
     for actor, tally in report.tallies.items():
-        numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new)
+        numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new, tally.pending)
         changed = tally.different or tally.gone or tally.new
         grid.add_row(actor, *(f"{number:,}" for number in numbers), style="yellow" if changed else "")
     return grid

@@ -9,10 +9,12 @@ import zipfile
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from events.bundles.cloudevents import BadLine, from_line, to_line
+from events.bundles.placement import Placement
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger.chain import GENESIS
 from events.ledger.rows import link_row, to_row
@@ -37,6 +39,14 @@ _BATCH = 1024
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError, struct.error)
 
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
+PartitionCount = Annotated[int, msgspec.Meta(ge=1, le=99)]
+"""A partition's name has two digits."""
+
+Head = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+StreamName = Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{1,255}$")]
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a bundle says of itself. ``head`` (64 hex digits) is the chain's, over all its events.
 
@@ -47,14 +57,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     format: int
     project: str
-    stream: str
-    agent_partitions: int
-    session_partitions: int
-    events: int
-    last_seq: int
-    head: str
+    stream: StreamName
+    agent_partitions: PartitionCount
+    session_partitions: PartitionCount
+    events: Count
+    last_seq: Count
+    head: Head
     redacted: bool
-    original_head: str
+    original_head: Head
     versions: dict[str, int]
     chosen: tuple[str, ...] = ()
 
@@ -122,7 +132,8 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_events(path: Path) -> Iterator[Sequence[Stored]]:
-    """Read a bundle's events in batches. Only one read to its end is proved whole: the chain is checked there.
+    """Read a bundle's events in batches. Only one read to its end is proved whole: the chain is checked there, and
+    whether the events lie in the partitions that the manifest claims.
 
     Raises:
         Misconfigured: there is no such file, or it has a format that this release does not know.
@@ -130,6 +141,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
     """
     with _opened(path) as archive:
         manifest = _manifest(archive, path)
+        placement = Placement(manifest.partitions)
         last, head = 0, GENESIS
         batch: list[Stored] = []
         try:
@@ -141,6 +153,7 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
                     if stored.seq != last + 1:
                         raise LedgerDamaged(f"{path}: event {last + 1} is missing before {stored.seq}")
                     last, head = stored.seq, link_row(head, to_row(stored))
+                    placement.take(stored)
                     batch.append(stored)
                     if len(batch) == _BATCH:
                         yield batch
@@ -154,6 +167,8 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
                 f"{path}: the chain over its {last} events ends in {head.hex()[:12]}, the manifest says "
                 f"{manifest.head[:12]} after {manifest.events}; get a sound copy"
             )
+        if complaint := placement.complaint:
+            raise LedgerDamaged(f"{path}: {complaint}; get a sound copy")
         if batch:
             yield batch
 

@@ -2,8 +2,9 @@
 
 Each personal text becomes a keyed hash of itself (HMAC-SHA256): the same text has the same hash within an export, and
 without the key nobody can try guesses. The event is then one whose words were forgotten: a verification counts the
-decisions that need them as unverified, reason ``sealed``. Echoes of words (which known phrase an input held) become
-hashes too, in events that stay readable. Identifiers (agent, session, exchange) and numbers stay.
+decisions that need them as unverified, reason ``sealed``. Echoes of words (which known phrase an input held), and what
+callers and operators chose (who ordered something, and why), become hashes too, in events that stay readable: deciders
+only copy and compare such texts. Identifiers (agent, session, exchange) and numbers stay.
 """
 
 import hmac
@@ -20,7 +21,7 @@ from events.sealing.bodies import CLOSED_TEXT, GONE, HEADER, sealed_record
 from events.sealing.cipher import SessionKey
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, encode_event, topic_of
-from schemas.personal import change_personal, echo_part, personal_part
+from schemas.personal import change_personal, personal_part, unsealed_part
 from schemas.vocabulary.ledger import LedgerAnchored
 
 MIN_KEY_BYTES = 32
@@ -54,7 +55,7 @@ def redacted(stored: Stored, key: bytes) -> Stored:
         return _replaced(stored, key)
     headers = {name: value for name, value in stored.headers.items() if name != HEADER}
     try:
-        stored = _without_echoes(stored, entry.event, key)
+        stored = _without_unsealed(stored, entry.event, key)
         part = personal_part(entry.event)
         if part is None:
             return stored
@@ -97,8 +98,8 @@ class Redaction:
         return msgspec.structs.replace(stored, data=encode_event(msgspec.structs.replace(anchor, head=head)))
 
 
-def _without_echoes(stored: Stored, event: type[Event], key: bytes) -> Stored:
-    part = echo_part(event)
+def _without_unsealed(stored: Stored, event: type[Event], key: bytes) -> Stored:
+    part = unsealed_part(event)
     if part is None:
         return stored
     body = change_personal(part, msgspec.json.decode(stored.data), lambda _, text: _hash(key, text.encode()))

@@ -16,7 +16,7 @@ async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = l
     sequence reached.
 
     Raises:
-        Misconfigured: the ledger exists; or as ``read_events`` does.
+        Misconfigured: the ledger exists, or its folder does not; or as ``read_events`` does.
         LedgerDamaged: the bundle is not sound.
         Unavailable: the ledger cannot be written.
     """
@@ -36,6 +36,8 @@ async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = l
 def _place(ledger: Path) -> Path:
     if ledger.exists():
         raise Misconfigured(f"{ledger} exists: name a new file, or move that one aside")
+    if not ledger.parent.is_dir():
+        raise Misconfigured(f"there is no folder {ledger.parent}: make it, or name another file")
     part = ledger.with_name(ledger.name + ".part")
     _remove(part)
     return part

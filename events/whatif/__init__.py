@@ -17,8 +17,9 @@ Decisions that cannot be made anew (another behaviour of the decider, a model th
 that the broker refused) are taken from the record where their message still arrives, and counted with the reason.
 """
 
-from events.whatif.comparison import Example, Outcome, Report, Tally
+from events.whatif.changes import Changes
+from events.whatif.comparison import Example, Fate, Outcome, Report, Tally
 from events.whatif.past import Past, PastReader
-from events.whatif.timeline import Changes, Timeline
+from events.whatif.timeline import Timeline
 
-__all__ = ["Changes", "Example", "Outcome", "Past", "PastReader", "Report", "Tally", "Timeline"]
+__all__ = ["Changes", "Example", "Fate", "Outcome", "Past", "PastReader", "Report", "Tally", "Timeline"]

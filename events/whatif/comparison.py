@@ -1,6 +1,7 @@
 """Which exchanges end otherwise, and which decisions led there."""
 
 from collections import Counter
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -14,6 +15,9 @@ EFFECT_MISSING = "effect_missing"
 OPEN = "open"
 """No end: the log stops before it."""
 
+NOT_REDECIDED = "not_redecided"
+"""No end: a decision on the new course cannot be made, such as one that needs sealed words."""
+
 _KEPT = 20
 
 
@@ -21,8 +25,8 @@ class Tally(msgspec.Struct):
     """What became of an actor's events.
 
     ``decided`` counts the messages decided anew. ``identical`` and ``different`` events are on record too, ``gone``
-    ones only there, ``new`` ones only in the second timeline. ``held`` counts, by reason, decisions taken from the
-    record.
+    ones only there, ``new`` ones only in the second timeline. ``pending`` ones follow from the record, which ends
+    before them. ``held`` counts, by reason, decisions taken from the record.
     """
 
     decided: int = 0
@@ -30,6 +34,7 @@ class Tally(msgspec.Struct):
     different: int = 0
     gone: int = 0
     new: int = 0
+    pending: int = 0
     held: dict[str, int] = {}
 
 
@@ -64,6 +69,19 @@ class Change(msgspec.Struct, frozen=True):
     whatif: dict[str, Any] | None
 
 
+class Fate(StrEnum):
+    """What other settings make of an exchange: another end; the same in other words; the same.
+
+    OPEN: it has no end on record. HELD: nothing in it could be decided anew. Neither can be compared.
+    """
+
+    CHANGED = "changed"
+    REWORDED = "reworded"
+    SAME = "same"
+    OPEN = "open"
+    HELD = "held"
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """An exchange in both timelines."""
 
@@ -75,8 +93,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether it ends otherwise, words apart."""
-        return self.recorded.decision != self.whatif.decision
+        """Whether it ends otherwise, words apart; one that the log leaves open has no end to compare."""
+        return self.recorded.how != OPEN and self.recorded.decision != self.whatif.decision
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -92,18 +110,23 @@ class Report(msgspec.Struct, frozen=True):
     Attributes:
         events: Recorded events read.
         exchanges: Exchanges begun on record.
-        changed: Of them, those that end otherwise; ``reworded`` those that differ in the answer's words alone.
-        without_end: Those that have no end in the second timeline and are otherwise on record, by why. One that the log
-            leaves open in both is no change, and not among them.
+        open: Of them, those that the log leaves open, so that there is nothing to compare.
+        held: Those that ended, and in which nothing could be decided anew.
+        changed: Of the others, those that end otherwise; ``reworded`` those that differ in the answer's words alone.
+        without_end: Those of the changed that have no end in the second timeline, by why.
         ends: Recorded stage and action -> that of the second timeline -> exchanges; ``modes`` likewise.
         tallies: By actor.
         effects: ``reused``, and those that are missing: ``never_asked``, ``asked_otherwise``.
         unreadable: Messages that this release cannot decode, by error code.
+        unanswered: Actors that the changes concern, and of whose decisions none that says anything could be made anew.
         examples: The first changed exchanges.
+        fates: What became of the exchanges that were asked about, as far as they are in the log.
     """
 
     events: int
     exchanges: int
+    open: int
+    held: int
     changed: int
     reworded: int
     without_end: dict[str, int]
@@ -112,12 +135,32 @@ class Report(msgspec.Struct, frozen=True):
     tallies: dict[str, Tally]
     effects: dict[str, int]
     unreadable: dict[str, int]
+    unanswered: tuple[str, ...]
     examples: tuple[Example, ...]
+    fates: dict[str, Fate]
 
     @property
     def share(self) -> float:
-        """The share of exchanges that changed, in [0, 1]."""
-        return self.changed / self.exchanges if self.exchanges else 0.0
+        """The share of compared exchanges that changed, in [0, 1]."""
+        return self.changed / self.compared if self.compared else 0.0
+
+    @property
+    def compared(self) -> int:
+        """How many exchanges ended on record and were decided anew, at least in part."""
+        return self.exchanges - self.open - self.held
+
+    @property
+    def decided(self) -> int:
+        """How many messages were decided anew."""
+        return sum(tally.decided for tally in self.tallies.values())
+
+    @property
+    def taken(self) -> dict[str, int]:
+        """How many decisions were taken from the record, by reason."""
+        found: Counter[str] = Counter()
+        for tally in self.tallies.values():
+            found.update(tally.held)
+        return dict(sorted(found.items()))
 
 
 class _Track(msgspec.Struct):
@@ -125,16 +168,21 @@ class _Track(msgspec.Struct):
     recorded: End | None = None
     whatif: End | None = None
     first: Change | None = None
+    decided: bool = False
+    unknown: bool = False
 
 
 class Comparison:
     """Follows the exchanges of both timelines; keeps open ones only."""
 
-    def __init__(self, examples: int = _KEPT) -> None:
+    def __init__(self, examples: int = _KEPT, of: frozenset[str] = frozenset()) -> None:
         self._tracks: dict[str, _Track] = {}
         self._most = examples
         self._examples: list[Example] = []
-        self._exchanges = self._changed = self._reworded = 0
+        self._of = of
+        self._fates: dict[str, Fate] = {}
+        self._exchanges = 0
+        self._counts: Counter[Fate] = Counter()
         self._without_end: Counter[str] = Counter()
         self._ends: dict[str, Counter[str]] = {}
         self._modes: dict[str, Counter[str]] = {}
@@ -143,6 +191,22 @@ class Comparison:
         """Note an input; one that is repeated begins nothing."""
         if exchange and exchange not in self._tracks:
             self._tracks[exchange] = _Track(seq)
+
+    def is_open(self, exchange: str) -> bool:
+        """Whether an exchange has begun, and not ended in both timelines."""
+        return exchange in self._tracks
+
+    def decided(self, exchange: str) -> None:
+        """Note that a decision of an exchange was made anew."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.decided = True
+
+    def unknown(self, exchange: str) -> None:
+        """Note that a decision on a new course cannot be made, so that the exchange may come to no end."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.unknown = True
 
     def differs(self, exchange: str, change: Change) -> None:
         """Note an event that is otherwise; the first of an exchange is kept."""
@@ -183,35 +247,59 @@ class Comparison:
 
     def _close(self, exchange: str, track: _Track) -> None:
         del self._tracks[exchange]
-        nothing = End(how=OPEN)
-        outcome = Outcome(exchange, track.seq, track.recorded or nothing, track.whatif or nothing, track.first)
+        recorded = track.recorded or End(how=OPEN)
+        whatif = track.whatif or End(how=NOT_REDECIDED if track.unknown else OPEN)
+        outcome = Outcome(exchange, track.seq, recorded, whatif, track.first)
+        fate = _fate(track, outcome)
         self._exchanges += 1
-        self._changed += outcome.changed
-        self._reworded += not outcome.changed and outcome.recorded.response != outcome.whatif.response
+        self._counts[fate] += 1
+        if exchange in self._of:
+            self._fates[exchange] = fate
         if outcome.whatif.how and outcome.changed:
             self._without_end[outcome.whatif.how] += 1
         self._ends.setdefault(outcome.recorded.label, Counter())[outcome.whatif.label] += 1
         if outcome.recorded.mode or outcome.whatif.mode:
             was, now = (end.mode or end.label for end in (outcome.recorded, outcome.whatif))
             self._modes.setdefault(was, Counter())[now] += 1
-        if outcome.changed and len(self._examples) < self._most:
+        if outcome.changed and len(self._examples) < self._most and (not self._of or exchange in self._of):
             self._examples.append(Example(outcome, _fields(outcome.first)))
 
-    def report(self, events: int, tallies: dict[str, Tally], effects: Counter[str], unreadable: Counter[str]) -> Report:
+    def report(
+        self,
+        events: int,
+        tallies: dict[str, Tally],
+        effects: Counter[str],
+        unreadable: Counter[str],
+        unanswered: tuple[str, ...],
+    ) -> Report:
         """Return what was found; to be called once, behind :meth:`close_all`."""
         return Report(
             events=events,
             exchanges=self._exchanges,
-            changed=self._changed,
-            reworded=self._reworded,
+            open=self._counts[Fate.OPEN],
+            held=self._counts[Fate.HELD],
+            changed=self._counts[Fate.CHANGED],
+            reworded=self._counts[Fate.REWORDED],
             without_end=dict(self._without_end),
             ends={was: dict(now) for was, now in sorted(self._ends.items())},
             modes={was: dict(now) for was, now in sorted(self._modes.items())},
             tallies=tallies,
             effects=dict(effects),
             unreadable=dict(unreadable),
+            unanswered=unanswered,
             examples=tuple(self._examples),
+            fates=self._fates,
         )
+
+
+def _fate(track: _Track, outcome: Outcome) -> Fate:
+    if outcome.changed:
+        return Fate.CHANGED
+    if track.recorded is None:
+        return Fate.OPEN
+    if not track.decided:
+        return Fate.HELD
+    return Fate.SAME if outcome.recorded.response == outcome.whatif.response else Fate.REWORDED
 
 
 def change_of(seq: int, actor: str, recorded: Event | None, whatif: Event | None) -> Change:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from events.codec import Recorded, decode, is_spontaneous
 from events.decision import APPEND_REFUSED
-from events.log import Stored
+from events.forgotten import SEALED
+from events.log import Seal, Stored
 from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
@@ -30,6 +31,8 @@ class Past(msgspec.Struct, frozen=True, eq=False):
         ids: The first 64 bits of the ids of all actors' events, sorted; ``places`` their sequences.
         spontaneous: By partition, in order, the events of an actor that no message led to.
         held: (actor, id of a message) -> why what it led to cannot be decided anew.
+        edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
+            it led to nothing, or is still to be decided.
         behaviours: Actor -> why none of its decisions can.
         actors: Those that took part: an actor records its settings before anything else.
         effectors: Those others that answered something.
@@ -40,6 +43,7 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     places: npt.NDArray[np.int64]
     spontaneous: Mapping[Key, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
+    edges: Mapping[Key, int]
     behaviours: Mapping[str, str]
     actors: frozenset[str]
     effectors: frozenset[str]
@@ -62,6 +66,8 @@ class PastReader:
         self._places: list[int] = []
         self._spontaneous: dict[Key, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
+        self._edges: dict[Key, int] = {}
+        self._owners: dict[str, tuple[Key, ...]] = {}
         self._behaviours: dict[str, str] = {}
         self._effectors: set[str] = set()
         self._last = 0
@@ -85,6 +91,9 @@ class PastReader:
         if len(id) == _ID_DIGITS:
             self._ids.append(_short(id))
             self._places.append(stored.seq)
+        self._note_edge(actor, stored)
+        if stored.seal in (Seal.CLOSED, Seal.BROKEN):
+            self._held[actor.name, stored.headers.get("ce-cause", "")] = SEALED
         if not (is_spontaneous(topic) or issubclass(entry.event, Failed) or actor.missing_model is not None):
             return
         recorded = decode(stored)
@@ -104,6 +113,7 @@ class PastReader:
             places[order],
             {key: tuple(events) for key, events in self._spontaneous.items()},
             self._held,
+            self._edges,
             self._behaviours,
             frozenset(name for name, _ in self._spontaneous),
             frozenset(self._effectors),
@@ -114,9 +124,22 @@ class PastReader:
         event = recorded.message.event
         if isinstance(event, Configured) and event.behaviour != actor.behaviour:
             self._behaviours[actor.name] = f"behaviour_{event.behaviour}"
-        for owner, partition, own in routes([actor], recorded.stored.subject, self._partitions):
-            if own:
-                self._spontaneous.setdefault((owner.name, partition), []).append(recorded)
+        for key in self._writers(actor, recorded.stored.subject):
+            self._spontaneous.setdefault(key, []).append(recorded)
+
+    def _note_edge(self, actor: Actor[Any], stored: Stored) -> None:
+        place, index, count = (_number(stored.headers.get(name, "")) for name in _PLACE_HEADERS)
+        # The rest of a decision may lie behind the record's end.
+        edge = place if index + 1 >= count else place - 1
+        for key in self._writers(actor, stored.subject):
+            self._edges[key] = max(self._edges.get(key, 0), edge)
+
+    def _writers(self, actor: Actor[Any], subject: str) -> tuple[Key, ...]:
+        found = self._owners.get(subject)
+        if found is None:
+            owning = routes([actor], subject, self._partitions)
+            found = self._owners[subject] = tuple((owner.name, partition) for owner, partition, own in owning if own)
+        return found
 
     def _note_held(self, actor: Actor[Any], recorded: Recorded) -> None:
         event = recorded.message.event
@@ -130,6 +153,11 @@ class PastReader:
 
 
 _ID_DIGITS = 32
+_PLACE_HEADERS = ("ce-causeseq", "ce-index", "ce-count")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS else 0
 
 
 def _short(id: str) -> int:

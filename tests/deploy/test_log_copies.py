@@ -196,3 +196,25 @@ def test_a_record_holds_all_up_to_the_end_of_what_was_chosen(
 def test_a_choice_of_nothing_records_nothing(ledger: Path, tmp_path: Path, choice: tuple[str, ...]):
     assert neuraxis("log", "record", "case", "--log", ledger, "--folder", tmp_path, *choice).exit_code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_in_a_folder_that_is_not_there_is_refused_and_the_folder_not_made(bundle: Path, tmp_path: Path):
+    result = neuraxis("log", "import", bundle, "--ledger", tmp_path / "deep" / "case.db")
+    assert result.exit_code == 2
+    assert f"there is no folder {tmp_path / 'deep'}" in result.stderr
+    assert not (tmp_path / "deep").exists()
+
+
+def test_a_bundle_that_is_not_there_is_told_as_one(tmp_path: Path):
+    missing = tmp_path / "case.nxb"
+    for command in (("replay",), ("log", "verify"), ("state", "router", "00")):
+        result = neuraxis(*command, "--log", missing)
+        assert result.exit_code == 2
+        assert "there is no such bundle; `neuraxis log export --format bundle` writes one" in result.stderr
+    assert "there is no such file" in neuraxis("log", "import", missing).stderr
+
+
+def test_anchors_vouch_for_nothing_where_no_stream_was_looked_at(bundle: Path):
+    said = neuraxis("log", "verify", "--log", bundle, "--data", bundle.parent / "none").stdout
+    assert "no anchor in a stream vouches for them" in said
+    assert "and a cut tail" not in said

@@ -1,6 +1,7 @@
 """``neuraxis diff`` and ``bisect`` over a ledger file: nothing runs, nothing is reached."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,12 @@ def test_what_never_came_to_be_is_no_wrong_path(ledger: Path) -> None:
 
 
 def test_a_session_that_nobody_knows_is_said_to_be_unknown(ledger: Path) -> None:
-    assert "nothing is kept under yesterday" in run(ledger, "state", "breaker", "yesterday").stdout
+    for more in ([], ["--json"], ["--path", "sessions"]):
+        result = run(ledger, "state", "breaker", "yesterday", *more)
+        assert re.search(r"nothing is kept under yesterday there: this is all of breaker/\d\d, which", result.stderr)
+        assert "yesterday" not in result.stdout
+    for known in ("evening", "00"):
+        assert "nothing is kept" not in run(ledger, "state", "breaker", known).stderr
 
 
 @pytest.mark.parametrize(
@@ -161,3 +167,30 @@ def test_wrong_use_is_refused_with_what_to_do(ledger: Path, arguments: tuple[str
     assert told in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not result.stdout
+
+
+@pytest.mark.parametrize("points", [("20", "10"), ("2026-02-01", "2026-01-01")])
+def test_points_the_wrong_way_round_are_refused(ledger: Path, points: tuple[str, str]) -> None:
+    result = run(ledger, "diff", *points)
+    assert result.exit_code == 2
+    assert "the first point lies behind the second" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ('trust < "low"', 'and never what it is compared with: "low", a text'),
+        ("state == 5", "holds a text"),
+        ("trust in [true, []]", "holds a number"),
+    ],
+)
+def test_values_of_another_kind_than_the_condition_is_about_are_told(ledger: Path, condition: str, told: str) -> None:
+    result = run(ledger, "bisect", "breaker", "morning", condition)
+    assert result.exit_code == 1
+    assert told in result.stderr
+
+
+def test_a_condition_that_may_hold_and_does_not_is_no_mistake(ledger: Path) -> None:
+    result = run(ledger, "bisect", "breaker", "morning", "trust < -1")
+    assert result.exit_code == 1
+    assert "trust < -1 holds of no state of breaker under morning" in result.stderr

@@ -22,6 +22,7 @@ from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.precedents import BreakerResetOrdered
 from schemas.vocabulary.reflex import Match, ReflexBlocked
 from schemas.vocabulary.router import ModeSelected, Signals
 from tests.actors.router.builders import route, signals
@@ -167,6 +168,13 @@ def test_a_row_of_the_log_says_who_because_of_what() -> None:
     assert (entry.seq, entry.topic, entry.exchange, entry.cause_seq) == (7, "forged_id.router.mode_selected", "x9", 6)
     assert entry.data["selected_mode"] == "ACKNOWLEDGE"
     assert "selected_mode=ACKNOWLEDGE" in line_of(entry).plain
+
+
+def test_a_row_quotes_what_is_not_plain_ascii() -> None:
+    entry = entry_of(stored(7, BreakerResetOrdered(by="раypal", why="test"), exchange="x9"), words=True)
+    told = line_of(entry).plain
+    assert "why=test" in told
+    assert "by=раypal" not in told
 
 
 @pytest.mark.parametrize("subject", ["log.00.00.input.received", "nothing of ours"])

@@ -73,3 +73,9 @@ def test_partitions_of_one_key_stay_together_unless_they_are_more_than_a_part() 
         assert (("reflex", f"{number:02d}") in first) == (("breaker", f"{number:02d}") in first)
     alone = {("reflex", "00"): 10, ("breaker", "00"): 10}
     assert len(shares_of(alone, 2)) == 2
+
+
+def test_processes_for_a_live_stream_are_refused_before_it_is_looked_for(tmp_path: Path) -> None:
+    result = neuraxis("replay", "--jobs", 2, "--data", tmp_path / "nowhere")
+    assert result.exit_code == 2
+    assert "a stream is read by one process" in result.stderr

@@ -1,9 +1,11 @@
 """``neuraxis what-if`` over a ledger file: nothing runs, nothing is reached."""
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -76,6 +78,41 @@ def test_more_changes_than_allowed_fail_the_check(ledger: Path):
     assert what_if(ledger, "--fail-over", "0").exit_code == 0
 
 
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log whose router decided under another behaviour."""
+    path = tmp_path_factory.mktemp("older") / "ledger.db"
+    log = [
+        msgspec.structs.replace(each, data=each.data.replace(b'"behaviour":', b'"behaviour":9'))
+        if each.subject.endswith(".router.configured")
+        else each
+        for each in live(TALK).log
+    ]
+    write(path, log, partitions=PARTITIONS)
+    return path
+
+
+def test_a_check_of_what_cannot_be_decided_anew_fails_and_says_why(older: Path):
+    result = what_if(older, "--set", "router.base_scores.RESPOND=0.9", "--fail-over", "50")
+    assert result.exit_code == 1
+    assert "no decision of router could be made anew" in result.stderr
+    assert re.search(r"\d+ not re-decided: behaviour_9\d", result.stderr)
+    assert what_if(older, "--set", "breaker.role_confusion_above=0.9", "--fail-over", "50").exit_code == 0
+
+
+def test_a_check_of_an_empty_log_fails(tmp_path: Path):
+    write(tmp_path / "empty.db", [], partitions=PARTITIONS)
+    result = what_if(tmp_path / "empty.db", "--fail-over", "50")
+    assert result.exit_code == 1
+    assert "of 0 exchanges none could be compared" in result.stderr
+
+
+def test_the_headline_tells_how_much_was_decided_anew(ledger: Path, older: Path):
+    told = what_if(ledger).stdout
+    assert re.search(r"^0 of 4 exchanges end otherwise .*\n(\d+) of \1 decisions made anew$", told, re.M)
+    assert re.search(r"\d+ decisions made anew, \d+ not re-decided: behaviour_9", what_if(older).stdout)
+
+
 def test_a_sweep_tells_each_value(ledger: Path):
     result = what_if(ledger, "--sweep", "router.base_scores.RESPOND=0.4:0.9:0.25", "--json")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
@@ -93,6 +130,11 @@ def test_a_sweep_tells_each_value(ledger: Path):
         (["--set", "router.weights.ACT.bass=0.1"], "did you mean 'ACT.base'"),
         (["--sweep", "router.weights.ACT.base=0.1"], "KEY=FROM:TO:STEP"),
         (["--sweep", "router.weights.ACT.base=0:1:0"], "there must be 1 to"),
+        (
+            ["--set", "router.base_scores.RESPOND=0.9", "--sweep", "router.base_scores.RESPOND=0:1:1"],
+            "change the same setting: give one of them",
+        ),
+        (["--set", "router.base_scores={}", "--sweep", "router.base_scores.ACT=0:1:1"], "change the same setting"),
         (["--patterns", "nowhere.yaml"], "cannot be read"),
         (["--plot", "sweep.svg"], "give --sweep"),
         (["--sweep", "router.base_scores.ACT=0:1:1", "--plot", "sweep.jpeg"], "ends in .svg or .png"),

@@ -14,6 +14,8 @@ from events.errors import LedgerDamaged, Misconfigured
 from events.ledger import verify
 from events.log import Stored
 from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, read
+from tests.events.recording import PARTITIONS as RECORDED
+from tests.events.whatif.asking import live
 
 MESSAGES = exchanges(3)
 
@@ -111,3 +113,52 @@ def test_a_line_without_end_is_not_read_into_memory(tmp_path: Path):
         archive.writestr("manifest.json", msgspec.json.encode(manifest))
     with pytest.raises(LedgerDamaged, match="line 1 has no end"):
         content(tmp_path / "b.nxb")
+
+
+TALK = live([("morning", "Hello!"), ("evening", "Thanks!")]).log
+
+
+def claiming(path: Path, messages: Sequence[Stored], **claims: object) -> Path:
+    """Write a bundle whose manifest claims something else; its events and their chain are sound."""
+    manifest = msgspec.structs.replace(bundle(path, messages), **claims)
+    lines = zipfile.ZipFile(path).read("events.jsonl")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("events.jsonl", lines)
+        archive.writestr("manifest.json", msgspec.json.encode(manifest))
+    return path
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"agent_partitions": 0},
+        {"session_partitions": -1},
+        {"session_partitions": 100},
+        {"stream": "a b>*"},
+        {"stream": "../x"},
+        {"stream": ""},
+        {"original_head": "zz"},
+        {"events": -1},
+    ],
+    ids=str,
+)
+def test_a_manifest_beyond_all_bounds_is_refused(tmp_path: Path, claims: dict[str, object]):
+    with pytest.raises(LedgerDamaged, match="its manifest cannot be read"):
+        content(claiming(tmp_path / "a.nxb", MESSAGES, **claims))
+
+
+@pytest.mark.parametrize(
+    "claims", [{"session_partitions": 16}, {"session_partitions": 2}, {"agent_partitions": 1}], ids=str
+)
+def test_partitions_that_the_events_contradict_are_refused(tmp_path: Path, claims: dict[str, object]):
+    true = {"agent_partitions": RECORDED.agents, "session_partitions": RECORDED.sessions}
+    assert content(claiming(tmp_path / "true.nxb", TALK, **true)) == TALK
+    with pytest.raises(LedgerDamaged, match="the manifest claims"):
+        content(claiming(tmp_path / "forged.nxb", TALK, **true | claims))
+
+
+def test_an_input_that_a_stranger_put_into_another_partition_contradicts_nothing(tmp_path: Path):
+    true = {"agent_partitions": RECORDED.agents, "session_partitions": RECORDED.sessions}
+    stray = msgspec.structs.replace(next(each for each in TALK if each.subject.endswith(".input.received")))
+    stray = msgspec.structs.replace(stray, seq=len(TALK) + 1, subject="log.07.77.input.received")
+    assert content(claiming(tmp_path / "a.nxb", [*TALK, stray], **true)) == [*TALK, stray]

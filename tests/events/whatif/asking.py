@@ -9,6 +9,7 @@ from actors.registry import ACTORS
 from events.log import Stored
 from events.whatif import Changes, PastReader, Report, Timeline
 from schemas.event import Event
+from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
@@ -24,14 +25,15 @@ def whatif(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     requests: frozenset[type[Event]] = REQUESTS,
+    partitions: Partitions = PARTITIONS,
     **more: Any,
 ) -> Report:
     """Decide a log anew; ``more`` are other changes."""
     actors = tuple(ACTORS.values())
-    reader = PastReader(actors, PARTITIONS)
+    reader = PastReader(actors, partitions)
     for stored in log:
         reader.feed(stored)
-    timeline = Timeline(actors, PARTITIONS, reader.finish(), Changes(settings=settings or {}, **more), requests)
+    timeline = Timeline(actors, partitions, reader.finish(), Changes(settings=settings or {}, **more), requests)
     for stored in log:
         timeline.feed(stored)
     return timeline.finish()

@@ -1,0 +1,106 @@
+"""One partition of an actor in the second timeline, and how it folds what it is given."""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, Unreadable
+from events.decision import Decided, fold
+from events.forgotten import Forgotten
+from events.log import Stored
+from events.view import Settled
+from schemas.actor import Actor, Timer
+from schemas.envelope import Envelope
+
+Offered = Recorded | Unreadable
+
+
+class Strand:
+    """A partition's state.
+
+    Attributes:
+        place: Sequence of the last message it was given, and ``time_ns`` its time.
+        spontaneous: Recorded events that no message led to, still to be folded.
+        edge: Sequence up to which its messages were decided when the record ended.
+        other: Whether it may decide a recorded message otherwise than it did, or would have behind the record's end: it
+            has other settings, or was given what the record does not hold, or not what it holds.
+    """
+
+    def __init__(self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int) -> None:
+        self.actor = actor
+        self.partition = partition
+        self.state: Any = actor.initial()
+        self.place = self.time_ns = 0
+        self.spontaneous = deque(spontaneous)
+        self.edge = edge
+        self.other = False
+        self._forgotten = Forgotten(actor)
+
+    def needs_sealed(self, offered: Offered) -> bool:
+        """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
+        settled = Settled(offered, self.state, ())
+        if not self._forgotten.concerns(settled):
+            return False
+        needed = self._forgotten.needed_for(settled)
+        self._forgotten.fold(settled)
+        return needed or (isinstance(offered, Recorded) and self._forgotten.may_have_changed(offered.message))
+
+    def note_own(self, recorded: Recorded) -> None:
+        """Take note of words in an event of this actor that cannot be opened, before it is folded from the record."""
+        settled = Settled(recorded, self.state, ())
+        if self._forgotten.concerns(settled):
+            self._forgotten.fold(settled)
+
+    def fold_given(self, offered: Recorded) -> None:
+        """Fold a message alone, without what it leads to."""
+        try:
+            self.state = fold(self.actor, self.state, offered, ())
+        except Exception:
+            # As live, where the failure is recorded, and as a view does.
+            return
+
+    def fold_own(self, recorded: Recorded) -> None:
+        """Fold an event of this actor."""
+        try:
+            self.state = self.actor.evolve(self.state, recorded.message)
+        except Exception:
+            # Recorded by another behaviour of the decider; views pass such an event over, and so does this.
+            return
+
+    def fold_here(self, recorded: Recorded) -> None:
+        """Fold an event that no message led to where the strand stands."""
+        message = msgspec.structs.replace(recorded.message, seq=self.place, time_ns=self.time_ns)
+        self.fold_own(msgspec.structs.replace(recorded, message=message))
+
+    @property
+    def timer(self) -> Timer | None:
+        """The earliest event that it owes to the passing of time."""
+        return self.actor.timer(self.state) if self.actor.timer is not None else None
+
+
+def recorded_of(decided: Decided, seq: int, time_ns: int) -> Recorded:
+    """Return an event of the second timeline as if it had been stored at a place."""
+    message = msgspec.structs.replace(decided.message, seq=seq, time_ns=time_ns)
+    envelope = Envelope(
+        id=message.id,
+        topic=decided.topic,
+        source="",
+        time="",
+        agent=message.agent,
+        session=message.session,
+        exchange=message.exchange,
+        cause=decided.cause,
+        cause_seq=decided.cause_seq,
+        index=decided.index,
+        count=decided.count,
+    )
+    return Recorded(Stored(seq, time_ns, decided.subject, {}, decided.data), envelope, message)
+
+
+def moved(recorded: Recorded, place: Stored) -> Recorded:
+    """Return an event from outside as if it had been stored where another was."""
+    stored = msgspec.structs.replace(recorded.stored, seq=place.seq, time_ns=place.time_ns)
+    message = msgspec.structs.replace(recorded.message, seq=place.seq, time_ns=place.time_ns)
+    return Recorded(stored, recorded.envelope, message)

@@ -1,0 +1,87 @@
+"""Every text in the vocabulary is either taken out on export, or known to be nobody's words."""
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec import inspect
+
+from schemas.catalogue import CATALOGUE
+from schemas.entry import Entry
+from schemas.personal import CHOSEN
+
+HARMLESS = {
+    "identifiers": "agent alert best citizen concept entity episode exchange family id loop_id motif nearest negative "
+    "new_loop_id of_exchange positive precedent reply_to request rerun_of resting seed session sessions set_by "
+    "stream_to swapped_in swapped_out",
+    "hashes": "fingerprint head prompts settings_hash",
+    "codes and names of ours": "action answer_schema backend conversation_topic decided detail error event "
+    "failed_topic finish_reason layer layers parameter parts pattern profile reason reasons rerun_reason "
+    "rerun_reason_detail resolved_by scores sign signal similar_topic skills source summary tiebreaker_outcome "
+    "timestamp view violations weights",
+    "names that operators and callers give to what they set up": "bias_tags imports model models modes name "
+    "orchestrator_persona receiver reflection_persona reflection_status repeated_tags repetition_counts specialist",
+    "patterns and settings, which are to be shown": "settings signatures",
+    "the body of an alert, whose texts are these": "body",
+}
+SHOWN_WHOLE = frozenset({"signatures", "settings", "body"})
+NAMES = frozenset(name for names in HARMLESS.values() for name in names.split())
+
+
+TEXTLESS = (
+    inspect.BoolType,
+    inspect.EnumType,
+    inspect.FloatType,
+    inspect.IntType,
+    inspect.LiteralType,
+    inspect.NoneType,
+)
+
+
+def texts(kind: inspect.Type, path: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (path, name of the field) of every text within a type that is not marked as words."""
+    if isinstance(kind, inspect.Metadata):
+        if not {"x-personal", "x-echo"} & (kind.extra_json_schema or {}).keys():
+            yield from texts(kind.type, path, name)
+    elif isinstance(kind, inspect.StructType):
+        for field in kind.fields:
+            inner = f"{path}.{field.encode_name}"
+            if field.encode_name in SHOWN_WHOLE:
+                yield inner, field.encode_name
+            else:
+                yield from texts(field.type, inner, field.encode_name)
+    elif isinstance(kind, inspect.VarTupleType | inspect.ListType):
+        yield from texts(kind.item_type, path, name)
+    elif isinstance(kind, inspect.DictType):
+        yield from texts(kind.key_type, path, name)
+        yield from texts(kind.value_type, path, name)
+    elif isinstance(kind, inspect.UnionType):
+        for member in kind.types:
+            yield from texts(member, path, name)
+    elif isinstance(kind, inspect.TupleType):
+        for member in kind.item_types:
+            yield from texts(member, path, name)
+    elif not isinstance(
+        kind,
+        inspect.IntType
+        | inspect.FloatType
+        | inspect.BoolType
+        | inspect.NoneType
+        | inspect.EnumType
+        | inspect.LiteralType,
+    ):
+        yield path, name
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+def test_every_text_is_redacted_or_known_to_be_harmless(entry: Entry) -> None:
+    unknown = [path for path, name in texts(inspect.type_info(entry.event), "", "") if name not in NAMES | CHOSEN]
+    assert unknown == [], "declare them Personal or Echo, name them in schemas.personal.CHOSEN, or in HARMLESS here"
+
+
+def test_no_field_is_both() -> None:
+    assert not NAMES & CHOSEN
+
+
+def test_no_name_is_listed_that_no_event_has() -> None:
+    known = {name for entry in CATALOGUE.values() for _, name in texts(inspect.type_info(entry.event), "", "")}
+    assert known >= NAMES | CHOSEN
