@@ -112,18 +112,11 @@ def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
 def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
     """Refuse what could not be drawn, before anything is decided."""
     from deploy.cli.failures import WrongUse
-    from deploy.rendering.sweeps import FORMS, PlotUnavailable, require
+    from deploy.cli.plotting import check_plot
 
     if sweep is None:
         raise WrongUse("--plot draws a sweep: give --sweep KEY=FROM:TO:STEP, too")
-    if plot.suffix.lower() not in FORMS:
-        raise WrongUse(f"--plot {plot}: name a file that ends in {' or '.join(FORMS)}")
-    if not plot.parent.is_dir():
-        raise WrongUse(f"--plot {plot}: there is no folder {plot.parent}")
-    try:
-        require()
-    except PlotUnavailable as missing:
-        raise WrongUse(str(missing)) from missing
+    check_plot(plot)
 
 
 def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:

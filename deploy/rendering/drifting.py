@@ -22,6 +22,7 @@ _SKIPS: Mapping[str, str] = {
     "no_episode": "nothing was lived through lately",
     "no_seed": "no concept to begin with",
     "weak": "what came up is too weak",
+    "repeated": "the same thought as one of the latest",
     "unanswered": "nobody answered",
     "forgotten": "what it was about is forgotten",
 }
