@@ -1,5 +1,6 @@
 """One call to a receiver."""
 
+import asyncio
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -30,7 +31,7 @@ class CallFailed(Exception):
         super().__init__(error)
 
 
-async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: str) -> int:
+async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: str, within_s: float) -> int:
     """Send a body to a receiver; return the status it took it with. What it answers besides is not read.
 
     Args:
@@ -38,6 +39,7 @@ async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: 
         address: Where to.
         body: What to send, JSON.
         request: Names the alert's event, for a receiver that knows idempotency keys.
+        within_s: Seconds for all of it: a client's own time limits begin anew with every byte.
 
     Raises:
         CallFailed: it did not take it.
@@ -46,8 +48,15 @@ async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: 
     if address.token:
         headers["Authorization"] = f"Bearer {address.token}"
     try:
-        async with http.stream("POST", address.url, content=body, headers=headers) as response:
+        async with (
+            asyncio.timeout(within_s) as limit,
+            http.stream("POST", address.url, content=body, headers=headers) as response,
+        ):
             status, asked = response.status_code, response.headers.get("Retry-After", "")
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise CallFailed("CallOverdue", passing=True) from None
     except (httpx.HTTPError, httpx.InvalidURL) as wrong:
         # Without its text, which may hold the address.
         raise CallFailed(type(wrong).__name__, passing=isinstance(wrong, httpx.HTTPError)) from None

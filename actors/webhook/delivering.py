@@ -29,6 +29,7 @@ from schemas.vocabulary.alerts import ALERTS, Alert
 from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
 
 QUEUED = "Queued"
+_SOON_S = 2.0
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = structlog.get_logger("neuraxis.webhook")
 
@@ -101,11 +102,19 @@ class Delivering:
 
     async def _at_once(self, message: Message, notice: Notice, name: str) -> Event:
         line, calls = self._lines[name], Calls(notice.attempts, QUEUED)
-        if not line.down:
-            async with line.turn:
-                if not line.down:
-                    soon = stop_after_attempt(self._settings.attempts)
-                    return await self._try(message, notice, name, calls, soon)
+        # No longer than a call may take: other receivers' words of this alert are stored with this one's.
+        turn = asyncio.timeout(self._settings.answer_ms / 1000)
+        try:
+            async with turn:
+                await line.turn.acquire()
+        except TimeoutError:
+            return _delayed(notice, name, calls)
+        try:
+            if not line.down:
+                soon = stop_after_attempt(self._settings.attempts) | _PutOff()
+                return await self._try(message, notice, name, calls, soon)
+        finally:
+            line.turn.release()
         return _delayed(notice, name, calls)
 
     async def _later(self, message: Message, delayed: WebhookDelayed) -> Event:
@@ -142,7 +151,8 @@ class Delivering:
         body = payload(notice.alert, receiver, notice.stored_ns, self._settings.lasts_ms)
         calls.made += 1
         try:
-            code = await call(self._http, self._addresses[name], body, notice.request)
+            within_s = self._settings.answer_ms / 1000
+            code = await call(self._http, self._addresses[name], body, notice.request, within_s)
         except CallFailed as failed:
             line.down, calls.error = failed.passing, failed.error
             _logger.warning(
@@ -156,6 +166,14 @@ class Delivering:
         """Return how long to wait before the next call: at random, and no shorter than the receiver asks for."""
         error = state.outcome.exception() if state.outcome is not None else None
         return self._longest_wait(state) + (error.retry_after_s if isinstance(error, CallFailed) else 0.0)
+
+
+class _PutOff(stop_base):
+    """Stops where a receiver has asked to be left alone for longer than others should have to wait."""
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        error = retry_state.outcome.exception() if retry_state.outcome is not None else None
+        return isinstance(error, CallFailed) and error.retry_after_s > _SOON_S
 
 
 def wants(receiver: Receiver, alert: Alert) -> bool:

@@ -1,6 +1,7 @@
 """Deliveries to real HTTP servers: what they are sent, how often, and what is recorded."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
@@ -255,3 +256,27 @@ def test_settings_hold_no_address_and_no_token() -> None:
         "url_env", "url_file", "token_env", "token_file",
     }  # fmt: skip
     assert QUICK.receivers == {}
+
+
+def test_a_receiver_that_never_comes_to_an_end_of_its_answer_holds_up_no_other() -> None:
+    async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        with contextlib.suppress(ConnectionError):
+            while not reader.at_eof():
+                writer.write(b"X-More: to come\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+
+    @over(TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        settings = msgspec.structs.replace(receivers("good", "bad"), answer_ms=200)
+        async with await asyncio.start_server(drips, "127.0.0.1", 0) as server:
+            bad = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            async with delivering(settings, {"good": url_of(endpoint), "bad": bad}) as one:
+                recorded = await one.perform(message(alert()))
+        found = {type(event): event.receiver for event in recorded}  # type: ignore[attr-defined]
+        assert found == {WebhookDelivered: "good", WebhookDelayed: "bad"}
+        [delayed] = [event for event in recorded if isinstance(event, WebhookDelayed)]
+        assert delayed.error == "CallOverdue"
