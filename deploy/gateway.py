@@ -17,12 +17,12 @@ from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.serving import serve
 from actors.runtime.worker import Presence
 from deploy.config import Config
+from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
 from deploy.stopping import told_to_stop
 from events.errors import LogError
-from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership
-from schemas.subjects import Partitions
+from events.jetstream import Access, Connection, KeyValueMembership
 
 GRACE_S = 3.0
 """Seconds that requests under way may still wait for their answers once the process is to stop."""
@@ -61,7 +61,7 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
 
 async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
     settings = job.config.gateway
-    log = await _log(job, connection)
+    log = await configured_log(connection, job.config.log)
     judgements, up = Judgements(settings.loops), asyncio.Event()
     membership = KeyValueMembership(connection)
 
@@ -79,17 +79,6 @@ async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asy
         await serve(app, job.listener, stop, header_s=settings.header_s, up=up)
         for task in (following, announcing, hurrying):
             task.cancel()
-
-
-async def _log(job: Job, connection: Connection) -> JetStreamLog:
-    settings = job.config.log
-    return await JetStreamLog.over(
-        connection,
-        stream=settings.stream,
-        partitions=Partitions(settings.agents, settings.sessions),
-        replicas=settings.replicas,
-        sealed=settings.sealed,
-    )
 
 
 async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:

@@ -21,6 +21,7 @@ from deploy.access import Reach, access_of, context_of
 from deploy.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.broker.users import context_file, write_context
 from deploy.config import Config
+from deploy.configured_log import configured_log
 from deploy.effectors import needed
 from deploy.lifeline import notify_systemd
 from deploy.listening import address_of, listen, url_of
@@ -29,10 +30,9 @@ from deploy.program import WorkerProgram
 from deploy.running_set import DataFolder, RunFile
 from deploy.supervisor import Program, ProgramFailed, Supervisor
 from events.errors import Misconfigured
-from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
 from events.jetstream.stream import NOT_FOUND
-from schemas.subjects import Partitions
 
 _logger = structlog.get_logger("neuraxis.up")
 
@@ -261,14 +261,7 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
     settings = config.log
     connection = await Connection.open(access)
     try:
-        await JetStreamLog.over(
-            connection,
-            stream=settings.stream,
-            partitions=Partitions(settings.agents, settings.sessions),
-            replicas=settings.replicas,
-            create=create,
-            sealed=settings.sealed,
-        )
+        await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
         await KeyValueMembership.over(connection, settings.replicas)
     finally:

@@ -24,6 +24,7 @@ from actors.runtime.effector import EffectorWorker
 from actors.runtime.hosting import Surroundings
 from actors.runtime.worker import Worker
 from deploy.config import Config
+from deploy.configured_log import configured_log
 from deploy.effectors import EFFECTORS
 from deploy.inbox import is_inbox
 from deploy.lifeline import Lifeline
@@ -31,7 +32,6 @@ from deploy.queries import serving
 from deploy.stopping import told_to_stop
 from events.errors import LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
-from schemas.subjects import Partitions
 
 LEDGER = "ledger"
 """The name of the projector, which is no actor: it decides nothing."""
@@ -98,14 +98,7 @@ async def _run(job: Job, lifeline: Lifeline) -> None:
 
 async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
     settings = job.config.log
-    partitions = Partitions(settings.agents, settings.sessions)
-    log = await JetStreamLog.over(
-        connection,
-        stream=settings.stream,
-        partitions=partitions,
-        replicas=settings.replicas,
-        sealed=settings.sealed,
-    )
+    log = await configured_log(connection, settings)
     member, running, ready = _member_name(job.hosts), [], []
     worker: Worker | None = None
     if LEDGER in job.hosts:

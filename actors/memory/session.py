@@ -4,6 +4,7 @@ import msgspec
 
 from actors.memory.gist import TURN_CHARACTERS, shortened
 from actors.memory.settings import MemorySettings
+from schemas.actor import session_key
 from schemas.persistent import Generations
 
 _NS_PER_MS = 1_000_000
@@ -78,7 +79,7 @@ def replaced(sessions: Generations[Session], agent: str, name: str, session: Ses
 
     What the older generation holds of it besides, an earlier state, is dropped: it has words too.
     """
-    key = f"{agent}\n{name}"
+    key = session_key(agent, name)
     is_young = key in sessions.young
     young, old = (each.delete(key) if key in each else each for each in (sessions.young, sessions.old))
     if session != Session():
