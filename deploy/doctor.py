@@ -11,11 +11,13 @@ from typing import Any
 
 import msgspec
 
+from actors.webhook.settings import Receiver
 from deploy.finding import Finding, Verdict
 from deploy.gateway_health import examine_gateway
 from deploy.model_health import examine_effectors, examine_model
 from deploy.running_set import ModelInUse, RunFile
 from deploy.up import promise
+from deploy.webhook_health import examine_receivers
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.stream import ensure_stream
@@ -37,7 +39,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
 
     ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
     partitions configured, ``actors`` and ``effectors`` those that should be live. ``model`` is the language model in
-    use as far as that is known, ``key_file`` where its key is, if not in the environment.
+    use as far as that is known, ``key_file`` where its key is, if not in the environment. ``receivers`` get alerts.
     """
 
     access: Access
@@ -48,6 +50,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     effectors: tuple[str, ...]
     model: ModelInUse | None
     key_file: str
+    receivers: Mapping[str, Receiver]
     data: Path
     ledger: Path
     run: RunFile | None
@@ -59,6 +62,7 @@ async def examine(patient: Patient) -> list[Finding]:
         judge_processes(patient.run),
         await examine_gateway(patient.run),
         judge_disk(patient.data, _disk(patient.data)),
+        *await examine_receivers(patient.receivers, os.environ),
     ]
     try:
         connection = await Connection.open(patient.access)

@@ -4,9 +4,11 @@ Every subject of the catalogue with a severity is heard, and every event that en
 and one agent (a session, a mode, a reason: see ``grouping``) make a group. It is announced as
 ``alert.<severity>.<source>`` when it opens, when its count has doubled and every five minutes while it goes on; and as
 resolved when its condition ended or nothing was added for fifteen minutes, one minute for severity info, which tells
-of acts. At most sixty announcements of a severity go out in a minute; the next one says how many were held back.
+of acts. At most sixty announcements of a severity go out in a minute, twenty of them for one agent; those that were
+held back are made in a later minute, each agent's in turn, if their groups are still open.
 
-What is kept is bounded: beyond ten thousand open groups, what would open another is counted in one group of its topic.
+What is kept is bounded: a topic has two thousand groups, twenty of one agent. Beyond, what would open another is
+counted in one group of the topic, or of the agent and topic.
 An alert never holds people's words: the catalogue's sentence, numbers and codes alone.
 
 ``grouping``   what makes a group, as data          ``groups``    what is kept of one

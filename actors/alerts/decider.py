@@ -1,9 +1,9 @@
 """Alerts' state machine: groups of events that call for a person. Pure.
 
-an event of a severity    -> alert.<severity>.<source>, firing: news of its group, if the limit has room
+an event of a severity    -> alert.<severity>.<source>, firing: news of its group, if the limits have room
 an event that ends one    -> the same, resolved, where the group was announced
-clock.fired, own timer    -> resolved, for each group that has gone quiet, and alert.scheduled
-whatever opens a group    -> alert.scheduled besides, where no timer is set that is early enough
+clock.fired, own timer    -> firing, for what was held back; resolved, for what has gone quiet; alert.scheduled
+what opens a group, or finds no room -> alert.scheduled besides, where no timer is set that is early enough
 alert.<severity>.<source>    what was announced
 alert.scheduled              when the next look is due
 alert.configured             the settings from here on
@@ -12,12 +12,24 @@ Every announced group is resolved in the end, and every event is counted once: i
 or in ``untold`` where that was never announced.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from actors.alerts.grouping import ALERTING, ENDED, Key, key_of
-from actors.alerts.groups import Group, Window, alert_of, due_ns, grown, has_room, is_news, severity_of, told
+from actors.alerts.grouping import ALERTING, ENDED, OTHERS, Key, key_of
+from actors.alerts.groups import (
+    Group,
+    Window,
+    alert_of,
+    due_ns,
+    grown,
+    has_room,
+    in_turns,
+    is_news,
+    next_minute_ns,
+    severity_of,
+    told,
+)
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
@@ -34,11 +46,13 @@ _SLACK_NS = 1_000_000_000
 class State(msgspec.Struct, frozen=True):
     """The groups that are open, by their ids; announcements by severity; when the clock wakes us (0: not at all).
 
-    ``untold`` counts events of groups that ended unannounced since ``alert.scheduled`` told of them.
+    ``siblings`` counts the open groups of each topic, and of each agent and topic; see ``_families``. ``untold`` counts
+    events of groups that ended unannounced since ``alert.scheduled`` told of them.
     """
 
     settings: AlertsSettings = AlertsSettings()
     groups: Map[str, Group] = Map()
+    siblings: Map[str, int] = Map()
     windows: Map[str, Window] = Map()
     wake_ns: int = 0
     untold: int = 0
@@ -73,10 +87,23 @@ def evolve(state: State, message: Message) -> State:
 
 
 def _place(state: State, message: Message) -> tuple[Key, bool]:
-    """Return the group an event is counted in, and whether it is the coarse one of its topic."""
+    """Return the group an event is counted in, and whether it stands for those that there is no room for."""
     key = key_of(topic_of(message.event), message)
-    full = len(state.groups) >= state.settings.most_groups
-    return (Key(key.topic), True) if full and key.id not in state.groups else (key, False)
+    if key.id in state.groups:
+        return key, False
+    crowded = state.siblings.get(Key(key.topic, key.agent).id, 0) >= state.settings.most_of_an_agent
+    wanted = Key(key.topic, key.agent, detail=OTHERS) if crowded else key
+    if wanted.id not in state.groups and state.siblings.get(key.topic, 0) >= state.settings.most_of_a_topic:
+        return Key(key.topic, detail=OTHERS), True
+    return wanted, crowded
+
+
+def _families(group: Group) -> tuple[str, ...]:
+    """Return the counts that a group is part of; one that stands for others needs no room, or its topic's alone."""
+    key = group.key
+    if group.coarse:
+        return (key.topic,) if key.agent else ()
+    return key.topic, Key(key.topic, key.agent).id
 
 
 def _grown(state: State, message: Message) -> Group:
@@ -90,10 +117,12 @@ def _fired(state: State, message: Message) -> Iterator[Event]:
     settings, now_ns = state.settings, message.time_ns
     state = _without(state, _ended(state, message))
     group = _grown(state, message)
-    window = _window(state, group)
-    if is_news(group, now_ns, settings) and has_room(window, now_ns, settings):
-        yield alert_of(group, window)
     due = due_ns(group, settings)
+    if is_news(group, now_ns, settings):
+        if _fits(state, group, now_ns):
+            yield alert_of(group, _window(state, group))
+        else:
+            due = min(due, next_minute_ns(now_ns))
     if not state.wake_ns or due + _SLACK_NS < state.wake_ns:
         others = len(state.groups) - (group.key.id in state.groups)
         yield AlertsScheduled(wake_after_ms=_after_ms(due, now_ns), open_groups=others + 1, untold=state.untold)
@@ -102,27 +131,35 @@ def _fired(state: State, message: Message) -> Iterator[Event]:
 def _counted(state: State, message: Message) -> State:
     if topic_of(message.event) not in ALERTING:
         return state
-    settings, now_ns = state.settings, message.time_ns
     group = _grown(state, message)
-    window = _window(state, group)
-    windows = state.windows
-    if is_news(group, now_ns, settings) and not has_room(window, now_ns, settings):
-        held = msgspec.structs.replace(window, held=window.held + 1)
-        windows = windows.set(severity_of(group.key).value, held)
-    return msgspec.structs.replace(state, groups=state.groups.set(group.key.id, group), windows=windows)
+    windows, siblings = state.windows, state.siblings
+    if not group.owed and is_news(group, message.time_ns, state.settings) and not _fits(state, group, message.time_ns):
+        window = _window(state, group)
+        windows = windows.set(severity_of(group.key).value, msgspec.structs.replace(window, held=window.held + 1))
+        group = msgspec.structs.replace(group, owed=True)
+    if group.key.id not in state.groups:
+        for family in _families(group):
+            siblings = siblings.set(family, siblings.get(family, 0) + 1)
+    groups = state.groups.set(group.key.id, group)
+    return msgspec.structs.replace(state, groups=groups, siblings=siblings, windows=windows)
 
 
 def _announced(state: State, message: Message, alert: Alert) -> State:
     group = state.groups.get(alert.alert)
     if group is None or alert.status == "resolved":
         return state
-    group = msgspec.structs.replace(group, told=group.count, told_ns=message.time_ns)
-    windows = state.windows.set(severity_of(group.key).value, told(_window(state, group), message.time_ns))
+    group = msgspec.structs.replace(group, told=group.count, told_ns=message.time_ns, owed=False)
+    window = told(_window(state, group), group.key.agent, message.time_ns)
+    windows = state.windows.set(severity_of(group.key).value, window)
     return msgspec.structs.replace(state, groups=state.groups.set(alert.alert, group), windows=windows)
 
 
 def _window(state: State, group: Group) -> Window:
     return state.windows.get(severity_of(group.key).value) or Window()
+
+
+def _fits(state: State, group: Group, now_ns: int) -> bool:
+    return has_room(_window(state, group), group.key.agent, now_ns, state.settings)
 
 
 # --- ends
@@ -140,12 +177,17 @@ def _resolved(state: State, message: Message) -> Iterator[Event]:
     return (alert_of(group, Window(), by) for group in _ended(state, message) if group.told)
 
 
-def _without(state: State, groups: Iterable[Group]) -> State:
-    kept, untold = state.groups, state.untold
+def _without(state: State, groups: Sequence[Group]) -> State:
+    if not groups:
+        return state
+    kept, siblings, untold = state.groups, state.siblings, state.untold
     for group in groups:
         kept = kept.delete(group.key.id)
         untold += 0 if group.told else group.count
-    return state if kept is state.groups else msgspec.structs.replace(state, groups=kept, untold=untold)
+        for family in _families(group):
+            left = siblings.get(family, 0) - 1
+            siblings = siblings.set(family, left) if left > 0 else siblings.delete(family)
+    return msgspec.structs.replace(state, groups=kept, siblings=siblings, untold=untold)
 
 
 # --- looks at the time
@@ -160,20 +202,36 @@ def _quiet(state: State, now_ns: int) -> list[Group]:
     settings = state.settings
     due = [group for group in state.groups.values() if due_ns(group, settings) <= now_ns]
     due.sort(key=lambda group: (due_ns(group, settings), group.key.id))
-    return due[: settings.resolved_at_once]
+    return due[: settings.at_once]
 
 
 def _looked(state: State, message: Message) -> tuple[Event, ...]:
-    quiet = _quiet(state, message.time_ns)
+    now_ns = message.time_ns
+    quiet = _quiet(state, now_ns)
     after = _without(state, quiet)
     ends = tuple(alert_of(group, Window(), _why(group)) for group in quiet if group.told)
+    news = tuple(_overdue(after, message))
+    for alert in news:
+        after = _announced(after, message, alert)
     if not after.groups and not after.untold:
         return ends
-    wake_after_ms = _next_look_ms(after, message.time_ns)
+    wake_after_ms = _next_look_ms(after, now_ns)
     return (
         *ends,
+        *news,
         AlertsScheduled(wake_after_ms=wake_after_ms, open_groups=len(after.groups), untold=after.untold),
     )
+
+
+def _overdue(state: State, message: Message) -> Iterator[Alert]:
+    """Yield what was held back and has room now, as many as one look announces."""
+    left = state.settings.at_once
+    for group in in_turns(group for group in state.groups.values() if group.owed):
+        if left and _fits(state, group, message.time_ns):
+            alert = alert_of(group, _window(state, group))
+            yield alert
+            state = _announced(state, message, alert)
+            left -= 1
 
 
 def _why(group: Group) -> str:
@@ -184,9 +242,12 @@ def _next_look_ms(state: State, now_ns: int) -> int:
     if not state.groups:
         return 0
     earliest = min(due_ns(group, state.settings) for group in state.groups.values())
-    if earliest <= now_ns:
+    owed = [group for group in state.groups.values() if group.owed]
+    if earliest <= now_ns or any(_fits(state, group, now_ns) for group in owed):
         return _SOON_MS
-    return max(state.settings.rest_ms, _after_ms(earliest, now_ns))
+    rest_ms = max(state.settings.rest_ms, _after_ms(earliest, now_ns))
+    # At the very beginning of a minute, before others have taken its room.
+    return min(rest_ms, _after_ms(next_minute_ns(now_ns), now_ns)) if owed else rest_ms
 
 
 def _after_look(state: State, message: Message) -> State:

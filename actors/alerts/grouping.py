@@ -14,6 +14,9 @@ from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.event import Event, Failed, topic_of
 
+OTHERS = "(others)"
+"""Detail of a group that stands for all that there is no room for; no mode, reason or receiver is called so."""
+
 _LONGEST = 80
 """Characters that are told of a value, and of a group's keys: all are short codes, unless somebody lies."""
 

@@ -1,11 +1,15 @@
 """Groups that are open, and how much was told in the current minute. Pure."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 import msgspec
 
 from actors.alerts.grouping import ALERTING, Key, summary
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Message
 from schemas.entry import Severity
+from schemas.persistent import Map
 from schemas.vocabulary.alerts import ALERTS, LOUDNESS, Alert
 
 _NS_PER_MS = 1_000_000
@@ -15,8 +19,9 @@ _MINUTE_NS = 60_000_000_000
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """An outbreak: events of one key.
 
-    ``told`` is the count that was announced last, 0 for none, ``told_ns`` when. ``coarse``: it stands for the groups of
-    its topic that there is no room for, whose single ends say nothing of the whole.
+    ``told`` is the count that was announced last, 0 for none, ``told_ns`` when. ``owed``: the limit has held its latest
+    announcement back. ``coarse``: it stands for groups that there is no room for, whose single ends say nothing of the
+    whole.
     """
 
     key: Key
@@ -30,14 +35,19 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     count: int = 1
     told: int = 0
     told_ns: int = 0
+    owed: bool = False
 
 
 class Window(msgspec.Struct, frozen=True):
-    """Announcements of a severity: ``told`` in ``minute`` since the epoch, ``held`` back since the last one."""
+    """Announcements of a severity.
+
+    ``told`` in ``minute`` since the epoch, ``shares`` of each agent in them, and ``held`` back since the last one.
+    """
 
     minute: int = 0
     told: int = 0
     held: int = 0
+    shares: Map[str, int] = Map()
 
 
 def grown(group: Group | None, key: Key, coarse: bool, message: Message) -> Group:
@@ -78,21 +88,46 @@ def is_news(group: Group, now_ns: int, settings: AlertsSettings) -> bool:
 
 def due_ns(group: Group, settings: AlertsSettings) -> int:
     """Return when a group is over if nothing more is heard of it, in Unix nanoseconds."""
+    return group.last_ns + _lasts_ms(group, settings) * _NS_PER_MS
+
+
+def _lasts_ms(group: Group, settings: AlertsSettings) -> int:
     if ALERTING[group.key.topic].ended_by and not group.coarse:
-        return group.last_ns + settings.lapse_ms * _NS_PER_MS
-    info = severity_of(group.key) is Severity.INFO
-    return group.last_ns + (settings.info_quiet_ms if info else settings.quiet_ms) * _NS_PER_MS
+        return settings.session_lapse_ms if group.key.session else settings.lapse_ms
+    return settings.info_quiet_ms if severity_of(group.key) is Severity.INFO else settings.quiet_ms
 
 
-def has_room(window: Window, now_ns: int, settings: AlertsSettings) -> bool:
-    """Whether another announcement fits in the current minute."""
-    return window.minute != now_ns // _MINUTE_NS or window.told < settings.most_a_minute
+def next_minute_ns(now_ns: int) -> int:
+    """Return when the next minute begins, with room for announcements, in Unix nanoseconds."""
+    return (now_ns // _MINUTE_NS + 1) * _MINUTE_NS
 
 
-def told(window: Window, now_ns: int) -> Window:
-    """Return a window after an announcement."""
+def has_room(window: Window, agent: str, now_ns: int, settings: AlertsSettings) -> bool:
+    """Whether another announcement of an agent's fits in the current minute."""
+    if window.minute != now_ns // _MINUTE_NS:
+        return True
+    return window.told < settings.most_a_minute and window.shares.get(agent, 0) < settings.most_an_agent
+
+
+def told(window: Window, agent: str, now_ns: int) -> Window:
+    """Return a window after an announcement of an agent's."""
     minute = now_ns // _MINUTE_NS
-    return Window(minute, window.told + 1 if minute == window.minute else 1)
+    if minute != window.minute:
+        return Window(minute, 1, 0, Map({agent: 1}))
+    return Window(minute, window.told + 1, 0, window.shares.set(agent, window.shares.get(agent, 0) + 1))
+
+
+def in_turns(groups: Iterable[Group]) -> list[Group]:
+    """Return groups in the order in which they are announced: one of each agent, then a second of each, and so on.
+
+    An agent's own come by what was never told, then by age.
+    """
+    turns: Counter[str] = Counter()
+    placed = []
+    for group in sorted(groups, key=lambda group: (group.told > 0, group.since_ns, group.key.id)):
+        placed.append((turns[group.key.agent], group))
+        turns[group.key.agent] += 1
+    return [group for _, group in sorted(placed, key=lambda each: each[0])]
 
 
 def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:

@@ -1,9 +1,9 @@
 """The one who carries alerts outside: an effector that posts them to Slack-style webhooks and to Alertmanager (API v2).
 
-It answers ``alert.<severity>.<source>`` with ``webhook.delivered`` for each receiver that took the alert,
-``webhook.delayed`` for each that it has to try again, which it answers itself, and ``webhook.failed``, the dead letter,
-for each that did not get it. In the log a delivery is recorded once; outside it may happen again where a worker died
-between the call and its record, so every request names its alert, status and count, and has an ``Idempotency-Key``.
+It answers ``alert.<severity>.<source>`` with ``webhook.delayed`` for each receiver that is to get the alert, which it
+answers itself: with ``webhook.delivered`` once the receiver took it, or ``webhook.failed``, the dead letter. In the log
+a delivery is recorded once; outside it may happen again where a worker died between the call and its record, so every
+request names its alert, status and count, and has an ``Idempotency-Key``.
 
 Addresses and tokens are secrets: settings name the environment variables or files that hold them, and neither an event
 nor a log line shows one. Alerts about webhook itself go to no receiver, only to who listens on the broker.

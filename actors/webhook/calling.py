@@ -1,5 +1,6 @@
 """One call to a receiver."""
 
+import asyncio
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -7,18 +8,20 @@ import httpx
 
 from actors.webhook.receivers import Address
 
+OVERDUE = "CallOverdue"
+"""Error of a call that did not come to an end in time."""
+
 _PASSING = frozenset({408, 425, 429})
 """Statuses below 500 that another call may mend."""
 
-_LONGEST_WAIT_S = 600.0
-"""What a receiver's ``Retry-After`` is believed up to."""
+_NEAR = ("localhost", "127.0.0.1", "[::1]")
 
 
 class CallFailed(Exception):
     """A receiver did not take an alert.
 
     Attributes:
-        error: What happened, as a stable code: an exception's type, or ``HTTP <status>``.
+        error: What happened, as a stable code: an exception's type, ``HTTP <status>``, or :data:`OVERDUE`.
         passing: Whether another call may fare better.
         retry_after_s: Seconds that the receiver wants to be left alone, 0 where it does not say.
     """
@@ -30,14 +33,28 @@ class CallFailed(Exception):
         super().__init__(error)
 
 
-async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: str) -> int:
+def connections(connect_s: float) -> httpx.AsyncClient:
+    """Return a client for receivers; ``connect_s`` are the seconds to reach one in, all else is the caller's to limit.
+
+    It goes through the proxies that the environment names (HTTPS_PROXY, NO_PROXY, ...), but not to this machine, and
+    follows no redirects, since a secret may be in the address.
+    """
+    return httpx.AsyncClient(
+        headers={"User-Agent": "neuraxis"},
+        timeout=httpx.Timeout(None, connect=connect_s),
+        mounts={f"all://{host}": None for host in _NEAR},
+    )
+
+
+async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: str, within_s: float) -> int:
     """Send a body to a receiver; return the status it took it with. What it answers besides is not read.
 
     Args:
-        http: Connections; they follow no redirects, since a secret may be in the address.
+        http: Connections.
         address: Where to.
         body: What to send, JSON.
         request: Names the alert's event, for a receiver that knows idempotency keys.
+        within_s: Seconds for all of it: a client's own time limits begin anew with every byte.
 
     Raises:
         CallFailed: it did not take it.
@@ -46,8 +63,15 @@ async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: 
     if address.token:
         headers["Authorization"] = f"Bearer {address.token}"
     try:
-        async with http.stream("POST", address.url, content=body, headers=headers) as response:
+        async with (
+            asyncio.timeout(within_s) as limit,
+            http.stream("POST", address.url, content=body, headers=headers) as response,
+        ):
             status, asked = response.status_code, response.headers.get("Retry-After", "")
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise CallFailed(OVERDUE, passing=True) from None
     except (httpx.HTTPError, httpx.InvalidURL) as wrong:
         # Without its text, which may hold the address.
         raise CallFailed(type(wrong).__name__, passing=isinstance(wrong, httpx.HTTPError)) from None
@@ -61,10 +85,9 @@ def retry_after(written: str, now: datetime) -> float:
     """Return the seconds that a ``Retry-After`` header asks for, 0 where it is absent or senseless (RFC 9110)."""
     written = written.strip()
     if written.isascii() and written.isdigit():
-        return min(float(written), _LONGEST_WAIT_S)
+        return float(written)
     try:
         at = parsedate_to_datetime(written)
     except ValueError:
         return 0.0
-    waits_s = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds()
-    return min(max(0.0, waits_s), _LONGEST_WAIT_S)
+    return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

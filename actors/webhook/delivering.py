@@ -1,10 +1,9 @@
-"""Delivering alerts: to whom, how often to call, how long to wait, and what to record.
+"""Delivering alerts: to whom, how long to wait between calls, and what to record.
 
-A new alert is tried at once with every receiver that wants it. Whom it does not reach gets it later: a
-``webhook.delayed`` for each is a request of its own, so that a receiver that is down keeps no other waiting, and one
-that has an alert does not get it again when another has failed. There is one line to a receiver: whoever is first in
-it tries until the alert has become too old, and the others wait, which keeps alerts in order and a receiver that
-recovers from being overrun. While the line is down, new alerts join it without a call.
+A new alert is shared out at once: a ``webhook.delayed`` for each receiver that wants it. Each of these is a request of
+its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
+twice. There is one line to a receiver: whoever is first in it tries until the alert has become too old, and the others
+wait, which keeps alerts in order and a receiver that recovers from being overrun. What waits is bounded, see ``line``.
 """
 
 import asyncio
@@ -13,12 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import httpx
 import msgspec
 import structlog
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_never
-from tenacity.stop import stop_base
+from tenacity import AsyncRetrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
 from actors.runtime.clock import Clock
-from actors.webhook.calling import CallFailed, call
+from actors.webhook.calling import OVERDUE, CallFailed, call
+from actors.webhook.line import Line
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted
 from actors.webhook.settings import Receiver, WebhookSettings
@@ -28,33 +27,15 @@ from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.alerts import ALERTS, Alert
 from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
 
-QUEUED = "Queued"
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = structlog.get_logger("neuraxis.webhook")
-
-
-class Notice(msgspec.Struct, frozen=True):
-    """An alert to be delivered: the id of its event, when that was stored, and the calls made for it before."""
-
-    alert: Alert
-    request: str
-    stored_ns: int
-    attempts: int = 0
-
-
-class Line:
-    """The way to one receiver; ``down`` from a call that failed until it answers again."""
-
-    def __init__(self) -> None:
-        self.turn = asyncio.Lock()
-        self.down = False
 
 
 class Calls(msgspec.Struct):
     """The calls made to a receiver for an alert, and what the last one came to."""
 
-    made: int
-    error: str
+    made: int = 0
+    error: str = ""
 
 
 class Delivering:
@@ -82,80 +63,90 @@ class Delivering:
         self._addresses = addresses
         self._clock = clock
         self._sleep = sleep
-        self._lines = {name: Line() for name in addresses}
-        self._longest_wait = wait_random_exponential(
+        places = max(1, settings.backlog // max(1, len(addresses)))
+        self._lines = {name: Line(places) for name in addresses}
+        self._backoff = wait_random_exponential(
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
+        self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
 
     async def perform(self, message: Message) -> Sequence[Event]:
-        """Deliver an alert, or one that was delayed; whatever goes wrong is an answer too."""
+        """Share an alert out, or deliver one to its receiver; whatever goes wrong is an answer too."""
         event = message.event
         if isinstance(event, WebhookDelayed):
-            return (await self._later(message, event),)
+            return (await self._deliver(message, event),)
         assert isinstance(event, Alert)
-        notice = Notice(event, message.id, message.time_ns)
-        names = [name for name, receiver in self._settings.receivers.items() if wants(receiver, event)]
-        async with asyncio.TaskGroup() as tasks:
-            tried = [tasks.create_task(self._at_once(message, notice, name)) for name in names]
-        return tuple(each.result() for each in tried)
+        body = msgspec.to_builtins(event)
+        return tuple(
+            WebhookDelayed(body=body, request=message.id, stored_ns=message.time_ns, receiver=name)
+            for name, receiver in self._settings.receivers.items()
+            if wants(receiver, event)
+        )
 
-    async def _at_once(self, message: Message, notice: Notice, name: str) -> Event:
-        line, calls = self._lines[name], Calls(notice.attempts, QUEUED)
-        if not line.down:
-            async with line.turn:
-                if not line.down:
-                    soon = stop_after_attempt(self._settings.attempts)
-                    return await self._try(message, notice, name, calls, soon)
-        return _delayed(notice, name, calls)
-
-    async def _later(self, message: Message, delayed: WebhookDelayed) -> Event:
-        notice, name = notice_of(delayed), delayed.receiver
-        line, calls = self._lines.get(name), Calls(notice.attempts, delayed.error)
+    async def _deliver(self, message: Message, delayed: WebhookDelayed) -> Event:
+        alert, name, calls = alert_of(delayed), delayed.receiver, Calls()
+        line = self._lines.get(name)
         if line is None:
-            return _failure(message, notice, name, calls, "receiver_unknown")
-        left_s = (notice.stored_ns - self._clock.now_ns()) / 1e9 + self._settings.patience_ms / 1000
-        limit = asyncio.timeout(max(0.0, left_s))
+            return _failure(message, delayed, alert, calls, "receiver_unknown")
+        left_s = (delayed.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
+        if left_s <= 0:
+            return _failure(message, delayed, alert, calls, "receiver_overdue")
+        over = asyncio.get_running_loop().time() + left_s
+        limit = asyncio.timeout_at(over)
         try:
-            async with limit, line.turn:
-                return await self._try(message, notice, name, calls, stop_never)
+            async with limit, line.joined(limit):
+                return await self._try(message, delayed, alert, calls, line)
         except TimeoutError:
             if not limit.expired():
                 raise
-        _logger.error("alert_given_up", receiver=name, error=calls.error, attempts=calls.made, request=notice.request)
-        return _failure(message, notice, name, calls, "receiver_unreachable" if calls.made else "receiver_overdue")
+        _logger.error("alert_given_up", receiver=name, error=calls.error, attempts=calls.made, request=delayed.request)
+        if limit.when() != over:
+            return _failure(message, delayed, alert, calls, "receiver_overrun")
+        reason = "receiver_unreachable" if calls.made else "receiver_overdue"
+        return _failure(message, delayed, alert, calls, reason)
 
-    async def _try(self, message: Message, notice: Notice, name: str, calls: Calls, stop: stop_base) -> Event:
-        """Call until the receiver answers for good, or ``stop`` says so."""
+    async def _try(self, message: Message, delayed: WebhookDelayed, alert: Alert, calls: Calls, line: Line) -> Event:
+        """Call until the receiver answers for good."""
+        retrying = AsyncRetrying(retry=retry_if_exception(_passes), wait=self._backoff, sleep=self._sleep, reraise=True)
         try:
-            async for attempt in AsyncRetrying(
-                retry=retry_if_exception(_passes), wait=self._wait, sleep=self._sleep, stop=stop, reraise=True
-            ):
-                with attempt:
-                    return _delivered(notice, name, calls, await self._call(notice, name, calls))
-        except CallFailed as failed:
-            if not failed.passing:
-                return _failure(message, notice, name, calls, "receiver_refused")
-        return _delayed(notice, name, calls)
+            code: int = await retrying(self._call, delayed, alert, calls, line)
+        except CallFailed:
+            return _failure(message, delayed, alert, calls, "receiver_refused")
+        return WebhookDelivered(
+            alert=alert.alert,
+            status=alert.status,
+            count=alert.count,
+            request=delayed.request,
+            receiver=delayed.receiver,
+            code=code,
+            attempts=calls.made,
+        )
 
-    async def _call(self, notice: Notice, name: str, calls: Calls) -> int:
-        line, receiver = self._lines[name], self._settings.receivers[name]
-        body = payload(notice.alert, receiver, notice.stored_ns, self._settings.lasts_ms)
+    async def _call(self, delayed: WebhookDelayed, alert: Alert, calls: Calls, line: Line) -> int:
+        name, settings = delayed.receiver, self._settings
+        rest_ns = line.open_ns - self._clock.now_ns()
+        if rest_ns > 0:
+            await self._sleep(rest_ns / 1e9)
+        body = payload(alert, settings.receivers[name], delayed.stored_ns, settings.lasts_ms)
         calls.made += 1
+        calls.error = OVERDUE  # until it is known better: an alert's own time may be over before a call's
         try:
-            code = await call(self._http, self._addresses[name], body, notice.request)
+            code = await call(self._http, self._addresses[name], body, delayed.request, self._answer_s)
         except CallFailed as failed:
-            line.down, calls.error = failed.passing, failed.error
+            calls.error = failed.error
+            # Believed for as long as an alert is of use: no receiver is shut out for ever by a word of its own.
+            wait_s = min(failed.retry_after_s, self._patience_s)
+            line.open_ns = self._clock.now_ns() + int(wait_s * 1e9)
+            if failed.passing:
+                line.went_down()
+            else:
+                line.answered()
             _logger.warning(
-                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=notice.request
+                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=delayed.request
             )
             raise
-        line.down = False
+        line.answered()
         return code
-
-    def _wait(self, state: RetryCallState) -> float:
-        """Return how long to wait before the next call: at random, and no shorter than the receiver asks for."""
-        error = state.outcome.exception() if state.outcome is not None else None
-        return self._longest_wait(state) + (error.retry_after_s if isinstance(error, CallFailed) else 0.0)
 
 
 def wants(receiver: Receiver, alert: Alert) -> bool:
@@ -169,14 +160,14 @@ def wanted(settings: WebhookSettings) -> tuple[type[Alert], ...]:
     return tuple(kind for key, kind in ALERTS.items() if any(is_wanted(receiver, *key) for receiver in receivers))
 
 
-def notice_of(delayed: WebhookDelayed) -> Notice:
+def alert_of(delayed: WebhookDelayed) -> Alert:
     """Return what is to be delivered; raises msgspec.ValidationError where the recorded body is no alert."""
     kind = _TYPES.get(str(delayed.body.get("topic")))
     if kind is None:
         raise msgspec.ValidationError(
             f"a delayed alert has the topic {delayed.body.get('topic')!r}, which no alert has"
         )
-    return Notice(msgspec.convert(delayed.body, kind), delayed.request, delayed.stored_ns, delayed.attempts)
+    return msgspec.convert(delayed.body, kind)
 
 
 def naming(failed: Failed, message: Message) -> Failed:
@@ -187,43 +178,20 @@ def naming(failed: Failed, message: Message) -> Failed:
         changes = {"alert": event.alert, "status": event.status, "count": event.count, "request": message.id}
         return msgspec.structs.replace(failed, **changes)
     assert isinstance(event, WebhookDelayed)
-    return msgspec.structs.replace(failed, request=event.request, receiver=event.receiver, attempts=event.attempts)
+    return msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
 
 
-def _delivered(notice: Notice, receiver: str, calls: Calls, code: int) -> WebhookDelivered:
-    return WebhookDelivered(
-        alert=notice.alert.alert,
-        status=notice.alert.status,
-        count=notice.alert.count,
-        request=notice.request,
-        receiver=receiver,
-        code=code,
-        attempts=calls.made,
-    )
-
-
-def _delayed(notice: Notice, receiver: str, calls: Calls) -> WebhookDelayed:
-    return WebhookDelayed(
-        body=msgspec.to_builtins(notice.alert),
-        request=notice.request,
-        stored_ns=notice.stored_ns,
-        receiver=receiver,
-        attempts=calls.made,
-        error=calls.error,
-    )
-
-
-def _failure(message: Message, notice: Notice, receiver: str, calls: Calls, reason: str) -> WebhookFailed:
+def _failure(message: Message, delayed: WebhookDelayed, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:
     return WebhookFailed(
         reason=reason,
         error=calls.error,
         failed_seq=message.seq,
-        failed_topic=topic_of(message.event),
-        alert=notice.alert.alert,
-        status=notice.alert.status,
-        count=notice.alert.count,
-        request=notice.request,
-        receiver=receiver,
+        failed_topic=topic_of(delayed),
+        alert=alert.alert,
+        status=alert.status,
+        count=alert.count,
+        request=delayed.request,
+        receiver=delayed.receiver,
         attempts=calls.made,
     )
 

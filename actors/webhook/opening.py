@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
 import structlog
 
 from actors.runtime.hosting import Surroundings
+from actors.webhook.calling import connections
 from actors.webhook.delivering import Delivering, naming, wanted
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
@@ -15,6 +15,9 @@ from schemas.vocabulary.webhook import WebhookDelayed, WebhookFailed
 
 _GRACE_S = 30.0
 """Seconds by which the shell waits longer than an alert's own time: that one says more of what went wrong."""
+
+_SHARED_OUT = 8
+"""Alerts that are shared out at once."""
 
 _logger = structlog.get_logger("neuraxis.webhook")
 
@@ -28,8 +31,7 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
     """
     found = addresses(settings.receivers, around.environment)
     alerts = wanted(settings)
-    timeout = httpx.Timeout(settings.answer_ms / 1000, connect=settings.connect_ms / 1000)
-    async with httpx.AsyncClient(headers={"User-Agent": "neuraxis"}, timeout=timeout) as http:
+    async with connections(settings.connect_ms / 1000) as http:
         delivering = Delivering(http, settings, found, clock=around.clock)
         _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
         yield Effector(
@@ -39,5 +41,6 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
             failed=WebhookFailed,
             naming=naming,
             timeout_s=settings.patience_ms / 1000 + _GRACE_S,
-            concurrency=settings.concurrency,
+            # All that can wait for receivers that are down, and one at a call to each, leave room to share out alerts.
+            concurrency=max(settings.backlog, len(found)) + len(found) + _SHARED_OUT,
         )

@@ -15,6 +15,9 @@ from schemas.vocabulary.alerts import Alert, Loudness
 
 _COLOURS: Mapping[Loudness, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
 _RESOLVED = "#2eb67d"
+_LONGEST = 120
+"""Characters of a name that Slack is shown: it refuses a text of more than 3,000, escapes included."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,11 +44,12 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
     resolved = alert.status == "resolved"
     title = f"{'Resolved' if resolved else alert.severity.capitalize()}: {_name(alert)}"
     facts = [
-        f"*{label}* {_escaped(value)}"
+        f"*{label}* {_quoted(value)}"
         for label, value in (
-            ("agent", alert.agent),
-            ("session", alert.session),
-            ("exchange", alert.exchange),
+            ("agent", _cut(alert.agent)),
+            ("session", _cut(alert.session)),
+            ("detail", alert.detail),
+            ("exchange", _cut(alert.exchange)),
             ("ended by", alert.resolved_by),
             ("count", str(alert.count)),
             ("held back", str(alert.suppressed or "")),
@@ -54,13 +58,17 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
         )
         if value
     ]
-    heading = f"*<{link}|{_escaped(title)}>*" if link else f"*{_escaped(title)}*"
+    heading = f"*<{_escaped(link)}|{_escaped(title)}>*" if link else f"*{_escaped(title)}*"
     blocks = [
-        {"type": "section", "text": {"type": "mrkdwn", "text": f"{heading}\n{_escaped(alert.summary)}"}},
-        {"type": "context", "elements": [{"type": "mrkdwn", "text": " · ".join(facts)}]},
+        {"type": "section", "text": _mrkdwn(f"{heading}\n{_escaped(alert.summary)}")},
+        {"type": "context", "elements": [_mrkdwn(" · ".join(facts))]},
     ]
     colour = _RESOLVED if resolved else _COLOURS[alert.severity]
-    return {"text": _escaped(f"{title}. {alert.summary}"), "attachments": [{"color": colour, "blocks": blocks}]}
+    return {
+        "text": _escaped(f"{title}. {alert.summary}"),
+        "mrkdwn": False,
+        "attachments": [{"color": colour, "blocks": blocks}],
+    }
 
 
 def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict[str, Any]:
@@ -100,6 +108,20 @@ def _name(alert: Alert) -> str:
     return alert.event.removeprefix(f"{ROOT}.")
 
 
+def _mrkdwn(text: str) -> dict[str, Any]:
+    # Verbatim: nothing becomes a link, a channel or a mention that is not written as one.
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
 def _escaped(text: str) -> str:
     # The three characters that Slack's mrkdwn gives a meaning of its own.
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
+
+
+def _quoted(text: str) -> str:
+    """Return text as code, in which nothing is formatted and nobody mentioned, on one line."""
+    return f"`{_escaped(''.join(sign if sign.isprintable() and sign != '`' else '?' for sign in text))}`"

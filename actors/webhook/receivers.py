@@ -1,5 +1,6 @@
 """Where receivers are: their addresses and tokens, from the environment or files, shown to nobody."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,8 +16,12 @@ _LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 _SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})
 
 
+_URI = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+"""What a URI is written with (RFC 3986)."""
+
+
 class BadReceiver(ValueError):
-    """A receiver's address or token cannot be used; the message names the receiver, and never shows either."""
+    """A receiver cannot be used as it is configured; the message names it, and never shows its address or token."""
 
     code = "bad_receiver"
 
@@ -35,7 +40,8 @@ def addresses(receivers: Mapping[str, Receiver], environment: Mapping[str, str])
     """Return the address of each receiver; of an Alertmanager that of its alerts.
 
     Raises:
-        BadReceiver: there is no receiver, one without a usable address or token, or one that would never get an alert.
+        BadReceiver: there is no receiver, one whose address, token or link cannot be used, or one that would never get
+            an alert.
     """
     if not receivers:
         raise BadReceiver("no receiver is configured: write a table [webhook.receivers.NAME], or run no webhook worker")
@@ -60,22 +66,29 @@ def _check_wish(name: str, receiver: Receiver) -> None:
         raise BadReceiver(
             f"webhook receiver {name}: its sources have no alert as loud as {receiver.least.value}: lower its least"
         )
+    # It ends up between "<" and "|" in Slack's form, and an Alertmanager refuses alerts whose generatorURL is no URI.
+    if receiver.link and not (_is_web(receiver.link) and _URI.fullmatch(receiver.link)):
+        raise BadReceiver(f"webhook receiver {name}: its link {receiver.link!r} is no http(s) URL: correct it")
 
 
 def _address(name: str, receiver: Receiver, environment: Mapping[str, str]) -> Address:
     url = _secret(name, "url", receiver.url_env, receiver.url_file, environment)
     if not url:
         raise BadReceiver(f"webhook receiver {name} has no address: set url_env or url_file of it")
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
+    if not _is_web(url):
         raise BadReceiver(f"webhook receiver {name}: its address is no http(s) URL: correct {_origin('url', receiver)}")
+    parts = urlsplit(url)
     if receiver.style == "alertmanager" and not parts.path.endswith("/api/v2/alerts"):
         url = parts._replace(path=f"{parts.path.rstrip('/')}/api/v2/alerts").geturl()
     return Address(url, _secret(name, "token", receiver.token_env, receiver.token_file, environment))
+
+
+def _is_web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _origin(what: str, receiver: Receiver) -> str:

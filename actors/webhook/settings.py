@@ -25,7 +25,7 @@ class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         token_file: File that holds it instead.
         least: The lowest severity it gets.
         sources: The owners whose alerts it gets; empty: all.
-        link: Address to put into what it gets, such as a dashboard's.
+        link: Address to put into what it gets, such as a dashboard's: an http(s) URL; empty: none.
     """
 
     style: Style
@@ -43,22 +43,21 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     Attributes:
         receivers: The receivers by name.
-        attempts: Calls at once for a new alert, before it is delayed and others go first.
         patience_ms: Time from an alert on in which it is tried; then it becomes a dead letter.
         backoff_first_ms: Bound of the random wait before the second call; it doubles from call to call.
         backoff_most_ms: What that bound grows to.
         connect_ms: Time to reach a receiver.
-        answer_ms: Time for one call.
+        answer_ms: Time for one call, all in all.
         lasts_ms: How long an Alertmanager is to hold an alert that is never resolved: longer than alerts' own lapse.
-        concurrency: Alerts under way at once, those that wait for a receiver included.
+        backlog: Alerts that may wait at once for receivers that are down, in equal shares for each receiver. Where one
+            more comes, the one that has waited longest becomes a dead letter.
     """
 
     receivers: dict[Name, Receiver] = {}
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=20)] = 3
     patience_ms: Milliseconds = 21_600_000
     backoff_first_ms: Milliseconds = 250
     backoff_most_ms: Milliseconds = 60_000
     connect_ms: Milliseconds = 3_000
     answer_ms: Milliseconds = 10_000
     lasts_ms: Milliseconds = 90_000_000
-    concurrency: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 256
+    backlog: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 2000

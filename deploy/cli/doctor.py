@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @target_options
 @json_option
 def doctor(target: Target, as_json: bool) -> None:
-    """Check broker, stream, durability, clocks, lag, processes and model; exit status 1 when a check fails.
+    """Check broker, stream, durability, clocks, lag, processes, model and receivers; exit status 1 when a check fails.
 
     Each line is ok, warn, fail or n/a, with what to do about it.
     """
@@ -39,6 +39,7 @@ def _patient(target: Target) -> "Patient":
     from actors.llm.endpoint import base_url
     from actors.llm.settings import LlmSettings
     from actors.registry import ACTORS
+    from actors.webhook.settings import WebhookSettings
     from deploy.access import access_of, stated
     from deploy.broker import ADMIN, SYSTEM
     from deploy.cli.connect import stream_of
@@ -65,6 +66,7 @@ def _patient(target: Target) -> "Patient":
         effectors=needed(config, attached=model is not None and model.backend != "composer"),
         model=model,
         key_file=llm.api_key_file,
+        receivers=config.section("webhook", WebhookSettings).receivers,
         data=target.data.path,
         ledger=target.data.ledger,
         run=run,

@@ -15,7 +15,7 @@ Attempts = Annotated[int, msgspec.Meta(ge=0)]
 class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delivered"):
     """A receiver took an alert. ``request`` is the id of the alert's event, ``code`` the HTTP status it answered with.
 
-    ``attempts`` counts the calls, those before a delay included.
+    ``attempts`` counts the calls of the worker that got through.
     """
 
     alert: str
@@ -28,19 +28,16 @@ class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.
 
 
 class WebhookDelayed(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delayed"):
-    """A receiver did not take an alert at once: it is tried again, patiently, while others are served.
+    """An alert is to be delivered to a receiver, after all that wait for it already.
 
     ``body`` is the alert as it was published, ``request`` the id of its event and ``stored_ns`` when that was stored
-    (Unix nanoseconds). ``attempts`` counts the calls so far, ``error`` says what the last one came to: an exception's
-    type, ``HTTP <status>``, or ``Queued`` where an earlier alert still waits for the receiver.
+    (Unix nanoseconds).
     """
 
     body: dict[str, Any]
     request: str
     stored_ns: int
     receiver: str
-    attempts: Attempts
-    error: str
 
 
 class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.failed"):
@@ -48,7 +45,8 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
 
     Reasons besides an effector's own: ``receiver_refused`` (a status that another attempt does not mend),
     ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
-    ``receiver_unknown`` (no longer configured). ``request`` is the id of the alert's event, empty where it is unknown.
+    ``receiver_overrun`` (it is down, and more alerts waited for it than may), ``receiver_unknown`` (no longer
+    configured). ``request`` is the id of the alert's event, empty where it is unknown.
     """
 
     alert: str = ""
@@ -73,14 +71,12 @@ ENTRIES = (
         event=WebhookDelayed,
         owner="webhook",
         scope=Scope.GLOBAL,
-        meaning="A receiver outside did not take an alert at once, and is tried again.",
+        meaning="An alert waits for its turn at a receiver outside.",
         sample=WebhookDelayed(
             body={"topic": "forged_id.alert.critical.breaker", "alert": "0f" * 8},
             request="0" * 32,
             stored_ns=1_700_000_000_000_000_000,
             receiver="ops",
-            attempts=3,
-            error="ConnectError",
         ),
     ),
     Entry(

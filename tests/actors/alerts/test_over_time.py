@@ -84,8 +84,16 @@ def test_an_act_is_over_after_a_minute() -> None:
 
 def test_a_condition_lasts_until_its_end_is_told_of_or_a_day_has_passed() -> None:
     alerts = alerting()
-    alerts.when(TRIPPED)
+    alerts.when(sample("monitor.mode_out_of_range"))
     assert told(pass_time(alerts, 24 * HOUR_MS - MINUTE_MS)) == []
+    [end] = alerts_in(pass_time(alerts, 2 * MINUTE_MS))
+    assert end.resolved_by == "lapsed"
+
+
+def test_a_session_that_was_left_is_held_open_for_six_hours() -> None:
+    alerts = alerting()
+    alerts.when(TRIPPED)
+    assert told(pass_time(alerts, 6 * HOUR_MS - MINUTE_MS)) == []
     [end] = alerts_in(pass_time(alerts, 2 * MINUTE_MS))
     assert end.resolved_by == "lapsed"
 
@@ -124,20 +132,87 @@ def test_a_minute_holds_only_so_many_alerts_of_a_severity_and_the_next_says_how_
     assert then.suppressed == 0
 
 
-def test_a_group_that_was_held_back_is_announced_when_there_is_room_again() -> None:
+def test_what_was_held_back_is_announced_in_the_next_minute_and_says_how_much_was() -> None:
     alerts = alerting(AlertsSettings(most_a_minute=1))
     alerts.when(BLOCKED, in_session("s", agent="first"))
-    assert told(alerts.when(BLOCKED, in_session("s", agent="second"))) == []
-    assert told(alerts.when(BLOCKED, in_session("s", agent="second"), after_ms=MINUTE_MS)) == [
-        ("warning.reflex", "firing", 2)
+    held = alerts.when(BLOCKED, in_session("s", agent="second"))
+    assert told(held) == []
+    assert [each.open_groups for each in held if isinstance(each, AlertsScheduled)] == [2], "a timer for it"
+    [later] = alerts_in(pass_time(alerts, MINUTE_MS))
+    assert (later.agent, later.status, later.count, later.suppressed) == ("second", "firing", 1, 1)
+
+
+def test_what_is_over_before_there_is_room_for_it_is_not_announced() -> None:
+    alerts = alerting(AlertsSettings(most_a_minute=1))
+    alerts.when(TRIPPED, in_session("one"))
+    alerts.when(TRIPPED, in_session("two"))
+    alerts.when(RECOVERED, in_session("two"))
+    assert told(pass_time(alerts, 5 * MINUTE_MS)) == []
+
+
+def test_an_agent_s_flood_holds_back_no_other_agent_s_single_alert() -> None:
+    alerts = alerting()
+    for number in range(600):
+        alerts.when(TRIPPED, in_session(f"s{number}", agent="flooded"), after_ms=10)
+    [alert] = alerts_in(alerts.when(TERMINATED, in_session("s", agent="calm")))
+    assert (alert.agent, alert.event, alert.count) == ("calm", "forged_id.breaker.terminated", 1)
+
+
+def test_those_held_back_are_announced_one_of_each_agent_in_turn() -> None:
+    limited = AlertsSettings(most_a_minute=4, most_an_agent=4)
+    alerts = alerting(limited)
+    for number in range(12):
+        alerts.when(TRIPPED, in_session(f"s{number}", agent="flooded"))
+    alerts.when(TRIPPED, in_session("one", agent="calm"), after_ms=1)
+    alerts.when(TRIPPED, in_session("two", agent="calm"))
+    later = alerts_in(pass_time(alerts, MINUTE_MS))
+    assert [each.agent for each in later] == ["flooded", "calm", "flooded", "calm"]
+
+
+def test_an_agent_with_too_many_sessions_has_one_alert_for_the_rest_of_them() -> None:
+    alerts = alerting(AlertsSettings(most_of_an_agent=2))
+    seen = [event for number in range(9) for event in alerts.when(TRIPPED, in_session(f"s{number}"))]
+    assert [(each.session, each.detail, each.count) for each in alerts_in(seen)] == [
+        ("s0", "", 1),
+        ("s1", "", 1),
+        ("", "(others)", 1),
+        ("", "(others)", 2),
+        ("", "(others)", 4),
     ]
+    assert {each.agent for each in alerts_in(seen)} == {"agent"}
+
+
+def test_a_session_that_is_over_makes_room_for_another() -> None:
+    alerts = alerting(AlertsSettings(most_of_an_agent=1))
+    alerts.when(TRIPPED, in_session("one"))
+    alerts.when(RECOVERED, in_session("one"))
+    [alert] = alerts_in(alerts.when(TRIPPED, in_session("two")))
+    assert (alert.session, alert.detail) == ("two", "")
+
+
+def test_ten_thousand_sessions_of_an_agent_leave_room_for_every_other_alert() -> None:
+    alerts = alerting(AlertsSettings(most_of_a_topic=100))
+    for number in range(10_000):
+        alerts.when(TRIPPED, in_session(f"s{number}", agent="flooded"))
+    [alert] = alerts_in(alerts.when(TRIPPED, in_session("s", agent="calm")))
+    assert (alert.agent, alert.session, alert.detail) == ("calm", "s", "")
+
+
+def test_a_flood_of_many_agents_crowds_its_own_subject_alone() -> None:
+    alerts = alerting(AlertsSettings(most_of_a_topic=10, most_a_minute=1_000))
+    seen = [event for number in range(20) for event in alerts.when(TRIPPED, in_session("s", agent=f"a{number}"))]
+    assert {(each.agent, each.detail) for each in alerts_in(seen)[10:]} == {("", "(others)")}
+    [alert] = alerts_in(alerts.when(sample("monitor.mode_red_flag", mode="CLARIFY"), Address("calm", "", "")))
+    assert (alert.agent, alert.detail) == ("calm", "CLARIFY")
+    [end] = alerts_in(alerts.when(sample("monitor.mode_in_range", mode="CLARIFY"), Address("calm", "", "")))
+    assert (end.alert, end.status) == (alert.alert, "resolved")
 
 
 def test_a_group_that_was_never_announced_ends_without_a_word_and_is_accounted_for() -> None:
-    alerts = alerting(AlertsSettings(most_a_minute=1))
+    alerts = alerting(AlertsSettings(most_a_minute=1, quiet_ms=1_000))
     for agent in ("first", "second", "third"):
         alerts.when(BLOCKED, in_session("s", agent=agent))
-    events = pass_time(alerts, QUIET_MS)
+    events = pass_time(alerts, MINUTE_MS)
     assert told(events) == [("warning.reflex", "resolved", 1)]
     assert [each.untold for each in events if isinstance(each, AlertsScheduled)] == [2]
 
@@ -160,7 +235,7 @@ def test_a_timer_of_another_owner_means_nothing() -> None:
 
 
 def test_many_groups_that_end_together_are_resolved_a_look_at_a_time() -> None:
-    alerts = alerting(AlertsSettings(resolved_at_once=4))
+    alerts = alerting(AlertsSettings(at_once=4))
     for number in range(10):
         alerts.when(BLOCKED, in_session("s", agent=f"a{number}"))
     looks: list[list[Alert]] = []
@@ -169,21 +244,21 @@ def test_many_groups_that_end_together_are_resolved_a_look_at_a_time() -> None:
     assert [len(each) for each in looks] == [4, 4, 2, 0]
 
 
-def test_a_million_sessions_take_no_more_room_than_the_limit() -> None:
-    limits = AlertsSettings(most_groups=50)
+def test_a_million_agents_take_no_more_room_than_the_limit() -> None:
+    limits = AlertsSettings(most_of_a_topic=50)
     alerts = alerting(limits)
     sizes = set()
     for number in range(3_000):
-        alerts.when(TRIPPED, in_session(f"s{number}"))
+        alerts.when(TRIPPED, in_session("s", agent=f"a{number}"))
         sizes.add(len(encode_state(alerts.state)) // 1_000)
-    assert len(alerts.state.groups) == limits.most_groups + 1
+    assert len(alerts.state.groups) == limits.most_of_a_topic + 1
     assert max(sizes) <= 2 * (len(encode_state(alerts.state)) // 1_000)
     counted = sum(group.count for group in alerts.state.groups.values())
     assert counted == 3_000
 
 
 def test_one_session_s_end_is_not_the_end_of_the_group_that_stands_for_many() -> None:
-    alerts = alerting(AlertsSettings(most_groups=1))
+    alerts = alerting(AlertsSettings(most_of_a_topic=1))
     for session in ("one", "two", "three"):
         alerts.when(TRIPPED, in_session(session))
     assert told(alerts.when(RECOVERED, in_session("three"))) == []
@@ -212,8 +287,10 @@ happenings = st.lists(
 limits = st.builds(
     AlertsSettings,
     most_a_minute=st.sampled_from([1, 2, 60]),
-    most_groups=st.sampled_from([1, 2, 10_000]),
-    resolved_at_once=st.sampled_from([1, 100]),
+    most_an_agent=st.sampled_from([1, 20]),
+    most_of_a_topic=st.sampled_from([1, 2, 10_000]),
+    most_of_an_agent=st.sampled_from([1, 20]),
+    at_once=st.sampled_from([1, 100]),
 )
 
 
@@ -262,6 +339,20 @@ def test_no_minute_has_more_than_its_limit(chosen: AlertsSettings, what: list[tu
         if isinstance(each.event, Alert) and each.event.status == "firing"
     )
     assert all(count <= chosen.most_a_minute for count in minutes.values())
+
+
+@given(st.builds(AlertsSettings, most_a_minute=st.just(2), most_an_agent=st.sampled_from([1, 2])), happenings)
+@settings(max_examples=100, deadline=None)
+def test_whatever_stays_open_is_announced_in_the_end(
+    chosen: AlertsSettings, what: list[tuple[Event, str, str, int]]
+) -> None:
+    alerts = alerting(chosen)
+    for event, agent, session, wait_ms in what:
+        pass_time(alerts, wait_ms)
+        alerts.when(event, Address(agent, session, "x"))
+    # Long enough for all of them at two a minute, and too short for any session's to lapse.
+    pass_time(alerts, 60 * MINUTE_MS)
+    assert all(group.told and not group.owed for group in alerts.state.groups.values())
 
 
 @given(happenings)

@@ -1,13 +1,14 @@
 """Alerts to be delivered, receivers to deliver them to, and deliveries without a broker."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
-import httpx
 import msgspec
 
 from actors.runtime.clock import SystemClock
+from actors.webhook.calling import connections
 from actors.webhook.delivering import Delivering
 from actors.webhook.receivers import Address
 from actors.webhook.settings import Receiver, WebhookSettings
@@ -15,13 +16,14 @@ from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.alerts import Alert
+from schemas.vocabulary.webhook import WebhookDelayed
 from tests.actors.llm.scripted import Endpoint, Reply
 
 TAKES = Reply((b"ok",))
 SECRET = "T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
 """What makes the address of a webhook a secret."""
 
-QUICK = WebhookSettings(backoff_first_ms=1, backoff_most_ms=2, attempts=2)
+QUICK = WebhookSettings(backoff_first_ms=1, backoff_most_ms=2)
 
 
 def alert(name: str = "critical.breaker", **changes: Any) -> Alert:
@@ -55,8 +57,43 @@ async def delivering(
     sleep: Callable[[float], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Delivering]:
     """Open deliveries to receivers at addresses."""
-    timeout = httpx.Timeout(settings.answer_ms / 1000, connect=settings.connect_ms / 1000)
-    async with httpx.AsyncClient(timeout=timeout) as http:
+    async with connections(settings.connect_ms / 1000) as http:
         found = {name: Address(url) for name, url in urls.items()}
         more = {"sleep": sleep} if sleep is not None else {}
         yield Delivering(http, settings, found, clock=SystemClock(), **more)
+
+
+def delayed(name: str = "ops", *, seq: int = 9, age_ms: int = 0, **changes: Any) -> Message:
+    """Return the delivery of the alert ``id-<seq>`` to a receiver, as it is read from the log."""
+    told = message(alert(**changes), seq=seq, age_ms=age_ms)
+    body = msgspec.to_builtins(told.event)
+    return message(WebhookDelayed(body=body, request=told.id, stored_ns=told.time_ns, receiver=name), seq=100 + seq)
+
+
+@contextlib.asynccontextmanager
+async def dripping() -> AsyncIterator[str]:
+    """Run a receiver that never comes to an end of its answer, a line every few milliseconds; yield its address."""
+    served: set[asyncio.Task[None]] = set()
+
+    async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        while not reader.at_eof():
+            writer.write(b"X-More: to come\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.005)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await drips(reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    def let_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.add(asyncio.create_task(serve(reader, writer)))
+
+    async with await asyncio.start_server(let_in, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    if served:
+        await asyncio.wait(served, timeout=30)

@@ -1,7 +1,8 @@
 """Deliveries to real HTTP servers: what they are sent, how often, and what is recorded."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -16,7 +17,18 @@ from schemas.event import Event
 from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import HANGS, Endpoint, Reply, fails, serving
 from tests.actors.runtime.waiting import until
-from tests.actors.webhook.alerts import QUICK, SECRET, TAKES, alert, delivering, message, receivers, url_of
+from tests.actors.webhook.alerts import (
+    QUICK,
+    SECRET,
+    TAKES,
+    alert,
+    delayed,
+    delivering,
+    dripping,
+    message,
+    receivers,
+    url_of,
+)
 
 Body = Callable[[Endpoint], Awaitable[None]]
 
@@ -34,15 +46,37 @@ def over(*replies: Reply) -> Callable[[Body], None]:
     return run
 
 
-async def delivered_by(endpoint: Endpoint, event: Event, settings: WebhookSettings | None = None) -> Sequence[Event]:
+async def forever(_: float) -> None:
+    """Sleep in place of a pause, so that time ends the pause and never a call."""
+    await asyncio.Event().wait()
+
+
+async def delivered_by(endpoint: Endpoint, settings: WebhookSettings | None = None, **changes: Any) -> Event:
     async with delivering(settings or receivers("ops"), {"ops": url_of(endpoint)}) as one:
-        return await one.perform(message(event))
+        [recorded] = await one.perform(delayed(**changes))
+        return recorded
+
+
+def test_an_alert_is_shared_out_to_those_who_want_it_with_all_that_is_needed_to_deliver_it() -> None:
+    async def main() -> None:
+        quiet = Receiver(style="slack", url_env="URL_quiet", sources=("reflex",))
+        settings = receivers("ops", "chat")
+        settings = msgspec.structs.replace(settings, receivers={**settings.receivers, "quiet": quiet})
+        told = message(alert())
+        async with delivering(settings, dict.fromkeys(settings.receivers, "http://127.0.0.1:9")) as one:
+            shares = await one.perform(told)
+        for share, name in zip(shares, ("ops", "chat"), strict=True):
+            assert isinstance(share, WebhookDelayed)
+            assert (share.receiver, share.request, share.stored_ns) == (name, "id-9", told.time_ns)
+            assert msgspec.convert(share.body, type(told.event)) == told.event
+
+    asyncio.run(main())
 
 
 def test_an_alert_is_posted_and_its_delivery_recorded() -> None:
     @over(TAKES)
     async def _(endpoint: Endpoint) -> None:
-        [recorded] = await delivered_by(endpoint, alert(count=3))
+        recorded = await delivered_by(endpoint, count=3)
         assert recorded == WebhookDelivered(
             alert="0f" * 8, status="firing", count=3, request="id-9", receiver="ops", code=200, attempts=1
         )
@@ -52,127 +86,116 @@ def test_an_alert_is_posted_and_its_delivery_recorded() -> None:
         assert asked.document["text"].startswith("Critical: breaker.failed.")
 
 
-def test_a_call_that_fails_for_the_moment_is_made_again() -> None:
-    @over(fails(503), TAKES)
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 503])
+def test_a_call_that_fails_for_the_moment_is_made_again(status: int) -> None:
+    @over(fails(status), fails(status), TAKES)
     async def _(endpoint: Endpoint) -> None:
-        [recorded] = await delivered_by(endpoint, alert())
+        recorded = await delivered_by(endpoint)
         assert isinstance(recorded, WebhookDelivered)
-        assert (recorded.attempts, len(endpoint.asked)) == (2, 2)
-        first, second = endpoint.asked
-        assert (first.body, first.headers["idempotency-key"]) == (second.body, second.headers["idempotency-key"])
-
-
-@pytest.mark.parametrize(("status", "tried"), [(429, 2), (500, 2), (503, 2), (408, 2)])
-def test_what_may_pass_is_delayed_with_all_that_is_needed_to_go_on(status: int, tried: int) -> None:
-    @over(fails(status))
-    async def _(endpoint: Endpoint) -> None:
-        told = alert()
-        [recorded] = await delivered_by(endpoint, told)
-        assert isinstance(recorded, WebhookDelayed)
-        assert (recorded.receiver, recorded.request, recorded.attempts) == ("ops", "id-9", tried)
-        assert recorded.error == f"HTTP {status}"
-        assert msgspec.convert(recorded.body, type(told)) == told
+        assert (recorded.attempts, len(endpoint.asked)) == (3, 3)
+        assert len({(asked.body, asked.headers["idempotency-key"]) for asked in endpoint.asked}) == 1
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 410])
 def test_what_another_call_does_not_mend_is_a_dead_letter_at_once(status: int) -> None:
     @over(fails(status))
     async def _(endpoint: Endpoint) -> None:
-        [recorded] = await delivered_by(endpoint, alert())
+        recorded = await delivered_by(endpoint)
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.error, recorded.attempts) == ("receiver_refused", f"HTTP {status}", 1)
-        assert (recorded.alert, recorded.request, recorded.failed_seq) == ("0f" * 8, "id-9", 9)
+        assert (recorded.alert, recorded.request, recorded.failed_seq) == ("0f" * 8, "id-9", 109)
         assert len(endpoint.asked) == 1
 
 
-def test_a_receiver_that_cannot_be_reached_is_delayed() -> None:
+def test_a_receiver_that_cannot_be_reached_is_tried_for_as_long_as_the_alert_is_of_use() -> None:
     async def main() -> None:
         async with serving(TAKES) as endpoint:
             gone = url_of(endpoint)
-        async with delivering(receivers("ops"), {"ops": gone}) as one:
-            [recorded] = await one.perform(message(alert()))
-        assert isinstance(recorded, WebhookDelayed)
-        assert (recorded.error, recorded.attempts) == ("ConnectError", 2)
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=100)
+        async with delivering(settings, {"ops": gone}) as one:
+            [recorded] = await one.perform(delayed())
+        assert isinstance(recorded, WebhookFailed)
+        assert (recorded.reason, recorded.error) == ("receiver_unreachable", "ConnectError")
+        assert recorded.attempts > 1
 
     asyncio.run(main())
 
 
 def test_a_receiver_that_does_not_answer_is_not_waited_for_for_ever() -> None:
-    @over(HANGS)
+    @over(HANGS, TAKES)
     async def _(endpoint: Endpoint) -> None:
-        hasty = msgspec.structs.replace(receivers("ops"), answer_ms=50)
-        [recorded] = await delivered_by(endpoint, alert(), hasty)
-        assert isinstance(recorded, WebhookDelayed)
-        assert recorded.error == "ReadTimeout"
+        recorded = await delivered_by(endpoint, msgspec.structs.replace(receivers("ops"), answer_ms=50))
+        assert isinstance(recorded, WebhookDelivered)
+        assert recorded.attempts == 2
 
 
-def test_a_receiver_s_retry_after_is_heeded() -> None:
+def test_nor_is_one_that_never_comes_to_an_end_of_its_answer() -> None:
+    async def main() -> None:
+        settings = msgspec.structs.replace(receivers("ops"), answer_ms=50, patience_ms=400)
+        async with dripping() as endless, delivering(settings, {"ops": endless}) as one:
+            [recorded] = await one.perform(delayed())
+        assert isinstance(recorded, WebhookFailed)
+        assert (recorded.reason, recorded.error) == ("receiver_unreachable", "CallOverdue")
+        assert recorded.attempts > 1
+
+    asyncio.run(main())
+
+
+def test_a_receiver_s_retry_after_is_heeded_by_all_that_wait_for_it() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            await asyncio.Event().wait()
+
+    @over(fails(429, Retry_After="70"), TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
+        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
+            first = asyncio.create_task(one.perform(delayed(seq=1)))
+            await until(lambda: len(waited) == 2, "the pause")
+            first.cancel()
+            await asyncio.wait([first])
+            [recorded] = await one.perform(delayed(seq=2))
+        assert isinstance(recorded, WebhookDelivered)
+        _, first_pause, second_pause = waited
+        assert 50 < second_pause <= first_pause <= 60, "no longer than an alert is of use"
+
+
+def test_a_receiver_that_asks_for_years_is_left_alone_for_as_long_as_an_alert_is_of_use() -> None:
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waited.append(seconds)
 
-    @over(fails(429, Retry_After="7"), TAKES)
+    @over(fails(503, Retry_After="9" * 400), TAKES)
     async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            [recorded] = await one.perform(message(alert()))
-        assert isinstance(recorded, WebhookDelivered)
-        [pause] = waited
-        assert 7.0 <= pause <= 7.002
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
+        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
+            await one.perform(delayed())
+        assert 50 < max(waited) <= 60
 
 
-def test_one_receiver_s_failure_keeps_no_other_from_an_alert() -> None:
-    @over(fails(500))
-    async def _(endpoint: Endpoint) -> None:
-        async with serving(TAKES) as healthy:
-            urls = {"down": url_of(endpoint), "up": url_of(healthy)}
-            async with delivering(receivers("down", "up"), urls) as one:
-                down, up = await one.perform(message(alert()))
-            assert isinstance(down, WebhookDelayed)
-            assert isinstance(up, WebhookDelivered)
-            assert (down.receiver, up.receiver) == ("down", "up")
-
-
-def test_a_delayed_alert_is_tried_until_the_receiver_is_back() -> None:
-    @over(*[fails(503)] * 8, TAKES)
+def test_a_delayed_alert_is_tried_until_the_receiver_is_back_and_others_go_after_it() -> None:
+    @over(*[fails(503)] * 4, TAKES)
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            [delayed] = await one.perform(message(alert()))
-            assert isinstance(delayed, WebhookDelayed)
-            [recorded] = await one.perform(message(delayed, seq=10))
-        assert isinstance(recorded, WebhookDelivered)
-        assert (recorded.request, recorded.attempts) == ("id-9", 9)
-        assert {asked.headers["idempotency-key"] for asked in endpoint.asked} == {"id-9"}
-
-
-def test_while_a_receiver_is_down_new_alerts_queue_without_a_call_and_keep_their_order() -> None:
-    @over(*[fails(503)] * 2, TAKES)
-    async def _(endpoint: Endpoint) -> None:
-        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            [first] = await one.perform(message(alert(count=1), seq=1))
-            [second] = await one.perform(message(alert(count=2, status="resolved"), seq=2))
-            assert isinstance(first, WebhookDelayed)
-            assert isinstance(second, WebhookDelayed)
-            assert (first.error, second.error, second.attempts) == ("HTTP 503", "Queued", 0)
-            calls = len(endpoint.asked)
-            later = [one.perform(message(each, seq=3 + place)) for place, each in enumerate((first, second))]
-            await asyncio.gather(*later)
-            [third] = await one.perform(message(alert(count=3), seq=5))
-        assert isinstance(third, WebhookDelivered)
-        assert [asked.headers["idempotency-key"] for asked in endpoint.asked[calls:]] == ["id-1", "id-2", "id-5"]
+            recorded = await asyncio.gather(*(one.perform(delayed(seq=seq)) for seq in (1, 2, 3)))
+        assert [type(event) for [event] in recorded] == [WebhookDelivered] * 3
+        keys = [asked.headers["idempotency-key"] for asked in endpoint.asked]
+        assert keys == [*["id-1"] * 5, "id-2", "id-3"]
 
 
 def test_an_alert_that_has_become_too_old_is_a_dead_letter() -> None:
     @over(fails(503))
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=200)
-        async with delivering(settings, {"ops": url_of(endpoint)}) as one:
-            [delayed] = await one.perform(message(alert()))
-            [recorded] = await one.perform(message(delayed, seq=10))
+        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=forever) as one:
+            [recorded] = await one.perform(delayed())
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.receiver, recorded.request) == ("receiver_unreachable", "ops", "id-9")
-        assert recorded.error == "HTTP 503"
-        assert recorded.attempts - len(endpoint.asked) in (0, 1), "time may end a call that has not arrived yet"
+        assert (recorded.error, recorded.attempts, len(endpoint.asked)) == ("HTTP 503", 1, 1)
 
 
 def test_an_alert_that_waited_in_vain_for_its_turn_says_so() -> None:
@@ -180,35 +203,49 @@ def test_an_alert_that_waited_in_vain_for_its_turn_says_so() -> None:
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
         async with delivering(settings, {"ops": url_of(endpoint)}) as one:
-            holding = asyncio.create_task(one.perform(message(alert())))
+            holding = asyncio.create_task(one.perform(delayed()))
             await until(lambda: bool(endpoint.asked), "a call that holds the line")
-            old = WebhookDelayed(
-                body=msgspec.to_builtins(alert()),
-                request="id-1",
-                stored_ns=message(alert(), age_ms=60_000).time_ns,
-                receiver="ops",
-                attempts=0,
-                error="Queued",
-            )
-            [recorded] = await one.perform(message(old))
+            [recorded] = await one.perform(delayed(age_ms=59_900))
             holding.cancel()
             await asyncio.wait([holding])
         assert isinstance(recorded, WebhookFailed)
-        assert (recorded.reason, recorded.error) == ("receiver_overdue", "Queued")
+        assert (recorded.reason, recorded.error, recorded.attempts) == ("receiver_overdue", "", 0)
+
+
+def test_an_alert_that_is_too_old_when_its_turn_comes_is_not_called_for() -> None:
+    @over(TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        recorded = await delivered_by(endpoint, age_ms=QUICK.patience_ms)
+        assert isinstance(recorded, WebhookFailed)
+        assert (recorded.reason, recorded.attempts, endpoint.asked) == ("receiver_overdue", 0, [])
+
+
+def test_where_too_many_wait_for_a_receiver_that_is_down_the_oldest_of_them_are_dead_letters() -> None:
+    @over(HANGS, fails(503), HANGS, TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        settings = msgspec.structs.replace(receivers("ops"), backlog=2)
+        async with delivering(settings, {"ops": url_of(endpoint)}) as one:
+            trying = [asyncio.create_task(one.perform(delayed(seq=seq))) for seq in range(4)]
+            await until(lambda: len(endpoint.asked) == 1, "a call that holds the line")
+            assert not any(each.done() for each in trying), "it may be well"
+            endpoint.drop_all()
+            [first] = await trying[1]
+            await until(lambda: len(endpoint.asked) == 3, "another call that holds the line")
+            trying.append(asyncio.create_task(one.perform(delayed(seq=4))))
+            [second] = await trying[2]
+            endpoint.drop_all()
+            others = [await trying[place] for place in (0, 3, 4)]
+        for failed, request in ((first, "id-1"), (second, "id-2")):
+            assert isinstance(failed, WebhookFailed)
+            assert (failed.reason, failed.request) == ("receiver_overrun", request)
+        assert [type(event) for [event] in others] == [WebhookDelivered] * 3
+        assert [asked.headers["idempotency-key"] for asked in endpoint.asked[3:]] == ["id-0", "id-3", "id-4"]
 
 
 def test_a_receiver_that_is_no_longer_configured_gets_nothing() -> None:
     @over(TAKES)
     async def _(endpoint: Endpoint) -> None:
-        delayed = WebhookDelayed(
-            body=msgspec.to_builtins(alert()),
-            request="id-1",
-            stored_ns=0,
-            receiver="gone",
-            attempts=4,
-            error="HTTP 500",
-        )
-        [recorded] = await delivered_by(endpoint, delayed)
+        recorded = await delivered_by(endpoint, name="gone")
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.receiver, endpoint.asked) == ("receiver_unknown", "gone", [])
 
@@ -222,10 +259,10 @@ def test_no_record_and_no_log_line_holds_an_address(monkeypatch: pytest.MonkeyPa
     @over(fails(503), fails(503), fails(404))
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            [delayed] = await one.perform(message(alert()))
-            [failed] = await one.perform(message(delayed, seq=10))
+            shares = await one.perform(message(alert()))
+            [failed] = await one.perform(delayed())
         assert isinstance(failed, WebhookFailed)
-        said = msgspec.json.encode([delayed, failed, told.entries]).decode()
+        said = msgspec.json.encode([*shares, failed, told.entries]).decode()
         assert len(told.entries) == 3
         assert SECRET not in said
         assert endpoint.base_url not in said
@@ -255,3 +292,18 @@ def test_settings_hold_no_address_and_no_token() -> None:
         "url_env", "url_file", "token_env", "token_file",
     }  # fmt: skip
     assert QUICK.receivers == {}
+
+
+def test_calls_outside_go_through_the_proxy_of_the_environment_and_those_to_this_machine_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @over(TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        async with serving(TAKES) as proxy:
+            monkeypatch.setenv("HTTP_PROXY", proxy.base_url.removesuffix("/v1"))
+            urls = {"near": url_of(endpoint), "far": "http://receiver.invalid/hook"}
+            async with delivering(receivers("near", "far"), urls) as one:
+                recorded = [*await one.perform(delayed("near")), *await one.perform(delayed("far"))]
+        assert [type(event) for event in recorded] == [WebhookDelivered] * 2
+        assert [asked.path for asked in proxy.asked] == ["http://receiver.invalid/hook"]
+        assert len(endpoint.asked) == 1

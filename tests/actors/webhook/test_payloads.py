@@ -1,8 +1,10 @@
 """What Slack-style webhooks and Alertmanager are sent."""
 
+import re
 from datetime import datetime
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +29,13 @@ def test_a_slack_message_says_what_and_whose_and_how_often() -> None:
     section, context = attachment["blocks"]
     assert section["text"]["text"] == f"*Critical: breaker.tripped*\n{told.summary}"
     [facts] = context["elements"]
-    for fact in ("*agent* felix", "*session* morning", "*count* 4", "*held back* 2", f"*alert* {told.alert} firing 4"):
+    for fact in (
+        "agent* `felix`",
+        "session* `morning`",
+        "count* `4`",
+        "held back* `2`",
+        f"alert* `{told.alert} firing 4`",
+    ):
         assert fact in facts["text"]
 
 
@@ -36,13 +44,36 @@ def test_an_end_is_green_and_says_what_ended_it() -> None:
     assert message["text"].startswith("Resolved: ")
     [attachment] = message["attachments"]
     assert attachment["color"] == "#2eb67d"
-    assert "*ended by* forged_id.breaker.reset" in attachment["blocks"][1]["elements"][0]["text"]
+    assert "*ended by* `forged_id.breaker.reset`" in attachment["blocks"][1]["elements"][0]["text"]
 
 
 def test_names_cannot_write_slack_markup() -> None:
     message = msgspec.json.encode(slack(alert(agent="<!channel> & <http://evil|x>"), "")).decode()
     assert "<!channel>" not in message
     assert "&lt;!channel&gt; &amp; &lt;http://evil|x&gt;" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("*bold* _slanted_ ~struck~ @channel", "`*bold* _slanted_ ~struck~ @channel`"),
+        ("` @here <!here> `", "`? @here &lt;!here&gt; ?`"),
+        ("one\ntwo\u202e\x00", "`one?two??`"),
+    ],
+)
+def test_names_are_shown_as_code_that_they_cannot_leave(name: str, shown: str) -> None:
+    message = slack(alert(agent=name, session=name), "")
+    [facts] = message["attachments"][0]["blocks"][1]["elements"]
+    assert f"*agent* {shown} · *session* {shown} · " in facts["text"]
+    assert facts["verbatim"] is True
+    assert message["mrkdwn"] is False
+
+
+def test_long_names_are_cut_to_what_slack_takes() -> None:
+    message = slack(alert(agent="&" * 10_000, session="<" * 10_000, exchange=">" * 10_000), "")
+    [facts] = message["attachments"][0]["blocks"][1]["elements"]
+    assert len(facts["text"]) <= 3_000
+    assert f"*agent* `{'&amp;' * 120}…` · " in facts["text"]
 
 
 def test_a_link_leads_to_the_dashboard() -> None:
@@ -66,6 +97,14 @@ def test_alertmanager_gets_the_end_under_the_labels_of_the_beginning() -> None:
     resolved = alertmanager(alert(status="resolved", count=9, resolved_by="quiet"), "", STORED_NS, HOUR_MS)
     assert firing["labels"] == resolved["labels"]
     assert resolved["endsAt"] == "2025-10-26T12:34:56.500Z"
+
+
+@given(st.text(), st.text(max_size=80))
+def test_alertmanager_s_labels_are_named_as_it_wants_and_hold_the_names_as_they_are(agent: str, session: str) -> None:
+    sent = payload(alert(agent=agent, session=session), Receiver(style="alertmanager"), STORED_NS, HOUR_MS)
+    labels = msgspec.json.decode(sent)[0]["labels"]
+    assert all(re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name) for name in labels)
+    assert (labels.get("agent", ""), labels.get("session", "")) == (agent, session)
 
 
 def test_the_api_takes_an_array_of_alerts() -> None:

@@ -40,6 +40,10 @@ def test_an_alertmanager_may_be_named_by_its_base(base: str) -> None:
         (Receiver(style="slack", url_env="HOOK", token_env="LINES"), "not one line of visible ASCII"),
         (Receiver(style="slack", url_env="HOOK", sources=("monitor", "braker")), "'braker': did you mean 'breaker'"),
         (Receiver(style="slack", url_env="HOOK", sources=("webhook",)), "no alert has the source 'webhook': there are"),
+        (Receiver(style="slack", url_env="HOOK", link="grafana.example"), "its link 'grafana.example' is no http"),
+        (Receiver(style="slack", url_env="HOOK", link="javascript:alert(1)"), "is no http.s. URL"),
+        (Receiver(style="slack", url_env="HOOK", link="https://grafana.example/|<!here>"), "is no http.s. URL"),
+        (Receiver(style="slack", url_env="HOOK", link="https://grafana.example/d 1"), "is no http.s. URL"),
         (
             Receiver(style="slack", url_env="HOOK", sources=("llm",), least=Severity.CRITICAL),
             "no alert as loud as critical: lower its least",
@@ -57,3 +61,10 @@ def test_what_cannot_be_used_is_refused_without_showing_it(receiver: Receiver, c
 def test_without_a_receiver_there_is_nothing_to_run() -> None:
     with pytest.raises(BadReceiver, match=r"write a table \[webhook.receivers.NAME\]"):
         addresses({}, {})
+
+
+@pytest.mark.parametrize(
+    "link", ["", "https://grafana.example/d/1?orgId=1&from=now-6h#panel", "http://10.0.0.1:3000/a%20b"]
+)
+def test_a_link_may_be_any_web_address(link: str) -> None:
+    assert addresses({"ops": Receiver(style="slack", url_env="HOOK", link=link)}, {"HOOK": HOOK})

@@ -42,9 +42,7 @@ def delivered() -> Recording:
         alert=alert.alert, status="firing", count=1, request=envelope.id, receiver="chat", code=200, attempts=1
     )
     body = msgspec.to_builtins(alert)
-    put_off = WebhookDelayed(
-        body=body, request=envelope.id, stored_ns=told.time_ns, receiver="ops", attempts=3, error=""
-    )
+    put_off = WebhookDelayed(body=body, request=envelope.id, stored_ns=told.time_ns, receiver="ops")
     _, delayed = answer(recording, envelope, took, put_off)
     lost = WebhookFailed(
         reason="receiver_unreachable", error="", failed_seq=1, failed_topic=delayed.topic, receiver="ops"
