@@ -11,12 +11,12 @@ from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.alerts import ALERTS
-from schemas.vocabulary.webhook import WebhookDelayed
+from schemas.vocabulary.webhook import WebhookQueued
 
 SERVED: Mapping[str, frozenset[type[Event]]] = {
     "llm": frozenset(REQUESTS),
     "delegate": frozenset((ActDelegationRequested,)),
-    "webhook": frozenset((*ALERTS.values(), WebhookDelayed)),
+    "webhook": frozenset((*ALERTS.values(), WebhookQueued)),
 }
 """Effector -> the events that ask it for an effect."""
 

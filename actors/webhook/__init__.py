@@ -1,6 +1,6 @@
 """The one who carries alerts outside: an effector that posts them to Slack-style webhooks and to Alertmanager (API v2).
 
-It answers ``alert.<severity>.<source>`` with ``webhook.delayed`` for each receiver that is to get the alert, which it
+It answers ``alert.<severity>.<source>`` with ``webhook.queued`` for each receiver that is to get the alert, which it
 answers itself: with ``webhook.delivered`` once the receiver took it, or ``webhook.failed``, the dead letter. In the log
 a delivery is recorded once; outside it may happen again where a worker died between the call and its record, so every
 request names its alert, status and count, and has an ``Idempotency-Key``.

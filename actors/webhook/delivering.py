@@ -1,6 +1,6 @@
 """Delivering alerts: to whom, how long to wait between calls, and what to record.
 
-A new alert is shared out at once: a ``webhook.delayed`` for each receiver that wants it. Each of these is a request of
+A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
 its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
 twice. There is one line to a receiver: whoever is first in it tries until the alert has become too old, and the others
 wait, which keeps alerts in order and a receiver that recovers from being overrun. What waits is bounded, see ``line``.
@@ -25,7 +25,7 @@ from schemas.actor import Message
 from schemas.entry import Severity
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.alerts import ALERTS, Alert
-from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = structlog.get_logger("neuraxis.webhook")
@@ -73,65 +73,65 @@ class Delivering:
     async def perform(self, message: Message) -> Sequence[Event]:
         """Share an alert out, or deliver one to its receiver; whatever goes wrong is an answer too."""
         event = message.event
-        if isinstance(event, WebhookDelayed):
+        if isinstance(event, WebhookQueued):
             return (await self._deliver(message, event),)
         assert isinstance(event, Alert)
         body = msgspec.to_builtins(event)
         return tuple(
-            WebhookDelayed(body=body, request=message.id, stored_ns=message.time_ns, receiver=name)
+            WebhookQueued(body=body, request=message.id, stored_ns=message.time_ns, receiver=name)
             for name, receiver in self._settings.receivers.items()
             if wants(receiver, event)
         )
 
-    async def _deliver(self, message: Message, delayed: WebhookDelayed) -> Event:
-        alert, name, calls = alert_of(delayed), delayed.receiver, Calls()
+    async def _deliver(self, message: Message, queued: WebhookQueued) -> Event:
+        alert, name, calls = alert_of(queued), queued.receiver, Calls()
         line = self._lines.get(name)
         if line is None:
-            return _failure(message, delayed, alert, calls, "receiver_unknown")
-        left_s = (delayed.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
+            return _failure(message, queued, alert, calls, "receiver_unknown")
+        left_s = (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
         if left_s <= 0:
-            return _failure(message, delayed, alert, calls, "receiver_overdue")
+            return _failure(message, queued, alert, calls, "receiver_overdue")
         over = asyncio.get_running_loop().time() + left_s
         limit = asyncio.timeout_at(over)
         try:
             async with limit, line.joined(limit):
-                return await self._try(message, delayed, alert, calls, line)
+                return await self._try(message, queued, alert, calls, line)
         except TimeoutError:
             if not limit.expired():
                 raise
-        _logger.error("alert_given_up", receiver=name, error=calls.error, attempts=calls.made, request=delayed.request)
+        _logger.error("alert_given_up", receiver=name, error=calls.error, attempts=calls.made, request=queued.request)
         if limit.when() != over:
-            return _failure(message, delayed, alert, calls, "receiver_overrun")
+            return _failure(message, queued, alert, calls, "receiver_overrun")
         reason = "receiver_unreachable" if calls.made else "receiver_overdue"
-        return _failure(message, delayed, alert, calls, reason)
+        return _failure(message, queued, alert, calls, reason)
 
-    async def _try(self, message: Message, delayed: WebhookDelayed, alert: Alert, calls: Calls, line: Line) -> Event:
+    async def _try(self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> Event:
         """Call until the receiver answers for good."""
         retrying = AsyncRetrying(retry=retry_if_exception(_passes), wait=self._backoff, sleep=self._sleep, reraise=True)
         try:
-            code: int = await retrying(self._call, delayed, alert, calls, line)
+            code: int = await retrying(self._call, queued, alert, calls, line)
         except CallFailed:
-            return _failure(message, delayed, alert, calls, "receiver_refused")
+            return _failure(message, queued, alert, calls, "receiver_refused")
         return WebhookDelivered(
             alert=alert.alert,
             status=alert.status,
             count=alert.count,
-            request=delayed.request,
-            receiver=delayed.receiver,
+            request=queued.request,
+            receiver=queued.receiver,
             code=code,
             attempts=calls.made,
         )
 
-    async def _call(self, delayed: WebhookDelayed, alert: Alert, calls: Calls, line: Line) -> int:
-        name, settings = delayed.receiver, self._settings
+    async def _call(self, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> int:
+        name, settings = queued.receiver, self._settings
         rest_ns = line.open_ns - self._clock.now_ns()
         if rest_ns > 0:
             await self._sleep(rest_ns / 1e9)
-        body = payload(alert, settings.receivers[name], delayed.stored_ns, settings.lasts_ms)
+        body = payload(alert, settings.receivers[name], queued.stored_ns, settings.lasts_ms)
         calls.made += 1
         calls.error = OVERDUE  # until it is known better: an alert's own time may be over before a call's
         try:
-            code = await call(self._http, self._addresses[name], body, delayed.request, self._answer_s)
+            code = await call(self._http, self._addresses[name], body, queued.request, self._answer_s)
         except CallFailed as failed:
             calls.error = failed.error
             # Believed for as long as an alert is of use: no receiver is shut out for ever by a word of its own.
@@ -142,7 +142,7 @@ class Delivering:
             else:
                 line.answered()
             _logger.warning(
-                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=delayed.request
+                "call_failed", receiver=name, error=failed.error, attempt=calls.made, request=queued.request
             )
             raise
         line.answered()
@@ -160,14 +160,12 @@ def wanted(settings: WebhookSettings) -> tuple[type[Alert], ...]:
     return tuple(kind for key, kind in ALERTS.items() if any(is_wanted(receiver, *key) for receiver in receivers))
 
 
-def alert_of(delayed: WebhookDelayed) -> Alert:
+def alert_of(queued: WebhookQueued) -> Alert:
     """Return what is to be delivered; raises msgspec.ValidationError where the recorded body is no alert."""
-    kind = _TYPES.get(str(delayed.body.get("topic")))
+    kind = _TYPES.get(str(queued.body.get("topic")))
     if kind is None:
-        raise msgspec.ValidationError(
-            f"a delayed alert has the topic {delayed.body.get('topic')!r}, which no alert has"
-        )
-    return msgspec.convert(delayed.body, kind)
+        raise msgspec.ValidationError(f"a queued alert has the topic {queued.body.get('topic')!r}, which no alert has")
+    return msgspec.convert(queued.body, kind)
 
 
 def naming(failed: Failed, message: Message) -> Failed:
@@ -177,21 +175,21 @@ def naming(failed: Failed, message: Message) -> Failed:
     if isinstance(event, Alert):
         changes = {"alert": event.alert, "status": event.status, "count": event.count, "request": message.id}
         return msgspec.structs.replace(failed, **changes)
-    assert isinstance(event, WebhookDelayed)
+    assert isinstance(event, WebhookQueued)
     return msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
 
 
-def _failure(message: Message, delayed: WebhookDelayed, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:
+def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:
     return WebhookFailed(
         reason=reason,
         error=calls.error,
         failed_seq=message.seq,
-        failed_topic=topic_of(delayed),
+        failed_topic=topic_of(queued),
         alert=alert.alert,
         status=alert.status,
         count=alert.count,
-        request=delayed.request,
-        receiver=delayed.receiver,
+        request=queued.request,
+        receiver=queued.receiver,
         attempts=calls.made,
     )
 

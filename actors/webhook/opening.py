@@ -11,7 +11,7 @@ from actors.webhook.delivering import Delivering, naming, wanted
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
 from schemas.effector import Effector
-from schemas.vocabulary.webhook import WebhookDelayed, WebhookFailed
+from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
 _GRACE_S = 30.0
 """Seconds by which the shell waits longer than an alert's own time: that one says more of what went wrong."""
@@ -36,7 +36,7 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
         _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
         yield Effector(
             name="webhook",
-            consumes=(*alerts, WebhookDelayed),
+            consumes=(*alerts, WebhookQueued),
             perform=delivering.perform,
             failed=WebhookFailed,
             naming=naming,

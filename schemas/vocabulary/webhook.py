@@ -27,7 +27,7 @@ class WebhookDelivered(Event, frozen=True, kw_only=True, tag="forged_id.webhook.
     attempts: Attempts
 
 
-class WebhookDelayed(Event, frozen=True, kw_only=True, tag="forged_id.webhook.delayed"):
+class WebhookQueued(Event, frozen=True, kw_only=True, tag="forged_id.webhook.queued"):
     """An alert is to be delivered to a receiver, after all that wait for it already.
 
     ``body`` is the alert as it was published, ``request`` the id of its event and ``stored_ns`` when that was stored
@@ -68,11 +68,11 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=WebhookDelayed,
+        event=WebhookQueued,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="An alert waits for its turn at a receiver outside.",
-        sample=WebhookDelayed(
+        sample=WebhookQueued(
             body={"topic": "forged_id.alert.critical.breaker", "alert": "0f" * 8},
             request="0" * 32,
             stored_ns=1_700_000_000_000_000_000,
@@ -88,7 +88,7 @@ ENTRIES = (
             reason="receiver_unreachable",
             error="ConnectError",
             failed_seq=9,
-            failed_topic="forged_id.webhook.delayed",
+            failed_topic="forged_id.webhook.queued",
             alert="0f" * 8,
             count=1,
             request="0" * 32,

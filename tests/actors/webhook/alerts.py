@@ -16,7 +16,7 @@ from schemas.actor import Message
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.alerts import Alert
-from schemas.vocabulary.webhook import WebhookDelayed
+from schemas.vocabulary.webhook import WebhookQueued
 from tests.actors.llm.scripted import Endpoint, Reply
 
 TAKES = Reply((b"ok",))
@@ -63,11 +63,11 @@ async def delivering(
         yield Delivering(http, settings, found, clock=SystemClock(), **more)
 
 
-def delayed(name: str = "ops", *, seq: int = 9, age_ms: int = 0, **changes: Any) -> Message:
+def queued(name: str = "ops", *, seq: int = 9, age_ms: int = 0, **changes: Any) -> Message:
     """Return the delivery of the alert ``id-<seq>`` to a receiver, as it is read from the log."""
     told = message(alert(**changes), seq=seq, age_ms=age_ms)
     body = msgspec.to_builtins(told.event)
-    return message(WebhookDelayed(body=body, request=told.id, stored_ns=told.time_ns, receiver=name), seq=100 + seq)
+    return message(WebhookQueued(body=body, request=told.id, stored_ns=told.time_ns, receiver=name), seq=100 + seq)
 
 
 @contextlib.asynccontextmanager

@@ -14,7 +14,7 @@ from actors.webhook.receivers import is_wanted
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.entry import Severity
 from schemas.event import Event
-from schemas.vocabulary.webhook import WebhookDelayed, WebhookDelivered, WebhookFailed
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 from tests.actors.llm.scripted import HANGS, Endpoint, Reply, fails, serving
 from tests.actors.runtime.waiting import until
 from tests.actors.webhook.alerts import (
@@ -22,10 +22,10 @@ from tests.actors.webhook.alerts import (
     SECRET,
     TAKES,
     alert,
-    delayed,
     delivering,
     dripping,
     message,
+    queued,
     receivers,
     url_of,
 )
@@ -53,7 +53,7 @@ async def forever(_: float) -> None:
 
 async def delivered_by(endpoint: Endpoint, settings: WebhookSettings | None = None, **changes: Any) -> Event:
     async with delivering(settings or receivers("ops"), {"ops": url_of(endpoint)}) as one:
-        [recorded] = await one.perform(delayed(**changes))
+        [recorded] = await one.perform(queued(**changes))
         return recorded
 
 
@@ -66,7 +66,7 @@ def test_an_alert_is_shared_out_to_those_who_want_it_with_all_that_is_needed_to_
         async with delivering(settings, dict.fromkeys(settings.receivers, "http://127.0.0.1:9")) as one:
             shares = await one.perform(told)
         for share, name in zip(shares, ("ops", "chat"), strict=True):
-            assert isinstance(share, WebhookDelayed)
+            assert isinstance(share, WebhookQueued)
             assert (share.receiver, share.request, share.stored_ns) == (name, "id-9", told.time_ns)
             assert msgspec.convert(share.body, type(told.event)) == told.event
 
@@ -113,7 +113,7 @@ def test_a_receiver_that_cannot_be_reached_is_tried_for_as_long_as_the_alert_is_
             gone = url_of(endpoint)
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=100)
         async with delivering(settings, {"ops": gone}) as one:
-            [recorded] = await one.perform(delayed())
+            [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.error) == ("receiver_unreachable", "ConnectError")
         assert recorded.attempts > 1
@@ -133,7 +133,7 @@ def test_nor_is_one_that_never_comes_to_an_end_of_its_answer() -> None:
     async def main() -> None:
         settings = msgspec.structs.replace(receivers("ops"), answer_ms=50, patience_ms=400)
         async with dripping() as endless, delivering(settings, {"ops": endless}) as one:
-            [recorded] = await one.perform(delayed())
+            [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.error) == ("receiver_unreachable", "CallOverdue")
         assert recorded.attempts > 1
@@ -153,11 +153,11 @@ def test_a_receiver_s_retry_after_is_heeded_by_all_that_wait_for_it() -> None:
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
         async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            first = asyncio.create_task(one.perform(delayed(seq=1)))
+            first = asyncio.create_task(one.perform(queued(seq=1)))
             await until(lambda: len(waited) == 2, "the pause")
             first.cancel()
             await asyncio.wait([first])
-            [recorded] = await one.perform(delayed(seq=2))
+            [recorded] = await one.perform(queued(seq=2))
         assert isinstance(recorded, WebhookDelivered)
         _, first_pause, second_pause = waited
         assert 50 < second_pause <= first_pause <= 60, "no longer than an alert is of use"
@@ -173,15 +173,15 @@ def test_a_receiver_that_asks_for_years_is_left_alone_for_as_long_as_an_alert_is
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
         async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
-            await one.perform(delayed())
+            await one.perform(queued())
         assert 50 < max(waited) <= 60
 
 
-def test_a_delayed_alert_is_tried_until_the_receiver_is_back_and_others_go_after_it() -> None:
+def test_a_queued_alert_is_tried_until_the_receiver_is_back_and_others_go_after_it() -> None:
     @over(*[fails(503)] * 4, TAKES)
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            recorded = await asyncio.gather(*(one.perform(delayed(seq=seq)) for seq in (1, 2, 3)))
+            recorded = await asyncio.gather(*(one.perform(queued(seq=seq)) for seq in (1, 2, 3)))
         assert [type(event) for [event] in recorded] == [WebhookDelivered] * 3
         keys = [asked.headers["idempotency-key"] for asked in endpoint.asked]
         assert keys == [*["id-1"] * 5, "id-2", "id-3"]
@@ -192,7 +192,7 @@ def test_an_alert_that_has_become_too_old_is_a_dead_letter() -> None:
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=200)
         async with delivering(settings, {"ops": url_of(endpoint)}, sleep=forever) as one:
-            [recorded] = await one.perform(delayed())
+            [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.receiver, recorded.request) == ("receiver_unreachable", "ops", "id-9")
         assert (recorded.error, recorded.attempts, len(endpoint.asked)) == ("HTTP 503", 1, 1)
@@ -203,9 +203,9 @@ def test_an_alert_that_waited_in_vain_for_its_turn_says_so() -> None:
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), patience_ms=60_000)
         async with delivering(settings, {"ops": url_of(endpoint)}) as one:
-            holding = asyncio.create_task(one.perform(delayed()))
+            holding = asyncio.create_task(one.perform(queued()))
             await until(lambda: bool(endpoint.asked), "a call that holds the line")
-            [recorded] = await one.perform(delayed(age_ms=59_900))
+            [recorded] = await one.perform(queued(age_ms=59_900))
             holding.cancel()
             await asyncio.wait([holding])
         assert isinstance(recorded, WebhookFailed)
@@ -225,13 +225,13 @@ def test_where_too_many_wait_for_a_receiver_that_is_down_the_oldest_of_them_are_
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), backlog=2)
         async with delivering(settings, {"ops": url_of(endpoint)}) as one:
-            trying = [asyncio.create_task(one.perform(delayed(seq=seq))) for seq in range(4)]
+            trying = [asyncio.create_task(one.perform(queued(seq=seq))) for seq in range(4)]
             await until(lambda: len(endpoint.asked) == 1, "a call that holds the line")
             assert not any(each.done() for each in trying), "it may be well"
             endpoint.drop_all()
             [first] = await trying[1]
             await until(lambda: len(endpoint.asked) == 3, "another call that holds the line")
-            trying.append(asyncio.create_task(one.perform(delayed(seq=4))))
+            trying.append(asyncio.create_task(one.perform(queued(seq=4))))
             [second] = await trying[2]
             endpoint.drop_all()
             others = [await trying[place] for place in (0, 3, 4)]
@@ -260,7 +260,7 @@ def test_no_record_and_no_log_line_holds_an_address(monkeypatch: pytest.MonkeyPa
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
             shares = await one.perform(message(alert()))
-            [failed] = await one.perform(delayed())
+            [failed] = await one.perform(queued())
         assert isinstance(failed, WebhookFailed)
         said = msgspec.json.encode([*shares, failed, told.entries]).decode()
         assert len(told.entries) == 3
@@ -303,7 +303,7 @@ def test_calls_outside_go_through_the_proxy_of_the_environment_and_those_to_this
             monkeypatch.setenv("HTTP_PROXY", proxy.base_url.removesuffix("/v1"))
             urls = {"near": url_of(endpoint), "far": "http://receiver.invalid/hook"}
             async with delivering(receivers("near", "far"), urls) as one:
-                recorded = [*await one.perform(delayed("near")), *await one.perform(delayed("far"))]
+                recorded = [*await one.perform(queued("near")), *await one.perform(queued("far"))]
         assert [type(event) for event in recorded] == [WebhookDelivered] * 2
         assert [asked.path for asked in proxy.asked] == ["http://receiver.invalid/hook"]
         assert len(endpoint.asked) == 1

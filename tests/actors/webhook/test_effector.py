@@ -149,7 +149,7 @@ def test_a_refusal_is_a_dead_letter_on_the_log(broker: Broker) -> None:
             [failed] = await ends(log, 1)
         assert isinstance(failed, WebhookFailed)
         assert (failed.reason, failed.error, failed.receiver) == ("receiver_refused", "HTTP 404", "ops")
-        assert failed.failed_topic == "forged_id.webhook.delayed"
+        assert failed.failed_topic == "forged_id.webhook.queued"
 
     on_broker(broker, body)
 
