@@ -4,8 +4,8 @@ The ceilings do less and less: raw sqlite3 hands out rows; with msgspec, each bo
 ledger's own history adds headers and subjects, and ``decode`` the envelope. What lies between the last of them and the
 fold is the deciders' own work, some six of which fold each event. Cases run in turns, and the median round counts.
 
-Memory is that of a fresh process each, over a half and over all of the file: it grows with what the states hold and
-with what waits for a decision (see ``events.replay.BACKLOG``), not with the log.
+Memory is that of a fresh process each, over a half and over all of the file: it grows with what the states hold, whose
+encoded size is given beside it, and with what waits for a decision until there are ``events.replay.BACKLOG`` messages.
 
 Run it with ``python -m bench.replay [LEDGER | EVENTS]``; without a file, a ledger is recorded first, by all deciders.
 """
@@ -33,13 +33,14 @@ from deploy.sources import LedgerSource
 from events.codec import decode
 from events.errors import LedgerDamaged
 from events.ledger import LedgerReader
-from events.replay import Replay
+from events.replay import Replay, Report
 from schemas.catalogue import CATALOGUE
+from schemas.persistent import encode_state
 
 EVENTS = 12_000
 ROUNDS = 3
 JOBS = 2
-_MEGA = 1024
+_KILO, _MEGA = 1024, 1024 * 1024
 
 _RAW = "SELECT seq, time, subject, headers, data FROM events ORDER BY seq"
 _TYPED = "SELECT seq, topic, data FROM events ORDER BY seq"
@@ -75,12 +76,17 @@ def _read_decoded(path: Path) -> int:
         return sum(decode(stored) is not None for batch in reader.history() for stored in batch)
 
 
-async def _fold(path: Path, verify: bool, upto: Point = END) -> int:
+async def _replayed(path: Path, verify: bool, upto: Point = END) -> tuple[Replay, Report]:
     async with _opened(path) as source:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=verify)
         report = await run(source, replay, upto, progress=lambda _: None)
     if not report.clean:
         raise LedgerDamaged(f"{path} does not replay cleanly, so that its figures would mean nothing")
+    return replay, report
+
+
+def _fold(path: Path, verify: bool, upto: Point = END) -> int:
+    _, report = asyncio.run(_replayed(path, verify, upto))
     return report.events
 
 
@@ -113,13 +119,13 @@ async def measure(path: Path, rounds: int) -> list[Row]:
         _TYPED_CASE: lambda: _read_typed(path),
         _HISTORY: lambda: _read_history(path),
         _DECODED: lambda: _read_decoded(path),
-        _FOLD: lambda: asyncio.run(_fold(path, False)),
+        _FOLD: lambda: _fold(path, False),
         f"{_FOLD}, {JOBS} jobs": lambda: asyncio.run(_in_jobs(path, False)),
-        _VERIFY: lambda: asyncio.run(_fold(path, True)),
+        _VERIFY: lambda: _fold(path, True),
         f"{_VERIFY}, {JOBS} jobs": lambda: asyncio.run(_in_jobs(path, True)),
     }
     # The first fold loads the models, which a long replay does not notice.
-    await asyncio.to_thread(lambda: asyncio.run(_fold(path, True, Point(seq=200))))
+    await asyncio.to_thread(_fold, path, True, Point(seq=200))
     medians = await measure_in_turns({name: partial(_rate, work) for name, work in cases.items()}, rounds)
     peers = {name: [peer for peer in _peers_of(name) if peer != name] for name in cases}
     return rows_of(medians, peers, f"{_count(path):,} events", "events/s")
@@ -132,11 +138,13 @@ def _peers_of(name: str) -> tuple[str, ...]:
 
 
 def peaks(path: Path) -> list[Row]:
-    """Measure the peak memory of a fold, over a half and over all."""
+    """Measure the peak memory of a fold and the size of its states, encoded, over a half and over all."""
     whole = _count(path)
-    found = {f"peak memory, {upto:,} events": _peak(path, upto) for upto in (whole // 2, whole)}
-    names = list(found)
-    return rows_of(found, {names[1]: (names[0],)}, "fold", "MB")
+    rows: list[Row] = []
+    for upto in (whole // 2, whole):
+        found = dict(zip((f"peak memory, {upto:,} events", f"states, {upto:,} events"), _peak(path, upto), strict=True))
+        rows += rows_of(found, {}, "fold", "MB")
+    return rows
 
 
 def _count(path: Path) -> int:
@@ -144,16 +152,19 @@ def _count(path: Path) -> int:
         return reader.info().rows
 
 
-def _peak(path: Path, upto: int) -> float:
+def _peak(path: Path, upto: int) -> list[float]:
     command = [sys.executable, "-m", "bench.replay", "--peak", str(path), str(upto)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [float(each) for each in shown.split()]
 
 
 def _print_peak(path: Path, upto: int) -> None:
     import resource  # not on Windows
 
-    asyncio.run(_fold(path, False, Point(seq=upto)))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MEGA)
+    replay, _ = asyncio.run(_replayed(path, False, Point(seq=upto)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KILO
+    states = sum(len(encode_state(view.state)) for view in replay.views.values())
+    print(peak, states / _MEGA)
 
 
 def main() -> None:

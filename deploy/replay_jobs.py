@@ -1,7 +1,10 @@
-"""Replaying a ledger file in several processes: each folds a share of the partitions, and the reports become one.
+"""Replaying a ledger file in several processes: each folds shares of the partitions, and the reports become one.
 
-A partition's fold needs nothing of another's. So each process reads the file for itself and decodes only what its
-partitions consume or published; what is reported is what one process would have reported, to the byte.
+A partition's fold needs nothing of another's. So the file is read anew for each share, and only what its partitions
+consume or published is decoded; what is reported is what one process would have reported, to the byte.
+
+What a partition takes cannot be told from its messages: verifying one of a memory's costs a hundred of a clock's. So
+there are several shares to a process, and who is done takes the next.
 """
 
 import asyncio
@@ -30,6 +33,9 @@ from schemas.subjects import Partitions
 
 MOST_JOBS = 4
 """Processes that are used unless more are asked for."""
+
+_SHARES_A_JOB = 4
+"""Enough that the processes end close together; each costs another reading of the file."""
 
 _KEPT = 20
 _LEAST_EVENTS = {False: 100_000, True: 10_000}
@@ -84,7 +90,7 @@ async def replay_in_jobs(
         opener: Opens it again, in each process.
         work: What is replayed.
         jobs: Processes; there are no more than there are partitions to share out.
-        progress: Called with the sequence that all have reached, now and then.
+        progress: Called now and then with how far the shares are on average, as a sequence.
 
     Raises:
         Misconfigured, LogError: as ``deploy.replaying.run`` does.
@@ -93,12 +99,12 @@ async def replay_in_jobs(
     actors = [ACTORS[name] for name in work.actors]
     upto = min(work.upto.seq, await last_of_whole(source))
     extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
-    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs)
+    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_A_JOB)
     parts = [_Job(work, share, number, extent) for number, share in enumerate(shares)]
     # A fresh interpreter each: this one has a loop and threads, which a forked child would have the ruins of.
     context = multiprocessing.get_context("spawn")
     reached, stop = context.Array("q", len(parts)), context.Event()
-    with ProcessPoolExecutor(len(parts), context, _begin, (reached, stop)) as pool:
+    with ProcessPoolExecutor(min(jobs, len(parts)), context, _begin, (reached, stop)) as pool:
         try:
             futures = [pool.submit(_replay_share, opener, part) for part in parts]
             running: AbstractSet[Future[Report]] = set(futures)
@@ -106,12 +112,13 @@ async def replay_in_jobs(
                 done, running = await asyncio.to_thread(wait, running, _LOOK_S, FIRST_EXCEPTION)
                 for future in done:
                     future.result()
-                progress(min(reached[place] for place in range(len(parts))))
+                progress(sum(reached[:]) // len(parts))
         except BrokenProcessPool as ended:
             why = "a process of the replay was ended from outside, for want of memory most likely: try --jobs 1"
             raise JobEnded(why) from ended
         except BaseException:
             stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
         return merged([future.result() for future in futures], _KEPT)
 
@@ -132,26 +139,28 @@ def costs_of(
     return costs
 
 
-def shares_of(costs: Mapping[Unit, int], jobs: int) -> tuple[tuple[Unit, ...], ...]:
-    """Share out partitions among jobs, so that the most loaded has little; at least one share, none of them empty.
+def shares_of(costs: Mapping[Unit, int], most: int) -> tuple[tuple[Unit, ...], ...]:
+    """Divide partitions into up to ``most`` shares of much the same load; at least one, none of them empty.
 
-    Partitions of one key stay together: they read the same messages, which are then decoded once. But what would be
-    more than a job's part is divided among its actors. The largest come first, each to whom has least.
+    The most loaded comes first. Partitions of one key stay together: they read the same messages, which are then
+    decoded once. But what would be more than an equal part is divided among its actors. The largest are placed first,
+    each with the share that has least.
     """
     groups: dict[tuple[str, str], list[Unit]] = {}
     for unit in sorted(costs):
         name, partition = unit
         scope = ACTORS[name].scope
         groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append(unit)
-    part = sum(costs.values()) / max(jobs, 1)
+    part = sum(costs.values()) / max(most, 1)
     pieces = [
         piece
         for group in groups.values()
         for piece in ([group] if _cost(group, costs) <= part else [[unit] for unit in group])
     ]
-    shares: list[list[Unit]] = [[] for _ in range(jobs)]
+    shares: list[list[Unit]] = [[] for _ in range(most)]
     for piece in sorted(pieces, key=lambda piece: -_cost(piece, costs)):
         min(shares, key=lambda share: _cost(share, costs)).extend(piece)
+    shares.sort(key=lambda share: -_cost(share, costs))
     return tuple(tuple(sorted(share)) for share in shares if share) or ((),)
 
 

@@ -37,11 +37,12 @@ from schemas.event import Failed, topic_of
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions, split_stored
 
-BACKLOG = 10_000
-"""Waiting messages of a partition from which the oldest are decided, to see whether any events can be owed for them.
+BACKLOG = 50_000
+"""Messages of the log for which a consumed one waits at most, until it is seen whether any events can be owed for it.
 
-Settings and timers that a leader recorded while it was further behind than this are folded where the replay stands
-instead of where the leader stood, and counted as unverified.
+It bounds what waits in memory, however many partitions it waits for. Settings and timers that a leader recorded while
+it was further behind than this are folded where the replay stands instead of where the leader stood, and counted as
+unverified.
 """
 
 BEYOND_BACKLOG = "beyond_backlog"
@@ -105,8 +106,8 @@ class Replay:
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
-        self._backlog = backlog
-        self._owed: dict[tuple[str, str], int] = {}
+        self._stretch = max(1, backlog // 2)
+        self._stretch_end = self._stretch
         self._silent: dict[tuple[str, str], int] = {}
         self._routes: dict[str, _Takers | None] = {}
         self._matched: tuple[Decided, ...] | None = None
@@ -132,6 +133,8 @@ class Replay:
         self._events += 1
         self._first = self._first or stored.seq
         self._last = stored.seq
+        if stored.seq >= self._stretch_end:
+            self._settle_silent(stored.seq // self._stretch * self._stretch)
         takers = self._takers(stored.subject)
         if takers is None:
             return
@@ -142,11 +145,9 @@ class Replay:
         for view in takers.owning:
             view.record(offered)
         if takers.consuming:
-            offered, most = _without_wrapping(offered), self._backlog
+            offered = _without_wrapping(offered)
             for view in takers.consuming:
                 view.offer(offered)
-                if len(view.waiting) > most:
-                    self._settle_silent(view)
 
     def takes(self, subject: str) -> bool:
         """Whether messages of a stored subject belong to any partition that is folded here."""
@@ -178,8 +179,6 @@ class Replay:
                 view.record(offered)
         for view in takers.consuming:
             view.offer(offered)
-            if len(view.waiting) > self._backlog:
-                self._settle_silent(view)
 
     def finish(self) -> Report:
         """Settle what the log's end left open, and report.
@@ -211,20 +210,21 @@ class Replay:
             oldest_of(waiting),
         )
 
-    def _settle_silent(self, view: View) -> None:
-        """Fold the older half of a partition's waiting messages, as long as they lead to nothing.
+    def _settle_silent(self, reached: int) -> None:
+        """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
 
         Own events settle what came before them. An actor that hardly ever speaks would otherwise have the whole log
-        waiting in memory. What leads to an event waits for it.
+        waiting in memory. What leads to an event waits for it. Stretches end at the same sequences whichever partitions
+        are folded here, so that every share of a log is folded as the whole of it is.
         """
-        key = view.actor.name, view.partition
-        if self._owed.get(key) == view.waiting[0].stored.seq or self._other_behaviour(view):
-            return
-        while len(view.waiting) > self._backlog // 2:
-            if not self._decide_silent(view):
-                self._owed[key] = view.waiting[0].stored.seq
-                return
-            self._silent[key] = view.place
+        self._stretch_end = reached + self._stretch
+        for key, view in self.views.items():
+            if view.open_decision or self._other_behaviour(view):
+                continue
+            while view.waiting and view.waiting[0].stored.seq <= reached - self._stretch:
+                if not self._decide_silent(view):
+                    break
+                self._silent[key] = view.place
 
     def _decide_silent(self, view: View) -> bool:
         """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""

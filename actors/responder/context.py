@@ -72,9 +72,11 @@ def entities_of(memories: Sequence[Memory]) -> tuple[Entity, ...]:
 def untold(memories: Iterable[Memory], turns: Sequence[Turn]) -> tuple[Memory, ...]:
     """Return the memories without those of turns that are told as turns already: they hold how those began."""
     begun = [_words(turn.said)[:_RECOGNISED] for turn in turns]
-    return tuple(
-        each for each in memories if each.layer != "turn" or not any(words in _words(each.text) for words in begun)
-    )
+    return tuple(each for each in memories if each.layer != "turn" or not _holds_any(_words(each.text), begun))
+
+
+def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
+    return any(beginning in text for beginning in beginnings)
 
 
 def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:

@@ -20,7 +20,6 @@ No prompt is judged of an exchange without chosen entities, nor of one whose wor
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 import msgspec
 
@@ -161,6 +160,5 @@ def _entities(ids: Iterable[str], known: Mapping[str, Remembered], agreed: froze
     )
 
 
-@lru_cache(maxsize=256)
 def _terms(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(stem(term) for term in terms_of(text)))
+    return tuple(dict.fromkeys(map(stem, terms_of(text))))

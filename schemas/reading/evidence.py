@@ -101,8 +101,12 @@ def evidence(table: Table, text: Text) -> Numbers:
     return np.concatenate([[whole], segment_numbers(parts), sign_numbers(text)])
 
 
+@lru_cache(maxsize=8)
 def sign_numbers(text: Text) -> Numbers:
-    """Return the evidence that needs no weights: which views a text has, and which conjunctions it holds."""
+    """Return the evidence that needs no weights: which views a text has, and which conjunctions it holds.
+
+    It is the same for every model, and several judge a text one after the other. Not to be written to.
+    """
     kinds = {view.kind for view in text.views}
     signs = np.max([conjunctions_in(reading.kinds) for reading in text.readings], axis=0)
     return np.concatenate([[float(kind in kinds) for kind in KINDS], [float(bool(kinds))], signs])

@@ -27,7 +27,9 @@ SEGMENT_LEAST, SEGMENT_MOST = 10, 40
 Keys = npt.NDArray[np.uint32]
 
 _MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-_UNIGRAM, _WORD, _BIGRAM, _TRIGRAM, _PAIR, _CHAIN = (np.uint64(salt) for salt in (11, 23, 37, 51, 67, 83))
+_SALTS = np.array([11, 23, 37, 51, 67, 83], dtype=np.uint64)
+"""One for each kind of n-gram: a symbol, a word of a class, two symbols, three, a pair of classes, a chain of three."""
+
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _ENDS = frozenset(".!?;\u3002\uff01\uff1f")
 _NEIGHBOURS = 6
@@ -64,6 +66,7 @@ def _symbol_hash(symbol: str) -> int:
     return zlib.crc32(data) << 32 | zlib.crc32(data[::-1], 0x5A17)
 
 
+@lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return an ASCII word without a common English ending, any other word as it is."""
     if word.isascii():
@@ -91,8 +94,8 @@ def _mix(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.N
     return folded
 
 
-def _finish(hashes: npt.NDArray[np.uint64], salt: np.uint64) -> Keys:
-    mixed = (hashes ^ salt) * _MIX_A
+def _finish(hashes: npt.NDArray[np.uint64], salts: npt.NDArray[np.uint64]) -> Keys:
+    mixed = (hashes ^ salts) * _MIX_A
     mixed = (mixed ^ (mixed >> np.uint64(31))) * _MIX_B
     return (mixed >> np.uint64(32)).astype(np.uint32)
 
@@ -116,22 +119,17 @@ def _ngrams(words: list[str], kinds: npt.NDArray[np.int64]) -> tuple[Keys, npt.N
     own = np.array([_symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
     bigrams = _mix(symbols[:-1], symbols[1:])
     trigrams = _mix(bigrams[:-1], symbols[2:])
-    keys = [
-        _finish(symbols, _UNIGRAM),
-        _finish(own, _WORD),
-        _finish(bigrams, _BIGRAM),
-        _finish(trigrams, _TRIGRAM),
-    ]
-    places = [at, classed, at[1:], at[2:]]
     near = symbols[classed]
-    for gap in range(1, _NEIGHBOURS):
-        close = classed[gap:] - classed[:-gap] <= PAIR_SPAN
-        keys.append(_finish(_mix(near[:-gap][close], near[gap:][close]), _PAIR))
-        places.append(classed[gap:][close])
+    gaps = [(gap, classed[gap:] - classed[:-gap] <= PAIR_SPAN) for gap in range(1, _NEIGHBOURS)]
+    firsts = np.concatenate([near[:-gap][close] for gap, close in gaps])
+    seconds = np.concatenate([near[gap:][close] for gap, close in gaps])
     chained = classed[2:] - classed[:-2] <= PAIR_SPAN + 4
-    keys.append(_finish(_mix(_mix(near[:-2], near[1:-1]), near[2:])[chained], _CHAIN))
-    places.append(classed[2:][chained])
-    return np.concatenate(keys), np.concatenate(places)
+    chains = _mix(_mix(near[:-2], near[1:-1]), near[2:])[chained]
+    hashes = (symbols, own, bigrams, trigrams, _mix(firsts, seconds), chains)
+    ends = (at, classed, at[1:], at[2:], *(classed[gap:][close] for gap, close in gaps), classed[2:][chained])
+    # All kinds at once: of a text's few hundred n-grams, most of what is computed is the calls.
+    salts = np.repeat(_SALTS, [len(each) for each in hashes])
+    return _finish(np.concatenate(hashes), salts), np.concatenate(ends)
 
 
 def _segments(words: list[str]) -> npt.NDArray[np.int64]:

@@ -17,7 +17,7 @@ SPACELESS = re.compile("[\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 """Letters of scripts written without spaces between words: each is a token of its own."""
 
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
+_APOSTROPHES = re.compile("[\u2019\u2018\u02bc`]")
 
 # Cyrillic, Greek, Armenian and phonetic letters taken for Latin ones, after case folding.
 _LOOKALIKES = str.maketrans(
@@ -35,7 +35,7 @@ def fold(text: str) -> str:
         return text.lower()
     text = unicodedata.normalize("NFKD", INVISIBLE.sub("", text).casefold())
     # Recomposed, so that Hangul syllables stay single characters.
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", text)).translate(_APOSTROPHES)
+    return _APOSTROPHES.sub("'", unicodedata.normalize("NFC", _ACCENTS.sub("", text)))
 
 
 @lru_cache(maxsize=65536)

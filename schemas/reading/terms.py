@@ -17,6 +17,9 @@ READ = 4_000
 
 _SHORTEST, _LONGEST = 3, 40
 
+_MOST_KEPT = 1_024
+"""Characters of a text whose terms are kept a while."""
+
 
 class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grammar: frozenset[str]
@@ -24,8 +27,16 @@ class _Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def terms_of(text: str) -> tuple[str, ...]:
     """Return a text's terms in the order in which they first occur; of a long text, those of its beginning."""
-    found = (_term(token) for token in split_tokens(fold(text[:READ])))
-    return tuple(dict.fromkeys(term for term in found if term))
+    # Several actors read the same text, and the same memories come to mind again and again; what is long is rare, and
+    # would fill the store.
+    return _kept_terms(text) if len(text) <= _MOST_KEPT else _read_terms(text)
+
+
+def _read_terms(text: str) -> tuple[str, ...]:
+    # A text says many of its words several times: each is looked up once.
+    found = dict.fromkeys(map(_term, dict.fromkeys(split_tokens(fold(text[:READ])))))
+    found.pop("", None)
+    return tuple(found)
 
 
 @cache
@@ -51,3 +62,6 @@ def _singular(word: str) -> str:
     if len(word) <= _SHORTEST or not word.endswith("s") or word.endswith(("ss", "us", "is", "ews")):
         return word
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+
+
+_kept_terms = lru_cache(maxsize=4096)(_read_terms)

@@ -12,11 +12,11 @@ def split_tokens(folded: str) -> list[str]:
     found = _TOKEN.findall(folded)
     if folded.isascii():
         return found
+    if not SPACELESS.search(folded):
+        return list(map(fold_word, found))
     tokens: list[str] = []
     for token in found:
-        if token.isascii():
-            tokens.append(token)
-        elif SPACELESS.search(token):
+        if SPACELESS.search(token):
             tokens.extend(token)
         else:
             tokens.append(fold_word(token))

@@ -13,7 +13,7 @@ from schemas.event import encode_event, topic_of
 from schemas.identity import event_id
 from schemas.subjects import stored_subject
 from schemas.vocabulary.reflex import ReflexPassed
-from tests.events.ledger.messages import INPUT, PARTITIONS, START_NS, exchanges, stored
+from tests.events.ledger.messages import INPUT, PARTITIONS, RESPONSE, START_NS, exchanges, stored
 
 BACKLOG = 100
 
@@ -39,6 +39,26 @@ def test_an_actor_that_never_speaks_does_not_keep_the_log_waiting() -> None:
     assert first.state_hashes == second.state_hashes
     assert first.coverage["clock"] == second.coverage["clock"]
     assert first.coverage["clock"].silent == 1_000
+
+
+def test_what_waits_is_bounded_for_all_partitions_together() -> None:
+    replaying = replay("arbiter")
+    for seq in range(1, 1_001):
+        replaying.feed(stored(seq, RESPONSE, exchange=f"x{seq}", session=f"s{seq % 37}"))
+    assert len([view for view in replaying.views.values() if view.place]) > 10
+    assert sum(len(view.waiting) for view in replaying.views.values()) <= BACKLOG
+    assert replaying.finish().coverage["arbiter"].silent == 1_000
+
+
+def test_a_partition_that_falls_quiet_keeps_nothing_waiting() -> None:
+    replaying = replay("arbiter")
+    for seq in range(1, 51):
+        replaying.feed(stored(seq, RESPONSE, exchange=f"x{seq}", session="quiet"))
+    quiet = replaying.views["arbiter", PARTITIONS.session_token("quiet")]
+    assert len(quiet.waiting) == 50
+    for seq in range(51, 201):
+        replaying.feed(stored(seq, RESPONSE, exchange=f"x{seq}", session="talkative"))
+    assert not quiet.waiting
 
 
 def passed(cause: Stored, seq: int) -> Stored:

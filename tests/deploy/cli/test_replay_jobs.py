@@ -56,12 +56,18 @@ def test_a_short_log_is_not_worth_another_process() -> None:
 units = [(name, part) for name in ACTORS for part in partition_names(ACTORS[name], Partitions())]
 
 
-@given(costs=st.dictionaries(st.sampled_from(units), st.integers(1, 1000)), jobs=st.integers(1, 5))
-def test_every_partition_is_in_one_share_and_no_share_is_for_nothing(costs: dict[Unit, int], jobs: int) -> None:
-    shares = shares_of(costs, jobs)
+@given(costs=st.dictionaries(st.sampled_from(units), st.integers(1, 1000)), most=st.integers(1, 5))
+def test_every_partition_is_in_one_share_and_no_share_is_for_nothing(costs: dict[Unit, int], most: int) -> None:
+    shares = shares_of(costs, most)
     assert sorted(unit for share in shares for unit in share) == sorted(costs)
-    assert len(shares) <= jobs
+    assert len(shares) <= most
     assert all(shares) or shares == ((),)
+
+
+@given(costs=st.dictionaries(st.sampled_from(units), st.integers(1, 1000)), most=st.integers(1, 5))
+def test_the_most_loaded_share_comes_first_for_it_takes_longest(costs: dict[Unit, int], most: int) -> None:
+    loads = [sum(costs[unit] for unit in share) for share in shares_of(costs, most)]
+    assert loads == sorted(loads, reverse=True)
 
 
 def test_partitions_of_one_key_stay_together_unless_they_are_more_than_a_part() -> None:
