@@ -1,5 +1,6 @@
 """Exponential decay in whole numbers: the same on every machine, which powers of floats are not."""
 
+from functools import lru_cache
 from math import isqrt
 
 _PRECISION = 60
@@ -20,8 +21,11 @@ def _roots() -> tuple[int, ...]:
 _ROOTS = _roots()
 
 
+@lru_cache(maxsize=1024)
 def decayed(strength: int, elapsed_ns: int, half_life_ns: int) -> int:
     """Return what is left of a strength, rounded down; time that runs backwards takes nothing.
+
+    Concepts share their episodes, so that the same age is asked for again and again.
 
     Never grows with time: a step lowers the share by about one in a hundred thousand, far more than rounding does.
     """

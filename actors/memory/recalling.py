@@ -69,7 +69,11 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Memory(NamedTuple):
-    """A memory with its energy; ``number`` names it among those of its ``kind``, by default its layer."""
+    """A memory with its energy; ``number`` names it among those of its ``kind``, by default its layer.
+
+    The ``text`` of a concept is its term alone: its line is put together once it comes to mind, and
+    few of those that a cue names do.
+    """
 
     energy: float
     layer: Layer
@@ -108,19 +112,21 @@ def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> 
         if memory.energy >= settings.floor and memory.energy > 0.0
     ]
     awake.sort(key=lambda memory: (-memory.energy, _LAYERS.index(memory.layer), -memory.number))
-    return tuple(
-        Recollection(
-            id=f"{memory.named}:{memory.number}",
-            layer=memory.layer,
-            text=memory.text,
-            energy=memory.energy,
-            tokens=tokens_of(memory.text),
-        )
-        for memory in awake[: settings.recollections]
+    return tuple(_recollection(memory, mind) for memory in awake[: settings.recollections])
+
+
+def _recollection(memory: Memory, mind: Mind) -> Recollection:
+    text = _concept_text(memory.text, mind) if memory.layer == "concept" else memory.text
+    return Recollection(
+        id=f"{memory.named}:{memory.number}",
+        layer=memory.layer,
+        text=text,
+        energy=memory.energy,
+        tokens=tokens_of(text),
     )
 
 
-def concept_text(term: str, mind: Mind) -> str:
+def _concept_text(term: str, mind: Mind) -> str:
     """Return a concept in a line: its term, and what it was met with most."""
     others = neighbours(term, mind.concepts, mind.episodes.kept, _NEIGHBOURS_SHOWN)
     return f"{term} (with {', '.join(others)})" if others else term
@@ -167,7 +173,7 @@ def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
         if concept is not None:
             strength = strength_in(mind, term, now_ns, settings)
             energy = round(concept.confidence * strength / (1.0 + strength), DECIMALS)
-            yield Memory(energy, "concept", concept.number, concept_text(term, mind))
+            yield Memory(energy, "concept", concept.number, term)
 
 
 def _thoughts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:

@@ -8,7 +8,7 @@ from actors.memory.concepts import spread
 from actors.memory.familiarity import familiarity_of
 from actors.memory.mind import Mind, failure_rate
 from actors.memory.pending import Pending
-from actors.memory.recalling import Cue, Memory, concept_text, recall, strongest
+from actors.memory.recalling import Cue, Memory, recall, strongest
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
 from actors.memory.told import fact_of
@@ -74,7 +74,7 @@ def _no_fact(ground: Ground) -> str:
 def _associated(ground: Ground, query: str) -> Iterable[Memory]:
     mind = ground.mind
     for term, activation in spread(mind.concepts, mind.episodes.kept, terms_of(query), ground.settings).items():
-        yield Memory(activation, "concept", mind.concepts[term].number, concept_text(term, mind))
+        yield Memory(activation, "concept", mind.concepts[term].number, term)
 
 
 def _introspection(ground: Ground) -> Introspection:
