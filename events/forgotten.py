@@ -103,7 +103,8 @@ def _ends_taint(offered: Recorded) -> bool:
     event = offered.message.event
     if isinstance(event, ForgetOrdered):
         return event.what == "session"
-    return isinstance(event, InputReceived) and not _is_closed(offered)
+    # An empty input has no words that could be sealed: it says nothing of whether the session's others are.
+    return isinstance(event, InputReceived) and bool(event.text) and not _is_closed(offered)
 
 
 def _is_closed(offered: Offered) -> bool:

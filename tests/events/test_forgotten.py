@@ -135,6 +135,20 @@ def test_what_an_actor_remembers_of_forgotten_words_makes_its_session_s_later_de
     assert counts(verified([keeping], without_key(log))) == (1, 0, 1)
 
 
+def test_an_input_without_words_ends_nothing_of_what_was_said_before() -> None:
+    hoarding = replace(LIBRARIAN, evolve=hoard)
+    log = conversation(hoarding, ("first", FORGOTTEN), ("", FORGOTTEN), ("third", FORGOTTEN))
+    # The empty input is not sealed, since there is nothing to seal; what it and the third are decided by is.
+    assert counts(verified([hoarding], without_key(log))) == (1, 0, 2)
+
+
+def hoard(shelf: Shelf, message: Message) -> Shelf:
+    """Keep all that was ever said."""
+    if not isinstance(message.event, InputReceived):
+        return shelf
+    return Shelf((*shelf.words, (message.agent, message.session, message.event.text)))
+
+
 def only_when_asked(shelf: Shelf, message: Message) -> Iterable[Event]:
     if isinstance(message.event, ForgetOrdered):
         yield blocked(sum(len(words) for _, _, words in shelf.words))
