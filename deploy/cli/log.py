@@ -128,10 +128,14 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
 )
 def rebuild(target: Target, log_file: Path | None) -> None:
     """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
+    from deploy.cli.failures import WrongUse
     from deploy.rendering.terminal import progress
+    from events.bundles import is_bundle
     from events.ledger import rebuild as rebuild_models
 
     file = log_file or target.data.ledger
+    if file.is_file() and is_bundle(file):
+        raise WrongUse(f"{file} is a bundle, which keeps no read models: name a ledger file")
     with progress("rebuilding", None):
         rebuild_models(file)
     click.echo(f"rebuilt the read models of {file}")

@@ -64,6 +64,8 @@ def export(
     from deploy.replaying import END, point_of
 
     point = point_of(upto) if upto else END
+    if point.seq < first:
+        raise WrongUse(f"--from {first} --to {upto}: the end lies before the beginning")
     key = _key(redact, key_file)
     if form == "bundle":
         if first != 1 or topic or agent or session or exchange:
@@ -121,7 +123,10 @@ def record(
     path = folder / f"{name}.nxb"
     if path.exists():
         raise WrongUse(f"{path} exists: choose another name, or delete it")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as wrong:
+        raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
     _report(str(path), asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None))))
 

@@ -70,6 +70,8 @@ def replay(
     from deploy.rendering.replay import pending_text
     from deploy.replaying import END, overall_hash, point_of
 
+    if strict and not verify:
+        raise WrongUse("--strict says what --verify is to fail on: give both")
     if log_file is None and (jobs or 1) > 1:
         raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
@@ -79,7 +81,7 @@ def replay(
         found = {
             "source": name,
             "verified": verify,
-            "clean": report.clean,
+            "clean": report.clean and not effects.wrong,
             "overall": overall_hash(report),
             **msgspec.structs.asdict(report),
             "effects": effects,

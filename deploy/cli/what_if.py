@@ -72,6 +72,7 @@ def what_if(
     are taken from the log: nothing runs, and nothing is recorded. A decision that asks a model something it was never
     asked ends its exchange there, and is counted. With unchanged settings nothing changes.
     """
+    from deploy.cli.failures import WrongUse
     from deploy.config import assignment_layer, file_layer
     from deploy.operator_edge import who
     from deploy.patterns import sets_in
@@ -79,6 +80,8 @@ def what_if(
     from deploy.replaying import END, point_of
     from deploy.what_if import sweep_of
 
+    if fail_over is not None and isnan(fail_over):
+        raise WrongUse("--fail-over: a share from 0 to 100, in percent")
     layers = [assignment_layer(assignment) for assignment in target.sets]
     if target.config_file is not None and (written := file_layer(target.config_file)) is not None:
         layers.insert(0, written)
@@ -183,11 +186,9 @@ def _print(more: dict[str, Any], report: "Report") -> None:
 
 
 def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
-    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.failures import CheckFailed
     from deploy.rendering.what_if import headline, nothing_compared
 
-    if fail_over is not None and isnan(fail_over):
-        raise WrongUse("--fail-over: a share from 0 to 100, in percent")
     if fail_over is None:
         return
     worst = max(reports, key=lambda report: report.share)

@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ import msgspec
 
 from events.bundles.cloudevents import BadLine, from_line, to_line
 from events.bundles.placement import Placement
-from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.errors import LedgerDamaged, Misconfigured
 from events.ledger.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
@@ -90,8 +91,7 @@ async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], ori
     ``versions``, and, unless ``redacted``, ``original_head``. A file of that name is replaced when all is written.
 
     Raises:
-        Misconfigured: an event is missing in the order.
-        Unavailable: the file cannot be written.
+        Misconfigured: an event is missing in the order, or the file cannot be written.
     """
     part = path.with_name(path.name + ".part")
     last, head = 0, GENESIS
@@ -119,9 +119,10 @@ async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], ori
             archive.writestr(_member(_MANIFEST), msgspec.json.encode(manifest, order="deterministic"))
         part.replace(path)
     except OSError as wrong:
-        raise Unavailable(f"{path} cannot be written: {wrong.strerror or wrong}") from wrong
+        raise Misconfigured(f"{path} cannot be written: {wrong.strerror or wrong}") from wrong
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing can be written, there is nothing to take away
+            part.unlink()
     return manifest
 
 

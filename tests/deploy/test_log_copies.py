@@ -218,3 +218,28 @@ def test_anchors_vouch_for_nothing_where_no_stream_was_looked_at(bundle: Path):
     said = neuraxis("log", "verify", "--log", bundle, "--data", bundle.parent / "none").stdout
     assert "no anchor in a stream vouches for them" in said
     assert "and a cut tail" not in said
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["export", "--format", "bundle", "-o", "{file}/case.nxb"], "cannot be written"),
+        (["export", "--format", "bundle", "-o", "{folder}/none/case.nxb"], "cannot be written"),
+        (["export", "--from", "10", "--to", "5", "-o", "-"], "the end lies before the beginning"),
+        (["record", "case", "--folder", "{file}/decisions"], "cannot be made"),
+    ],
+    ids=["below a file", "no folder", "backwards", "no place for folders"],
+)
+def test_what_cannot_be_copied_as_asked_is_refused(ledger: Path, tmp_path: Path, command: list[str], said: str):
+    file = tmp_path / "file"
+    file.touch()
+    result = neuraxis("log", *(each.format(file=file, folder=tmp_path) for each in command), "--log", ledger)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert [*tmp_path.iterdir()] == [file]
+
+
+def test_a_bundle_has_no_read_models_to_rebuild(bundle: Path):
+    result = neuraxis("log", "rebuild", "--log", bundle)
+    assert result.exit_code == 2
+    assert "is a bundle" in result.stderr

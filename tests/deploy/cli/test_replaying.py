@@ -164,3 +164,9 @@ def test_an_effect_that_answers_no_request_fails_a_verification_of_the_whole_log
     assert "1 recorded effect without a request of its own" in result.stderr
     assert f"(sequence {answer.seq}, " in result.stdout
     assert "no request of that id stands before it" in result.stdout
+
+
+def test_what_verification_is_to_be_strict_about_is_refused_without_it(ledger: Path) -> None:
+    result = neuraxis("replay", "--strict", "--log", str(ledger))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--strict says what --verify is to fail on" in result.stderr

@@ -185,3 +185,8 @@ def test_a_sweep_reaches_both_ends_without_rounding():
     assert sweep_of("a.b=3:1:-1").values == ("3", "2", "1")
     with pytest.raises(BadSweep, match="1 to 200"):
         sweep_of("a.b=0:1:0.001")
+
+
+def test_a_share_that_is_no_number_is_refused_before_anything_is_decided(ledger: Path):
+    result = what_if(ledger, "--fail-over", "nan")
+    assert (result.exit_code, result.stdout) == (2, "")
