@@ -226,7 +226,7 @@ def _looked(state: State, message: Message) -> tuple[Event, ...]:
 def _overdue(state: State, message: Message) -> Iterator[Alert]:
     """Yield what was held back and has room now, as many as one look announces."""
     left = state.settings.at_once
-    for group in in_turns(group for group in state.groups.values() if group.owed):
+    for group in in_turns(state.groups.values()):
         if left and _fits(state, group, message.time_ns):
             alert = alert_of(group, _window(state, group))
             yield alert

@@ -118,16 +118,20 @@ def told(window: Window, agent: str, now_ns: int) -> Window:
 
 
 def in_turns(groups: Iterable[Group]) -> list[Group]:
-    """Return groups in the order in which they are announced: one of each agent, then a second of each, and so on.
+    """Return the groups whose announcement was held back, in the order in which it is made up for.
 
-    An agent's own come by what was never told, then by age.
+    Agents take turns, and what is open and told of one counts as turns it has had: else a few that had their share
+    this minute would be first in the next one, too. In a turn, what stands for others comes first; of an agent's own,
+    what was never told, then the oldest.
     """
-    turns: Counter[str] = Counter()
+    groups = tuple(groups)
+    turns = Counter(group.key.agent for group in groups if group.told)
     placed = []
-    for group in sorted(groups, key=lambda group: (group.told > 0, group.since_ns, group.key.id)):
-        placed.append((turns[group.key.agent], group))
+    owed = (group for group in groups if group.owed)
+    for group in sorted(owed, key=lambda group: (group.told > 0, not group.coarse, group.since_ns, group.key.id)):
+        placed.append((turns[group.key.agent], not group.coarse, group))
         turns[group.key.agent] += 1
-    return [group for _, group in sorted(placed, key=lambda each: each[0])]
+    return [group for *_, group in sorted(placed, key=lambda each: each[:2])]
 
 
 def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:

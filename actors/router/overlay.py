@@ -16,12 +16,17 @@ NO_OFFSETS: Offsets = Map()
 
 
 def taken_up(overlays: Map[str, Offsets], agent: str, event: Adjusted | Reverted) -> Map[str, Offsets]:
-    """Return the agents' offsets with what an event of the regulator says of one; an offset of 0 is dropped."""
+    """Return the agents' offsets with what an event of the regulator changes in one; an offset of 0 is dropped.
+
+    The change is added to the offset here. The regulator's own begins at 0 again for an agent that it had to drop, and
+    taking that over would undo at once what took days.
+    """
     if event.parameter not in BOUNDS:
         return overlays
     offsets = overlays.get(agent, NO_OFFSETS)
-    if event.offset:
-        return overlays.set(agent, offsets.set(event.parameter, event.offset))
+    offset = round(offsets.get(event.parameter, 0.0) + event.delta, 6)
+    if offset:
+        return overlays.set(agent, offsets.set(event.parameter, offset))
     if event.parameter not in offsets:
         return overlays
     left = offsets.delete(event.parameter)

@@ -158,7 +158,7 @@ def test_an_agent_s_flood_holds_back_no_other_agent_s_single_alert() -> None:
     assert (alert.agent, alert.event, alert.count) == ("calm", "forged_id.breaker.terminated", 1)
 
 
-def test_those_held_back_are_announced_one_of_each_agent_in_turn() -> None:
+def test_those_held_back_are_announced_in_turns_and_who_was_told_of_least_comes_first() -> None:
     limited = AlertsSettings(most_a_minute=4, most_an_agent=4)
     alerts = alerting(limited)
     for number in range(12):
@@ -166,7 +166,24 @@ def test_those_held_back_are_announced_one_of_each_agent_in_turn() -> None:
     alerts.when(TRIPPED, in_session("one", agent="calm"), after_ms=1)
     alerts.when(TRIPPED, in_session("two", agent="calm"))
     later = alerts_in(pass_time(alerts, MINUTE_MS))
-    assert [each.agent for each in later] == ["flooded", "calm", "flooded", "calm"]
+    assert [each.agent for each in later] == ["calm", "calm", "flooded", "flooded"]
+
+
+def test_many_agents_at_once_do_not_keep_a_quiet_one_waiting_for_more_than_a_minute() -> None:
+    alerts = alerting()
+    for number in range(20):
+        for agent in range(61):
+            alerts.when(TRIPPED, in_session(f"s{number}", agent=f"flooder {agent}"))
+    assert alerts_in(alerts.when(TRIPPED, in_session("mine", agent="quiet"))) == []
+    assert "quiet" in {each.agent for each in alerts_in(pass_time(alerts, MINUTE_MS))}
+
+
+def test_what_stands_for_many_is_announced_before_an_agent_s_own_that_were_held_back() -> None:
+    alerts = alerting(AlertsSettings(most_of_an_agent=3, most_a_minute=1))
+    for number in range(9):
+        alerts.when(TRIPPED, in_session(f"s{number}"))
+    [later] = alerts_in(pass_time(alerts, MINUTE_MS))
+    assert (later.detail, later.count) == ("(others)", 6)
 
 
 def test_an_agent_with_too_many_sessions_has_one_alert_for_the_rest_of_them() -> None:

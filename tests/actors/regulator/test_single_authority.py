@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from actors.registry import ACTORS
@@ -51,7 +52,18 @@ def test_of_all_that_routers_hear_the_regulator_alone_moves_their_weights(kind: 
     router = router_partition()
     router.hear(entry_of(kind).sample)
     moved = weights_of_the_next_decision(router) != weights_of_the_next_decision(router_partition())
-    assert moved is (kind is Adjusted)
+    assert moved is (kind in (Adjusted, Reverted))
+
+
+def test_an_agent_that_the_regulator_knows_no_more_goes_on_from_the_weight_in_force():
+    known, dropped = router_partition(), router_partition()
+    first = entry_of(Adjusted).sample
+    for router in (known, dropped):
+        router.hear(first)
+    # The regulator's sum begins anew; what it changes is counted from what the router's decisions have shown it.
+    dropped.hear(msgspec.structs.replace(first, offset=first.delta))
+    before, after = (weights_of_the_next_decision(router)[first.parameter] for router in (known, dropped))
+    assert after == pytest.approx(before + first.delta)
 
 
 def test_a_reverted_weight_is_what_it_was():
