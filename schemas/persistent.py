@@ -67,8 +67,10 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         return len(self.young) + sum(key not in self.young for key in self.old)
 
 
-def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int]) -> "Map[str, V]":
+def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[bool, int]]) -> "Map[str, V]":
     """Return a map without the eighth of its entries, one at least, whose times are the earliest.
+
+    Those of which it is said, before the time, that they are to be kept go last.
 
     For what whoever names keys may let grow: so many at once, so that finding the oldest stays rare.
     """

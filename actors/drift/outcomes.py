@@ -9,7 +9,7 @@ from actors.drift.settings import DriftSettings
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftSynthesisRequested, DriftThought, Skip
-from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
 
 _UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered"))
@@ -17,8 +17,6 @@ _UNTIL_TALKED_TO: frozenset[Skip] = frozenset(("busy", "no_episode", "unanswered
 
 Who did not answer is not asked again and again: the question lies in the log until they are back.
 """
-
-ANSWER_INVALID, UNANSWERED = "answer_invalid", "unanswered"
 
 
 def scheduled(message: Message, settings: DriftSettings) -> Emission:

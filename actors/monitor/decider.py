@@ -26,7 +26,6 @@ from schemas.vocabulary.monitor import (
 from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected
 
 _NS_PER_MS = 1_000_000
-_LONG_NS = 1 << 62
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -96,10 +95,10 @@ def _with(state: State, agent: str, watch: Watch) -> State:
     return State(state.settings, watches.set(agent, watch))
 
 
-def _worth(watch: Watch) -> int:
+def _worth(watch: Watch) -> tuple[bool, int]:
     # Unhealthy agents go last: what was reported of one that is dropped is never taken back.
     decided_ns = watch.window.decisions[-1].at_ns if watch.window.decisions else 0
-    return decided_ns + (_LONG_NS if watch.conditions or watch.exceeded else 0)
+    return bool(watch.conditions or watch.exceeded), decided_ns
 
 
 def _windowed(window: Window, message: Message, settings: MonitorSettings) -> Window:

@@ -21,7 +21,7 @@ from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, LlmFailed
 from schemas.vocabulary.reflection import (
     Insight,
     ReflectionConcluded,
@@ -34,8 +34,6 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 
 _NS_PER_MS = 1_000_000
-
-ANSWER_INVALID, UNANSWERED = "answer_invalid", "unanswered"
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -37,7 +37,6 @@ from schemas.vocabulary.router import FeedbackObserved, ModeSelected
 _SETTERS = frozenset((topic_of(RegulatorScheduled), topic_of(CycleCompleted)))
 _TOLD = (*BOUNDS, *FLOORS.values())
 _NS_PER_MS = 1_000_000
-_LONG_NS = 1 << 62
 
 
 class State(msgspec.Struct, frozen=True):
@@ -83,9 +82,9 @@ def loop_of(state: State, agent: str) -> Loop:
     return state.loops.get(agent) or Loop()
 
 
-def _worth(loop: Loop) -> int:
-    # Corrected agents go last: routers keep the offsets of one that is dropped, and its next adjustment replaces them.
-    return loop.seen_ns + (_LONG_NS if loop.offsets or loop.trials else 0)
+def _worth(loop: Loop) -> tuple[bool, int]:
+    # Corrected agents go last: with one that is dropped go its trials and the memory of what did not help.
+    return bool(loop.offsets or loop.trials), loop.seen_ns
 
 
 def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:

@@ -28,6 +28,9 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
 ANSWER_INVALID = "answer_invalid"
 """The reason of a failure: what came is not what the protocol or the asked schema says."""
 
+UNANSWERED = "unanswered"
+"""Why an actor goes on without a model's answer: nothing came in its own time, no failure either."""
+
 
 class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
     """A request that no model answered; who asked goes on without.
