@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
-from deploy.config import all_sections, file_layer, overrides
+from deploy.config import file_layer
 from deploy.effects import check_effects
 from deploy.rendering.replay import effect_text, pending_text
-from deploy.rendering.what_if import nothing_compared
 from deploy.replaying import run as run_replay
 from deploy.sources import LedgerSource, time_of_end
-from deploy.what_if import changes_of
+from deploy.what_if import changes_of, settings_of
 from deploy.what_if import run as run_what_if
+from deploy.what_if_verdicts import complaint, nothing_compared
 from events.bundles import read_manifest
 from events.codec import Recorded
 from events.effects import EffectReport
@@ -90,9 +90,7 @@ def decided_anew(bundle: Path, settings: Path) -> Verdict:
         BadConfiguration: the file is missing or wrong.
         LedgerDamaged, Misconfigured: the bundle cannot be read, or has no such actors.
     """
-    layer = file_layer(settings)
-    layers = [layer] if layer is not None else []
-    changed = {name: values for name, values in overrides(all_sections(), layers).items() if name in ACTORS and values}
+    changed = settings_of(file_layer(settings))
     chosen = frozenset(read_manifest(bundle).chosen)
     source = LedgerSource(bundle)
     try:
@@ -153,7 +151,7 @@ def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Pat
     for one in sorted(chosen):
         if reason := _UNTESTED.get(report.fates.get(one)):
             return f"exchange {one} {reason} ({_tallies(report)}): it is not tested"
-    if reason := nothing_compared(report):
+    if reason := nothing_compared(report) if chosen else complaint(report, 0):
         return f"{reason}: this bundle does not test {settings.name}"
     return ""
 
@@ -161,7 +159,7 @@ def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Pat
 _UNTESTED = {
     None: "is not in this bundle",
     Fate.OPEN: "has no end in this bundle",
-    Fate.HELD: "has no decision that could be made anew",
+    Fate.HELD: "has decisions in question that could not be made anew",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
-from deploy.config import BadConfiguration, Layer, flag_layer, overrides
+from deploy.config import BadConfiguration, Layer, all_sections, flag_layer, overrides
 from deploy.effects import SERVED
 from deploy.operator_edge import Order, records_of
 from deploy.replaying import END, Point
@@ -15,7 +15,7 @@ from deploy.sources import EVERYTHING, Source
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored
-from events.whatif import Changes, PastReader, Report, Timeline
+from events.whatif import MOST_EXAMPLES, Changes, PastReader, Report, Timeline
 from schemas.event import topic_of
 from schemas.subjects import Partitions
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
@@ -44,17 +44,19 @@ class Sweep(msgspec.Struct, frozen=True):
     values: tuple[str, ...]
 
 
-def settings_of(layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
-    """Return changed settings by actor.
+def settings_of(written: Layer | None, flags: Sequence[Layer] = ()) -> dict[str, dict[str, Any]]:
+    """Return changed settings by actor: a configuration file's, and those of flags over them.
+
+    The file may be a whole set's: its sections about anything else than an actor change no decision, and are passed by.
 
     Raises:
-        BadConfiguration: an unknown actor or key, or a value that its key does not take.
+        BadConfiguration: an unknown section or key, a value that its key does not take, or a flag about no actor.
     """
-    return {
-        actor: values
-        for actor, values in overrides({name: actor.settings_type for name, actor in ACTORS.items()}, layers).items()
-        if values
-    }
+    changed = overrides(all_sections(), [written, *flags] if written is not None else flags)
+    for flag in flags:
+        if others := sorted(name.lower() for name in flag.values if name.lower() not in ACTORS):
+            raise BadConfiguration(f"{flag.origin}: {others[0]} decides nothing: only an actor's settings can be tried")
+    return {name: values for name, values in changed.items() if name in ACTORS and values}
 
 
 def sweep_of(text: str) -> Sweep:
@@ -115,7 +117,7 @@ async def run(
     changes: Sequence[Changes],
     *,
     upto: Point = END,
-    examples: int = 20,
+    examples: int = MOST_EXAMPLES,
     of: frozenset[str] = frozenset(),
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Report]:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     "--fail-over",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="Exit status 1 if more than this share of exchanges ends otherwise, or if none can be compared.",
+    help="Exit status 1 if more than this share of exchanges ends otherwise, or may, as far as can be told.",
 )
 @json_option
 def what_if(
@@ -82,9 +82,8 @@ def what_if(
 
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")
-    layers = [assignment_layer(assignment) for assignment in target.sets]
-    if target.config_file is not None and (written := file_layer(target.config_file)) is not None:
-        layers.insert(0, written)
+    flags = [assignment_layer(assignment) for assignment in target.sets]
+    written = file_layer(target.config_file) if target.config_file is not None else None
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
     known = precedents_in(precedents, content_of(precedents), who()) if precedents else []
     values = sweep_of(sweep) if sweep else None
@@ -93,7 +92,7 @@ def what_if(
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
-    reports = asyncio.run(_run(target, log_file, layers, values, sets, known, agent, point, shown))
+    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, point, shown))
     if values is None:
         _show(reports[0], shown, as_json)
     else:
@@ -133,7 +132,8 @@ def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:
 async def _run(
     target: Target,
     log_file: Path | None,
-    layers: "Sequence[Layer]",
+    written: "Layer | None",
+    flags: "Sequence[Layer]",
     sweep: "Sweep | None",
     patterns: "Sequence[PatternSet]",
     precedents: "Sequence[PrecedentRecorded]",
@@ -144,8 +144,8 @@ async def _run(
     from deploy.rendering.terminal import progress
     from deploy.what_if import changes_of, layer_at, run, settings_of
 
-    variants = [[*layers, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [list(layers)]
-    settings = [settings_of(variant) for variant in variants]
+    variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
+    settings = [settings_of(written, variant) for variant in variants]
     async with opened(target, log_file) as source:
         changes = [
             changes_of(each, source.partitions, patterns=patterns, precedents=precedents, agent=agent)
@@ -187,13 +187,10 @@ def _print(more: dict[str, Any], report: "Report") -> None:
 
 def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
     from deploy.cli.failures import CheckFailed
-    from deploy.rendering.what_if import headline, nothing_compared
+    from deploy.what_if_verdicts import complaint
 
     if fail_over is None:
         return
-    worst = max(reports, key=lambda report: report.share)
-    if worst.share * 100 > fail_over:
-        raise CheckFailed(f"{headline(worst)}: more than {fail_over:g}%")
-    for report in reports:
-        if reason := nothing_compared(report):
-            raise CheckFailed(f"--fail-over has nothing to judge: {reason}")
+    for report in sorted(reports, key=lambda report: report.share, reverse=True):
+        if reason := complaint(report, fail_over):
+            raise CheckFailed(reason)

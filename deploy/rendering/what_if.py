@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.quoting import quoted
+from deploy.what_if_verdicts import headline, nothing_compared, reason_text, redecided
 from events.whatif import Example, Report
 
 _FIELDS_SHOWN = 8
@@ -18,7 +19,7 @@ _LONGEST = 120
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
     yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
-    yield Text(_redecided(report), "yellow" if report.taken else "")
+    yield Text(redecided(report), "yellow" if report.taken else "")
     for name in report.unanswered:
         yield Text(
             f"{name}: none of its decisions could be made anew, so that its other settings show nothing", "yellow"
@@ -37,7 +38,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield _tallies(report)
     for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
-            yield Text(f"{actor}: {count:,} decisions taken from the record, {_HELD.get(reason, reason)}", "yellow")
+            yield Text(f"{actor}: {count:,} decisions taken from the record, {reason_text(reason)}", "yellow")
     if report.effects:
         yield Text(
             "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
@@ -49,30 +50,6 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
-def headline(report: Report) -> str:
-    """Return how many of the exchanges that were compared end otherwise."""
-    of = f"{report.changed:,} of {report.compared:,} exchanges end otherwise ({report.share:.1%})"
-    return f"{of}; {report.held:,} more were not decided anew" if report.held else of
-
-
-def nothing_compared(report: Report) -> str:
-    """Return why nothing can be said of other settings, or nothing where something can."""
-    if not report.compared:
-        return f"of {report.exchanges:,} exchanges none could be compared: {_redecided(report)}"
-    if report.unanswered:
-        names = ", ".join(report.unanswered)
-        return f"no decision of {names} could be made anew: {_redecided(report)}"
-    return ""
-
-
-def _redecided(report: Report) -> str:
-    taken = report.taken
-    of = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
-    reasons = (f"{count:,} not re-decided: {_HELD.get(reason, reason)}" for reason, count in taken.items())
-    return ", ".join((of, *reasons))
-
-
-_HELD = {"sealed": "words sealed, forgotten or redacted"}
 _WITHOUT = {
     "effect_missing": "a decision asked for an effect that was never made",
     "not_redecided": "a decision on the way cannot be made anew",

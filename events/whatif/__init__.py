@@ -4,7 +4,8 @@ A second timeline is folded beside the recorded one. What comes from outside (in
 from the record, at its place and time. Every actor's decisions are made anew by its decider, under the changed
 settings, and their events reach the other actors as they would have live. An event that the record holds too (by its
 id, a hash of cause, actor and index) takes its recorded place and time, whatever it now says; one that it does not hold
-stands right behind its cause, at its cause's time. So under unchanged settings both timelines are one.
+stands right behind its cause, at its cause's time. So under unchanged settings both timelines are one. Where a decision
+leads to an event more or less, its other events keep the ids of the recorded ones of their kind.
 
 Effects (a model's answers, deliveries of alerts) are taken by the id of their request, and only where the request is
 the recorded one to the byte. A decision that asks for another ends its branch there: the exchange is counted as *ended
@@ -14,12 +15,24 @@ A deadline that fired on record fires where it is still pending. Another one fir
 another course, at the first recorded message past its time.
 
 Decisions that cannot be made anew (another behaviour of the decider, a model that is not here, sealed words, an event
-that the broker refused) are taken from the record where their message still arrives, and counted with the reason.
+that the broker refused) are taken from the record where their message still arrives, and counted with the reason. Where
+they may have been otherwise, nothing is told of an exchange that ends the same.
 """
 
 from events.whatif.changes import Changes
-from events.whatif.comparison import Example, Fate, Outcome, Report, Tally
 from events.whatif.past import Past, PastReader
+from events.whatif.report import MOST_EXAMPLES, Example, Fate, Outcome, Report, Tally
 from events.whatif.timeline import Timeline
 
-__all__ = ["Changes", "Example", "Fate", "Outcome", "Past", "PastReader", "Report", "Tally", "Timeline"]
+__all__ = [
+    "MOST_EXAMPLES",
+    "Changes",
+    "Example",
+    "Fate",
+    "Outcome",
+    "Past",
+    "PastReader",
+    "Report",
+    "Tally",
+    "Timeline",
+]

@@ -1,166 +1,25 @@
 """Which exchanges end otherwise, and which decisions led there."""
 
 from collections import Counter
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 
+from events.whatif.report import (
+    EFFECT_MISSING,
+    MOST_EXAMPLES,
+    NOT_REDECIDED,
+    OPEN,
+    Change,
+    End,
+    Example,
+    Fate,
+    Outcome,
+    Report,
+    Tally,
+)
 from schemas.event import Event, topic_of
 from schemas.vocabulary.responder import ResponseEmitted
-
-EFFECT_MISSING = "effect_missing"
-"""A decision asked for an effect that was never made."""
-
-OPEN = "open"
-"""No end: the log stops before it."""
-
-NOT_REDECIDED = "not_redecided"
-"""No end: a decision on the new course cannot be made, such as one that needs sealed words."""
-
-_KEPT = 20
-
-
-class Tally(msgspec.Struct):
-    """What became of an actor's events.
-
-    ``decided`` counts the messages decided anew. ``identical`` and ``different`` events are on record too, ``gone``
-    ones only there, ``new`` ones only in the second timeline. ``pending`` ones follow from the record, which ends
-    before them. ``held`` counts, by reason, decisions taken from the record.
-    """
-
-    decided: int = 0
-    identical: int = 0
-    different: int = 0
-    gone: int = 0
-    new: int = 0
-    pending: int = 0
-    held: dict[str, int] = {}
-
-
-class End(msgspec.Struct, frozen=True):
-    """How an exchange ended, in one timeline; ``how`` is empty for a real end, else why there is none."""
-
-    stage: str = ""
-    action: str = ""
-    reason: str = ""
-    mode: str = ""
-    response: str = ""
-    how: str = ""
-
-    @property
-    def label(self) -> str:
-        """Stage and action, or why there is no end."""
-        return self.how or f"{self.stage}/{self.action}"
-
-    @property
-    def decision(self) -> tuple[str, str, str, str, str]:
-        """All but the words."""
-        return self.stage, self.action, self.reason, self.mode, self.how
-
-
-class Change(msgspec.Struct, frozen=True):
-    """The first event of an exchange that differs: its place, and its bodies; None: not in that timeline."""
-
-    seq: int
-    actor: str
-    topic: str
-    recorded: dict[str, Any] | None
-    whatif: dict[str, Any] | None
-
-
-class Fate(StrEnum):
-    """What other settings make of an exchange: another end; the same in other words; the same.
-
-    OPEN: it has no end on record. HELD: nothing in it could be decided anew. Neither can be compared.
-    """
-
-    CHANGED = "changed"
-    REWORDED = "reworded"
-    SAME = "same"
-    OPEN = "open"
-    HELD = "held"
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """An exchange in both timelines."""
-
-    exchange: str
-    seq: int
-    recorded: End
-    whatif: End
-    first: Change | None
-
-    @property
-    def changed(self) -> bool:
-        """Whether it ends otherwise, words apart; one that the log leaves open has no end to compare."""
-        return self.recorded.how != OPEN and self.recorded.decision != self.whatif.decision
-
-
-class Example(msgspec.Struct, frozen=True):
-    """A changed exchange, and the fields in which its first differing event differs: path -> (recorded, what-if)."""
-
-    outcome: Outcome
-    fields: dict[str, tuple[Any, Any]]
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What other settings would have changed.
-
-    Attributes:
-        events: Recorded events read.
-        exchanges: Exchanges begun on record.
-        open: Of them, those that the log leaves open, so that there is nothing to compare.
-        held: Those that ended, and in which nothing could be decided anew.
-        changed: Of the others, those that end otherwise; ``reworded`` those that differ in the answer's words alone.
-        without_end: Those of the changed that have no end in the second timeline, by why.
-        ends: Recorded stage and action -> that of the second timeline -> exchanges; ``modes`` likewise.
-        tallies: By actor.
-        effects: ``reused``, and those that are missing: ``never_asked``, ``asked_otherwise``.
-        unreadable: Messages that this release cannot decode, by error code.
-        unanswered: Actors that the changes concern, and of whose decisions none that says anything could be made anew.
-        examples: The first changed exchanges.
-        fates: What became of the exchanges that were asked about, as far as they are in the log.
-    """
-
-    events: int
-    exchanges: int
-    open: int
-    held: int
-    changed: int
-    reworded: int
-    without_end: dict[str, int]
-    ends: dict[str, dict[str, int]]
-    modes: dict[str, dict[str, int]]
-    tallies: dict[str, Tally]
-    effects: dict[str, int]
-    unreadable: dict[str, int]
-    unanswered: tuple[str, ...]
-    examples: tuple[Example, ...]
-    fates: dict[str, Fate]
-
-    @property
-    def share(self) -> float:
-        """The share of compared exchanges that changed, in [0, 1]."""
-        return self.changed / self.compared if self.compared else 0.0
-
-    @property
-    def compared(self) -> int:
-        """How many exchanges ended on record and were decided anew, at least in part."""
-        return self.exchanges - self.open - self.held
-
-    @property
-    def decided(self) -> int:
-        """How many messages were decided anew."""
-        return sum(tally.decided for tally in self.tallies.values())
-
-    @property
-    def taken(self) -> dict[str, int]:
-        """How many decisions were taken from the record, by reason."""
-        found: Counter[str] = Counter()
-        for tally in self.tallies.values():
-            found.update(tally.held)
-        return dict(sorted(found.items()))
 
 
 class _Track(msgspec.Struct):
@@ -169,13 +28,14 @@ class _Track(msgspec.Struct):
     whatif: End | None = None
     first: Change | None = None
     decided: bool = False
-    unknown: bool = False
+    held: bool = False
+    unknown: set[str] = set()
 
 
 class Comparison:
     """Follows the exchanges of both timelines; keeps open ones only."""
 
-    def __init__(self, examples: int = _KEPT, of: frozenset[str] = frozenset()) -> None:
+    def __init__(self, examples: int = MOST_EXAMPLES, of: frozenset[str] = frozenset()) -> None:
         self._tracks: dict[str, _Track] = {}
         self._most = examples
         self._examples: list[Example] = []
@@ -202,11 +62,23 @@ class Comparison:
         if track is not None:
             track.decided = True
 
-    def unknown(self, exchange: str) -> None:
-        """Note that a decision on a new course cannot be made, so that the exchange may come to no end."""
+    def held(self, exchange: str) -> None:
+        """Note that a decision that may be otherwise was taken from the record."""
         track = self._tracks.get(exchange)
         if track is not None:
-            track.unknown = True
+            track.held = True
+
+    def unknown(self, exchange: str, actor: str) -> None:
+        """Note that what an actor makes of an event that is otherwise is not known: the exchange may come to no end."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.unknown.add(actor)
+
+    def from_record(self, exchange: str, actor: str) -> None:
+        """Note that an actor says what it said on record, whatever it was told before."""
+        track = self._tracks.get(exchange)
+        if track is not None and actor in track.unknown:
+            track.held = True
 
     def differs(self, exchange: str, change: Change) -> None:
         """Note an event that is otherwise; the first of an exchange is kept."""
@@ -297,7 +169,7 @@ def _fate(track: _Track, outcome: Outcome) -> Fate:
         return Fate.CHANGED
     if track.recorded is None:
         return Fate.OPEN
-    if not track.decided:
+    if track.held or not track.decided:
         return Fate.HELD
     return Fate.SAME if outcome.recorded.response == outcome.whatif.response else Fate.REWORDED
 

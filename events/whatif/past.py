@@ -1,6 +1,6 @@
 """What a second timeline must know of the whole record before it begins: which events there are, and where.
 
-Memory: 16 bytes an event, and the events that no message led to (settings, timers).
+Memory: 18 bytes an event, and the events that no message led to (settings, timers).
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,8 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     """A record in outline.
 
     Attributes:
-        ids: The first 64 bits of the ids of all actors' events, sorted; ``places`` their sequences.
+        ids: The first 64 bits of the ids of all actors' events, sorted; ``places`` their sequences, and ``topics`` the
+            numbers of their public subjects in ``names``.
         spontaneous: By partition, in order, the events of an actor that no message led to.
         held: (actor, id of a message) -> why what it led to cannot be decided anew.
         edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
@@ -41,6 +42,8 @@ class Past(msgspec.Struct, frozen=True, eq=False):
 
     ids: npt.NDArray[np.uint64]
     places: npt.NDArray[np.int64]
+    topics: npt.NDArray[np.uint16]
+    names: tuple[str, ...]
     spontaneous: Mapping[Key, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
     edges: Mapping[Key, int]
@@ -51,9 +54,18 @@ class Past(msgspec.Struct, frozen=True, eq=False):
 
     def place_of(self, id: str) -> int:
         """Return the sequence of the event with this id, 0 where there is none."""
+        at = self._at(id)
+        return int(self.places[at]) if at >= 0 else 0
+
+    def topic_of(self, id: str) -> str:
+        """Return the public subject of the event with this id, nothing where there is none."""
+        at = self._at(id)
+        return self.names[self.topics[at]] if at >= 0 else ""
+
+    def _at(self, id: str) -> int:
         short = _short(id)
         at = int(np.searchsorted(self.ids, short))
-        return int(self.places[at]) if at < len(self.ids) and int(self.ids[at]) == short else 0
+        return at if at < len(self.ids) and int(self.ids[at]) == short else -1
 
 
 class PastReader:
@@ -64,6 +76,8 @@ class PastReader:
         self._partitions = partitions
         self._ids: list[int] = []
         self._places: list[int] = []
+        self._topics: list[int] = []
+        self._names: dict[str, int] = {}
         self._spontaneous: dict[Key, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
         self._edges: dict[Key, int] = {}
@@ -80,9 +94,9 @@ class PastReader:
         except ValueError:
             return
         entry = CATALOGUE.get(topic)
-        actor = self._actors.get(entry.owner) if entry is not None else None
         if entry is None:
             return
+        actor = self._actors.get(entry.owner)
         if actor is None:
             if stored.headers.get("ce-cause"):
                 self._effectors.add(entry.owner)
@@ -91,6 +105,7 @@ class PastReader:
         if len(id) == _ID_DIGITS:
             self._ids.append(_short(id))
             self._places.append(stored.seq)
+            self._topics.append(self._names.setdefault(topic, len(self._names)))
         self._note_edge(actor, stored)
         if stored.seal in (Seal.CLOSED, Seal.BROKEN):
             self._held[actor.name, stored.headers.get("ce-cause", "")] = SEALED
@@ -107,10 +122,13 @@ class PastReader:
     def finish(self) -> Past:
         """Return the outline of what was read."""
         ids, places = np.array(self._ids, np.uint64), np.array(self._places, np.int64)
+        topics = np.array(self._topics, np.uint16)
         order = np.argsort(ids, kind="stable")
         return Past(
             ids[order],
             places[order],
+            topics[order],
+            tuple(self._names),
             {key: tuple(events) for key, events in self._spontaneous.items()},
             self._held,
             self._edges,
@@ -153,11 +171,12 @@ class PastReader:
 
 
 _ID_DIGITS = 32
+_NUMBER_DIGITS = 20  # of the greatest sequence that a broker counts to, 2^64 - 1
 _PLACE_HEADERS = ("ce-causeseq", "ce-index", "ce-count")
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < _ID_DIGITS else 0
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _NUMBER_DIGITS else 0
 
 
 def _short(id: str) -> int:

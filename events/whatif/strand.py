@@ -1,20 +1,21 @@
-"""One partition of an actor in the second timeline, and how it folds what it is given."""
+"""The partitions of actors in the second timeline, and how each folds what it is given."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable
+from events.codec import Recorded
 from events.decision import Decided, fold
 from events.forgotten import Forgotten
 from events.log import Stored
-from events.view import Settled
+from events.routes import routes
+from events.view import Offered, Settled
+from events.whatif.past import Key, Past
 from schemas.actor import Actor, Timer
 from schemas.envelope import Envelope
-
-Offered = Recorded | Unreadable
+from schemas.subjects import Partitions
 
 
 class Strand:
@@ -78,6 +79,46 @@ class Strand:
     def timer(self) -> Timer | None:
         """The earliest event that it owes to the passing of time."""
         return self.actor.timer(self.state) if self.actor.timer is not None else None
+
+
+class Strands:
+    """All partitions of the actors that took part, each made when it is first needed.
+
+    Attributes:
+        timed: Those of actors that act by time.
+    """
+
+    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past) -> None:
+        self._actors = tuple(actors)
+        self._partitions = partitions
+        self._past = past
+        self._strands: dict[Key, Strand] = {}
+        self._consuming: dict[str, tuple[Strand, ...]] = {}
+        self.timed: list[Strand] = []
+
+    def consuming(self, subject: str) -> tuple[Strand, ...]:
+        """Return those that consume what is stored on a subject."""
+        found = self._consuming.get(subject)
+        if found is None:
+            routed = routes(self._actors, subject, self._partitions)
+            found = tuple(self._of(actor, partition) for actor, partition, own in routed if not own)
+            self._consuming[subject] = found
+        return found
+
+    def writing(self, actor: Actor[Any], subject: str) -> list[Strand]:
+        """Return those of an actor that may have written what is stored on a subject."""
+        routed = routes([actor], subject, self._partitions)
+        return [self._of(owner, partition) for owner, partition, own in routed if own]
+
+    def _of(self, actor: Actor[Any], partition: str) -> Strand:
+        key = actor.name, partition
+        strand = self._strands.get(key)
+        if strand is None:
+            spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
+            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge)
+            if actor.timer is not None:
+                self.timed.append(strand)
+        return strand
 
 
 def recorded_of(decided: Decided, seq: int, time_ns: int) -> Recorded:

@@ -7,15 +7,17 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import Cause, Decided, address, decide
+from events.decision import Cause, Decided, address, decide, fold_decided
 from events.errors import Misconfigured
 from events.forgotten import SEALED
 from events.log import Stored
-from events.routes import routes
+from events.view import Offered
+from events.whatif.alignment import aligned
 from events.whatif.changes import Changes, laid_over
-from events.whatif.comparison import Comparison, Report, Tally, change_of
-from events.whatif.past import Key, Past
-from events.whatif.strand import Offered, Strand, moved, recorded_of
+from events.whatif.comparison import Comparison, change_of
+from events.whatif.past import Past
+from events.whatif.report import MOST_EXAMPLES, Report, Tally
+from events.whatif.strand import Strand, Strands, moved, recorded_of
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Event, topic_of
@@ -23,6 +25,7 @@ from schemas.identity import event_id
 from schemas.subjects import NO_PARTITION, Partitions, split_stored
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
 
 
 class Timeline:
@@ -47,7 +50,7 @@ class Timeline:
         past: Past,
         changes: Changes,
         requests: frozenset[type[Event]],
-        examples: int = 20,
+        examples: int = MOST_EXAMPLES,
         of: frozenset[str] = frozenset(),
     ) -> None:
         self._actors = {actor.name: actor for actor in actors if actor.name in past.actors}
@@ -55,16 +58,17 @@ class Timeline:
         self._past = past
         self._changes = changes
         self._requests = requests
-        self._strands: dict[Key, Strand] = {}
-        self._timed: list[Strand] = []
-        self._routes: dict[str, tuple[Strand, ...]] = {}
+        self._strands = Strands(self._actors.values(), partitions, past)
         self._due: dict[str, Decided] = {}
         self._fired: set[str] = set()
         self._asked: set[str] = set()
         self._otherwise = {each.message.id for each in changes.added}
         self._held: set[tuple[str, str]] = set()
         self._cut: set[str] = set()
-        self._reset: set[str] = set()
+        others = changes.dropped | {topic_of(type(each.message.event)) for each in changes.added}
+        self._in_question = {
+            name for name, actor in self._actors.items() if not others.isdisjoint(map(topic_of, actor.consumes))
+        }
         self._from_record: set[str] = set()
         self._queue: deque[Recorded] = deque()
         self._pending: list[Decided] = []
@@ -125,13 +129,11 @@ class Timeline:
 
         Decisions that lead to nothing either way (about what concerns them only by its kind) answer nothing.
         """
-        others = self._changes.dropped | {topic_of(type(each.message.event)) for each in self._changes.added}
         found = []
-        for name, actor in sorted(self._actors.items()):
+        for name in sorted(self._in_question):
             tally = self._tallies[name]
-            in_question = name in self._reset or not others.isdisjoint(map(topic_of, actor.consumes))
             spoke = tally.identical or tally.different or tally.gone or tally.new
-            if in_question and tally.held and not spoke and (name in self._from_record or not tally.decided):
+            if tally.held and not spoke and (name in self._from_record or not tally.decided):
                 found.append(name)
         return tuple(found)
 
@@ -161,6 +163,7 @@ class Timeline:
         elif self._stands(actor, recorded):
             self._note_asked(recorded)
             self._from_record.add(actor.name)
+            self._comparison.from_record(message.exchange, actor.name)
             self._fold_held(actor, recorded)
             self._place(recorded)
         elif (decided := self._due.pop(envelope.id, None)) is None:
@@ -203,19 +206,30 @@ class Timeline:
         self._tallies[actor.name].gone += 1
         message = recorded.message
         change = change_of(recorded.stored.seq, actor.name, message.event, None)
-        self._comparison.differs(message.exchange, change)
+        if self._is_heard(message.event, recorded.stored.subject):
+            self._comparison.differs(message.exchange, change)
         self._withhold(recorded.stored.subject)
 
     def _withhold(self, subject: str) -> None:
         """Note that a recorded event reaches nobody."""
-        for strand in self._strands_for(subject):
+        for strand in self._strands.consuming(subject):
             strand.other = True
 
     def _note(self, recorded: Recorded, decided: Decided) -> None:
         self._otherwise.add(decided.message.id)
         owner = CATALOGUE[decided.topic].owner
         change = change_of(recorded.stored.seq, owner, recorded.message.event, decided.message.event)
-        self._comparison.differs(decided.message.exchange, change)
+        heard = ((recorded.message.event, recorded.stored.subject), (decided.message.event, decided.subject))
+        if any(self._is_heard(event, subject) for event, subject in heard):
+            self._comparison.differs(decided.message.exchange, change)
+
+    def _is_heard(self, event: Event, subject: str) -> bool:
+        """Whether an event means anything to an actor, an effector, or whoever waits for an exchange to end.
+
+        One that does not (a notice of another library) puts no exchange on another course.
+        """
+        is_asked_for = isinstance(event, ResponseEmitted) or type(event) in self._requests
+        return is_asked_for or bool(self._strands.consuming(subject))
 
     def _place(self, recorded: Recorded) -> None:
         """Have an event of the second timeline take effect."""
@@ -226,7 +240,7 @@ class Timeline:
 
     def _deliver(self, offered: Offered) -> None:
         is_other = isinstance(offered, Recorded) and offered.message.id in self._otherwise
-        for strand in self._strands_for(offered.stored.subject):
+        for strand in self._strands.consuming(offered.stored.subject):
             strand.other = strand.other or is_other
             self._decide(strand, offered)
 
@@ -246,10 +260,18 @@ class Timeline:
         tally.decided += 1
         if isinstance(offered, Recorded):
             self._comparison.decided(offered.message.exchange)
-        decided, strand.state = decide(strand.actor, strand.state, offered, self._partitions, strand.partition)
+        decided, strand.state = self._decide_like_record(strand, offered)
         is_open = offered.stored.seq > strand.edge and not strand.other
         for event in decided:
             self._emit(event, is_open)
+
+    def _decide_like_record(self, strand: Strand, offered: Offered) -> tuple[tuple[Decided, ...], Any]:
+        actor, before = strand.actor, strand.state
+        decided, after = decide(actor, before, offered, self._partitions, strand.partition)
+        like = aligned(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
+        if like is decided:
+            return decided, after
+        return fold_decided(actor, before, offered, like, self._partitions, strand.partition)
 
     def _emit(self, decided: Decided, is_open: bool) -> None:
         """Have a decision take effect; ``is_open``: where it is not on record, that may still come."""
@@ -263,7 +285,8 @@ class Timeline:
         else:
             self._tallies[owner].new += 1
             self._otherwise.add(message.id)
-            self._comparison.differs(message.exchange, change_of(decided.cause_seq, owner, None, message.event))
+            if self._is_heard(message.event, decided.subject):
+                self._comparison.differs(message.exchange, change_of(decided.cause_seq, owner, None, message.event))
             self._queue.append(recorded_of(decided, decided.cause_seq, message.time_ns))
             if type(message.event) in self._requests:
                 self._cut_branch(decided, "never_asked")
@@ -292,15 +315,15 @@ class Timeline:
             return
         self._held.add((strand.actor.name, offered.envelope.id))
         strand.fold_given(offered)
+        if strand.actor.name in self._in_question:
+            self._comparison.held(offered.message.exchange)
         if offered.message.id in self._otherwise:
-            self._comparison.unknown(offered.message.exchange)
+            self._comparison.unknown(offered.message.exchange, strand.actor.name)
 
     def _fold_held(self, actor: Actor[Any], recorded: Recorded) -> None:
-        for owner, partition, own in routes([actor], recorded.stored.subject, self._partitions):
-            if own:
-                strand = self._strand(owner, partition)
-                strand.note_own(recorded)
-                strand.fold_own(recorded)
+        for strand in self._strands.writing(actor, recorded.stored.subject):
+            strand.note_own(recorded)
+            strand.fold_own(recorded)
 
     # --- settings and timers
 
@@ -320,7 +343,7 @@ class Timeline:
             event, is_other = laid_over(strand.actor, event, changed)
             if is_other:
                 strand.other = True
-                self._reset.add(strand.actor.name)
+                self._in_question.add(strand.actor.name)
             recorded = msgspec.structs.replace(recorded, message=msgspec.structs.replace(recorded.message, event=event))
         strand.fold_here(recorded)
 
@@ -337,7 +360,7 @@ class Timeline:
 
     def _pass_time(self, stored: Stored) -> None:
         """Have timers go off that are due by now and did not on record."""
-        for strand in self._timed:
+        for strand in self._strands.timed:
             self._fold_spontaneous(strand, stored.seq)
             while (timer := strand.timer) is not None and timer.due_ns <= stored.time_ns:
                 if self._past.place_of(event_id(timer.cause, strand.actor.name, 0)) >= stored.seq:
@@ -366,26 +389,3 @@ class Timeline:
             self._queue.append(recorded)
         again = strand.timer
         return again is None or again != timer
-
-    # --- strands
-
-    def _strands_for(self, subject: str) -> tuple[Strand, ...]:
-        found = self._routes.get(subject)
-        if found is None:
-            consuming = (
-                self._strand(actor, partition)
-                for actor, partition, own in routes(self._actors.values(), subject, self._partitions)
-                if not own
-            )
-            found = self._routes[subject] = tuple(consuming)
-        return found
-
-    def _strand(self, actor: Actor[Any], partition: str) -> Strand:
-        key = actor.name, partition
-        strand = self._strands.get(key)
-        if strand is None:
-            spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
-            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge)
-            if actor.timer is not None:
-                self._timed.append(strand)
-        return strand

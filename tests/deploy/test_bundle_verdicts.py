@@ -74,14 +74,28 @@ def test_a_chosen_exchange_whose_decisions_all_belong_to_another_behaviour_fails
     path = bundle(tmp_path / "case.nxb", older, "exchange-0")
     assert "none of its decisions could be made again" in verified(path).complaint
     assert "behaviour_9" in verified(path).complaint
-    assert "has no decision that could be made anew" in decided_anew(path, settings).complaint
+    assert "has decisions in question that could not be made anew" in decided_anew(path, settings).complaint
 
 
 def test_settings_of_an_actor_whose_decisions_are_all_held_are_not_tested(tmp_path: Path, settings: Path):
     older = changed(live(TALK).log, ".router.configured", b'"behaviour":', b'"behaviour":9')
-    complaint = decided_anew(bundle(tmp_path / "case.nxb", older, "exchange-0"), settings).complaint
+    chosen = decided_anew(bundle(tmp_path / "case.nxb", older, "exchange-0"), settings).complaint
+    assert "exchange exchange-0 has decisions in question that could not be made anew" in chosen
+    complaint = decided_anew(bundle(tmp_path / "all.nxb", older), settings).complaint
     assert "no decision of router could be made anew" in complaint
     assert "does not test neuraxis.toml" in complaint
+
+
+def test_one_exchange_that_is_decided_anew_does_not_vouch_for_the_others_of_a_bundle(tmp_path: Path, settings: Path):
+    redaction = Redaction(bytes(range(32)))
+    log = [redaction.take(each, each) for each in live([*TALK, ("night", "")]).log]
+    complaint = decided_anew(bundle(tmp_path / "case.nxb", log, manifest=REDACTED), settings).complaint
+    assert "0 of 2 exchanges end otherwise (0.0%); of 2 more that cannot be told" in complaint
+
+
+def test_settings_that_concern_no_actor_are_passed_by(tmp_path: Path, settings: Path):
+    settings.write_text('[llm]\nbackend = "local"\n[router.base_scores]\nRESPOND = 0.4\n')
+    assert decided_anew(bundle(tmp_path / "case.nxb", live(TALK).log), settings).complaint == ""
 
 
 def test_a_chosen_exchange_without_an_end_is_not_tested_under_other_settings(tmp_path: Path, settings: Path):

@@ -14,7 +14,7 @@ from deploy.rendering import sweeps
 from deploy.what_if import BadSweep, sweep_of
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
-from tests.events.whatif.asking import live, whatif
+from tests.events.whatif.asking import live, whatif, without_words
 
 TALK = [
     ("morning", "What is the capital of Peru?"),
@@ -53,6 +53,14 @@ def test_a_file_of_settings_is_taken_and_a_flag_is_stronger(ledger: Path, tmp_pa
     assert json.loads(what_if(ledger, "--config", str(file), "--json").stdout)["changed"] > 0
     back = what_if(ledger, "--config", str(file), "--set", "router.base_scores.RESPOND=0.40", "--json")
     assert json.loads(back.stdout)["changed"] == 0
+
+
+def test_the_file_of_a_whole_set_is_taken_though_other_sections_decide_nothing(ledger: Path, tmp_path: Path):
+    file = tmp_path / "neuraxis.toml"
+    file.write_text('[llm]\nbackend = "local"\n[log]\nsessions = 2\n[router.base_scores]\nRESPOND = 0.9\n')
+    assert json.loads(what_if(ledger, "--config", str(file), "--json").stdout)["changed"] > 0
+    file.write_text('[llm]\nbackground = "local"\n')
+    assert "llm has no key 'background'" in what_if(ledger, "--config", str(file)).stderr
 
 
 def test_other_patterns_are_matched_instead_of_the_recorded_ones(ledger: Path, tmp_path: Path):
@@ -100,6 +108,15 @@ def test_a_check_of_what_cannot_be_decided_anew_fails_and_says_why(older: Path):
     assert what_if(older, "--set", "breaker.role_confusion_above=0.9", "--fail-over", "50").exit_code == 0
 
 
+def test_a_check_fails_where_too_many_exchanges_cannot_be_told(tmp_path: Path):
+    write(tmp_path / "redacted.db", without_words(live([*TALK[:1], ("night", "")]).log), partitions=PARTITIONS)
+    changed = ("--set", "router.base_scores.RESPOND=0.9")
+    result = what_if(tmp_path / "redacted.db", *changed, "--fail-over", "49")
+    assert result.exit_code == 1
+    assert "0 of 1 exchanges end otherwise (0.0%); of 1 more that cannot be told" in result.stderr
+    assert what_if(tmp_path / "redacted.db", *changed, "--fail-over", "50").exit_code == 0
+
+
 def test_a_check_of_an_empty_log_fails(tmp_path: Path):
     write(tmp_path / "empty.db", [], partitions=PARTITIONS)
     result = what_if(tmp_path / "empty.db", "--fail-over", "50")
@@ -128,6 +145,8 @@ def test_a_sweep_tells_each_value(ledger: Path):
         (["--set", "rooter.profile=seed"], "did you mean 'router'"),
         (["--set", "router.base_scores.RESPOND=much"], "Expected `float`"),
         (["--set", "router.weights.ACT.bass=0.1"], "did you mean 'ACT.base'"),
+        (["--set", "llm.backend=local"], "llm decides nothing: only an actor's settings can be tried"),
+        (["--sweep", "runtime.processes=1:2:1"], "runtime decides nothing"),
         (["--sweep", "router.weights.ACT.base=0.1"], "KEY=FROM:TO:STEP"),
         (["--sweep", "router.weights.ACT.base=0:1:0"], "there must be 1 to"),
         (

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from actors.responder.settings import ResponderSettings
 from events.errors import Misconfigured
-from events.whatif.comparison import EFFECT_MISSING
-from schemas.envelope import decode_headers
+from events.whatif.report import EFFECT_MISSING
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.llm import LlmCompleted
 from tests.actors.scenario import Address
 from tests.events.plans import conversations, few
 from tests.events.recording import Recording
-from tests.events.whatif.asking import ends, live, whatif
+from tests.events.whatif.asking import ends, live, whatif, with_model
 
 TALK = [
     ("morning", "Hello!"),
@@ -81,41 +79,6 @@ def test_a_change_is_told_with_the_first_decision_that_differs():
     assert attack.outcome.first is not None
     assert attack.outcome.first.actor == "reflex"
     assert attack.fields["topic"] == ("forged_id.reflex.blocked", "forged_id.reflex.passed")
-
-
-def with_model(texts: list, answer: str = "Lima.") -> Recording:
-    """Record exchanges that a model answers, as soon as it is asked."""
-    recording = Recording(ACTORS.values())
-    settings = ResponderSettings(backend="llm")
-    recording.configure({"responder": settings})
-    for number, (session, text) in enumerate(texts):
-        address = Address("ann", session, f"exchange-{number}")
-        recording.send(InputReceived(text=text), address)
-        recording.settle()
-        answer_requests(recording, address, answer)
-    return recording
-
-
-def answer_requests(recording: Recording, address: Address, answer: str) -> None:
-    asked = [each for each in recording.log if each.subject.endswith(".response.requested")]
-    answered = {decode_headers(each.headers).cause for each in recording.log if ".llm." in each.subject}
-    for request in asked:
-        envelope = decode_headers(request.headers)
-        if envelope.id in answered or envelope.exchange != address.exchange:
-            continue
-        completed = LlmCompleted(
-            request=envelope.id,
-            purpose="respond",
-            text=answer,
-            model="scripted",
-            backend="openai",
-            finish_reason="stop",
-            prompt_tokens=1,
-            completion_tokens=1,
-            attempts=1,
-        )
-        recording.send(completed, address, ce_cause=envelope.id, ce_causeseq=str(request.seq))
-        recording.settle()
 
 
 def test_a_recorded_answer_of_a_model_is_used_again():

@@ -1,0 +1,49 @@
+"""Whether other settings change too much, and why that cannot be told, in words. Pure."""
+
+from events.whatif import Report
+
+_HELD = {"sealed": "words sealed, forgotten or redacted"}
+
+
+def headline(report: Report) -> str:
+    """Return how many of the exchanges that were compared end otherwise."""
+    of = f"{report.changed:,} of {report.compared:,} exchanges end otherwise ({report.share:.1%})"
+    return f"{of}; of {report.held:,} more that cannot be told" if report.held else of
+
+
+def complaint(report: Report, percent: float) -> str:
+    """Return why it does not hold that at most ``percent`` of the exchanges end otherwise; empty where it does.
+
+    Those of which that cannot be told may all end otherwise.
+    """
+    if report.share * 100 > percent:
+        return f"{headline(report)}: more than {percent:g}%"
+    if reason := nothing_compared(report):
+        return f"nothing can be said of these settings: {reason}"
+    if report.most * 100 > percent:
+        told = f"{headline(report)}, so that it may be {report.most:.1%} in all, more than {percent:g}%"
+        return f"{told}: {redecided(report)}"
+    return ""
+
+
+def nothing_compared(report: Report) -> str:
+    """Return why nothing can be said of other settings, or nothing where something can."""
+    if report.unanswered:
+        names = ", ".join(report.unanswered)
+        return f"no decision of {names} could be made anew: {redecided(report)}"
+    if not report.compared:
+        return f"of {report.exchanges:,} exchanges none could be compared: {redecided(report)}"
+    return ""
+
+
+def redecided(report: Report) -> str:
+    """Return how many decisions were made anew, and why the others were not."""
+    taken = report.taken
+    of = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
+    reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in taken.items())
+    return ", ".join((of, *reasons))
+
+
+def reason_text(reason: str) -> str:
+    """Return why a decision was taken from the record, in words where there are any."""
+    return _HELD.get(reason, reason)
