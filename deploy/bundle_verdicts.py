@@ -20,15 +20,19 @@ from deploy.what_if_verdicts import complaint, nothing_compared
 from events.bundles import read_manifest
 from events.codec import Recorded
 from events.effects import EffectReport
-from events.replay import Difference, Pending, Replay
+from events.pending import Pending
+from events.replay import Difference, Replay
 from events.replay import Report as ReplayReport
 from events.view import Offered
 from events.whatif import Example, Fate
 from events.whatif import Report as WhatIfReport
+from schemas.event import topic_of
+from schemas.vocabulary.responder import ResponseEmitted
 
 _KEPT = 1
 """Differences and changed exchanges that are kept, to be shown."""
 
+_END = topic_of(ResponseEmitted)
 _FIELDS = 8
 _LONGEST = 120
 
@@ -44,8 +48,8 @@ def verified(bundle: Path) -> Verdict:
     """Make every decision of a bundle again and compare it to the byte; those outside the chosen exchanges may differ.
 
     A decision that nobody can make again (words redacted or forgotten, another behaviour, a model that is not here) is
-    counted, not failed. But a bundle tests nothing, and fails, where a chosen exchange is not in it, or has no decision
-    that led to anything and could be made again; or, where none is chosen, all of them together have none.
+    counted, not failed. But a bundle tests nothing, and fails, where a chosen exchange is not in it, has no end, or has
+    no decision that led to anything and could be made again; or, where none is chosen, all of them together have none.
 
     Raises:
         LedgerDamaged, Misconfigured: the bundle cannot be read.
@@ -56,12 +60,13 @@ def verified(bundle: Path) -> Verdict:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_KEPT, of=chosen)
         tally = _Tally()
         replay.on_verdict = tally.take
-        report, effects, end_ns = asyncio.run(_replayed(source, replay, chosen))
+        report, effects, end_ns, endless = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()
     overdue = [one for one in report.waiting if one.is_overdue(end_ns) and _holds_up(replay, one, chosen)]
     missed = f"a decision is missing: {pending_text(overdue[0], end_ns)}" if overdue else ""
-    return Verdict(_changed(report, chosen, tally) or missed or _forged(effects), _coverage(report))
+    wrong = _changed(report, chosen, tally) or missed or _forged(effects) or _unended(report, endless)
+    return Verdict(wrong, _coverage(report))
 
 
 class _Tally:
@@ -78,9 +83,10 @@ class _Tally:
 
 async def _replayed(
     source: LedgerSource, replay: Replay, chosen: frozenset[str]
-) -> tuple[ReplayReport, EffectReport, int]:
+) -> tuple[ReplayReport, EffectReport, int, list[str]]:
     report = await run_replay(source, replay, progress=lambda _: None)
-    return report, await check_effects(source, of=chosen), await time_of_end(source, report.last_seq)
+    endless = [one for one in sorted(chosen) if not await _has_end(source, one)]
+    return report, await check_effects(source, of=chosen), await time_of_end(source, report.last_seq), endless
 
 
 def decided_anew(bundle: Path, settings: Path) -> Verdict:
@@ -104,7 +110,7 @@ def decided_anew(bundle: Path, settings: Path) -> Verdict:
 def _changed(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str:
     if report.differences:
         different = tally.different
-        return _told(report.differences[0], sum(different[one] for one in chosen or different))
+        return _told(report.differences[0], sum(different[one] for one in chosen or different), _of(chosen))
     if report.fold_errors:
         return f"{report.fold_errors} recorded events could not be folded by this release"
     if untested := sorted(one for one in chosen if not tally.identical[one]):
@@ -117,23 +123,40 @@ def _changed(report: ReplayReport, chosen: frozenset[str], tally: _Tally) -> str
     return ""
 
 
+async def _has_end(source: LedgerSource, exchange: str) -> bool:
+    return any(each.headers.get("ce-type") == _END for each in await source.exchange(exchange))
+
+
+def _unended(report: ReplayReport, endless: Sequence[str]) -> str:
+    return f"exchange {endless[0]} {_UNTESTED[Fate.OPEN]} ({_coverage(report)}): it is not tested" if endless else ""
+
+
 def _holds_up(replay: Replay, pending: Pending, chosen: frozenset[str]) -> bool:
     """Whether anything of a chosen exchange waits behind a decision that is missing: all of it is undecided, then."""
     waiting = replay.views[pending.actor, pending.partition].waiting
-    return not chosen or any(isinstance(one, Recorded) and one.message.exchange in chosen for one in waiting)
+    return (
+        not chosen
+        or pending.exchange in chosen
+        or any(isinstance(one, Recorded) and one.message.exchange in chosen for one in waiting)
+    )
 
 
 def _forged(effects: EffectReport) -> str:
-    return f"a recorded effect answers no request: {effect_text(effects.findings[0])}" if effects.findings else ""
+    return f"a recorded effect is wrong: {effect_text(effects.findings[0])}" if effects.findings else ""
 
 
-def _told(one: Difference, count: int) -> str:
+def _of(chosen: frozenset[str]) -> str:
+    return " of the chosen exchanges" if chosen else " in all"
+
+
+def _told(one: Difference, count: int, among: str) -> str:
     of = f" of exchange {one.exchange}" if one.exchange else ""
+    differ = "1 decision differs" if count == 1 else f"{count:,} decisions differ"
     return (
         f"{one.actor}/{one.partition} decided otherwise about {one.topic} (sequence {one.seq}{of}): {one.field}\n"
         f"  recorded  {one.recorded}\n  now       {one.redecided}\n"
-        f"{count} decisions differ in all; `neuraxis replay --verify --log BUNDLE` counts them, "
-        "`neuraxis why EXCHANGE --log BUNDLE` explains one"
+        f"{differ}{among}; "
+        "`neuraxis replay --verify --log BUNDLE` counts all, `neuraxis why EXCHANGE --log BUNDLE` explains one"
     )
 
 
@@ -147,7 +170,7 @@ def _coverage(report: ReplayReport) -> str:
 def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Path) -> str:
     if report.examples:
         changed = [one for one in chosen if report.fates.get(one) is Fate.CHANGED]
-        return _explained(report.examples[0], len(changed) if chosen else report.changed, settings)
+        return _explained(report.examples[0], len(changed) if chosen else report.changed, settings, _of(chosen))
     for one in sorted(chosen):
         if reason := _UNTESTED.get(report.fates.get(one)):
             return f"exchange {one} {reason} ({_tallies(report)}): it is not tested"
@@ -163,7 +186,7 @@ _UNTESTED = {
 }
 
 
-def _explained(example: Example, count: int, settings: Path) -> str:
+def _explained(example: Example, count: int, settings: Path, among: str) -> str:
     outcome, first = example.outcome, example.outcome.first
     was, now = outcome.recorded, outcome.whatif
     lines = [
@@ -178,7 +201,8 @@ def _explained(example: Example, count: int, settings: Path) -> str:
         lines += [f"  {path}: {_text(left)} → {_text(right)}" for path, (left, right) in shown]
         if len(example.fields) > _FIELDS:
             lines.append(f"  and {len(example.fields) - _FIELDS} more fields")
-    lines.append(f"{count} exchanges change in all; `neuraxis what-if --config FILE --log BUNDLE` shows them")
+    changes = "1 exchange changes" if count == 1 else f"{count:,} exchanges change"
+    lines.append(f"{changes}{among}; `neuraxis what-if --config FILE --log BUNDLE` shows them")
     return "\n".join(lines)
 
 

@@ -1,11 +1,12 @@
 """Which requests the effectors serve, and whether recorded effects answer recorded requests."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 from actors.llm.answering import REQUESTS
 from deploy.replaying import END, Point
 from deploy.sources import Source
-from events.effects import EffectReport, Effects
+from events.effects import CausesReader, EffectReport, Effects
+from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter
@@ -26,13 +27,24 @@ async def check_effects(source: Source, upto: Point = END, of: frozenset[str] = 
 
     ``of`` are the exchanges of which findings are kept; none: of all.
     """
+    last = min((await source.info()).last_seq, upto.seq)
+    own = [topic for topic, entry in CATALOGUE.items() if entry.owner in SERVED]
+    reader = CausesReader(SERVED.keys())
+    async for stored in _read(source, own, last, upto.time_ns):
+        reader.feed(stored)
+    causes = reader.finish()
+    if not len(causes):
+        return EffectReport({}, ())
     topics = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
-    effects = Effects(topics, of)
-    own = (topic for topic, entry in CATALOGUE.items() if entry.owner in SERVED)
-    filters = [topic_filter(topic) for topic in sorted(frozenset(own).union(*topics.values()))]
-    async for batch in source.as_stored(filters, 0, min((await source.info()).last_seq, upto.seq)):
-        for stored in batch:
-            if stored.time_ns > upto.time_ns:
-                return effects.finish()
-            effects.feed(stored)
+    effects = Effects(topics, causes, of)
+    async for stored in _read(source, frozenset(own).union(*topics.values()), last, upto.time_ns):
+        effects.feed(stored)
     return effects.finish()
+
+
+async def _read(source: Source, topics: Iterable[str], last: int, until_ns: int) -> AsyncIterator[Stored]:
+    async for batch in source.as_stored([topic_filter(topic) for topic in sorted(topics)], 0, last):
+        for stored in batch:
+            if stored.time_ns > until_ns:
+                return
+            yield stored

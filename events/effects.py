@@ -1,14 +1,24 @@
 """Whether recorded effects answer recorded requests: no effect is ever run again, and no answer can be made again.
 
 What an effector records names the request that it answers as its cause. That request must stand before it in the log,
-be one that this effector serves, and have one answer: the events of one performance. Headers alone tell all of it.
+be one that this effector serves, and have one answer: the events of one performance. Headers tell all of that; what a
+body says of its request must fit it, too.
+
+A log is read twice: first its effects, for which requests they name, then requests and effects, in order. So memory
+holds 9 bytes for each request that was answered, and those whose answer is on its way: what nobody ever answered, such
+as alerts where no receiver wants them, is counted and forgotten.
 """
 
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from hashlib import blake2b
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
+from events.effect_bodies import Said, contradicted, owed
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import Envelope, decode_headers
@@ -19,11 +29,12 @@ _MOST_KEPT = 20
 
 
 class EffectFinding(msgspec.Struct, frozen=True):
-    """An effect that answers no request as an effector would.
+    """A recorded effect that no effector would have recorded where it stands.
 
     ``problem`` is ``no_request`` (none of its cause's id stands before it), ``other_request`` (its cause is none that
-    this effector serves), ``answered_twice``, or what differs from the answer of that request: ``id``, ``place``,
-    ``exchange`` or ``unreadable`` headers.
+    this effector serves), ``answered_twice`` (its request has that answer already), or what differs from the answer
+    that the request is owed: ``id``, ``place`` (it names another sequence, or comes before its turn), ``exchange``,
+    ``body`` (of which ``field`` says something else than the request), or ``unreadable`` headers.
     """
 
     effector: str
@@ -32,10 +43,14 @@ class EffectFinding(msgspec.Struct, frozen=True):
     exchange: str
     cause: str
     problem: str
+    field: str = ""
 
 
 class EffectCounts(msgspec.Struct):
-    """What became of an effector's ``requests``: ``answered`` ones have their answer; ``wrong`` events answer none."""
+    """What became of an effector's ``requests``: ``answered`` ones have their whole answer.
+
+    ``wrong`` counts its recorded events that are not the next of an answer to a request; see ``EffectFinding``.
+    """
 
     requests: int = 0
     answered: int = 0
@@ -55,14 +70,36 @@ class EffectReport(msgspec.Struct, frozen=True):
 
     @property
     def wrong(self) -> int:
-        """How many recorded events answer no request."""
+        """How many recorded events are no answer as an effector would have recorded it."""
         return sum(counts.wrong for counts in self.counts.values())
+
+
+Causes = npt.NDArray[np.uint64]
+"""64 bits of the ids of the requests that effects name, sorted."""
+
+
+class CausesReader:
+    """Reads which requests the effects of a log name; feed it every message of these effectors."""
+
+    def __init__(self, effectors: AbstractSet[str]) -> None:
+        self._effectors = effectors
+        self._ids = array("Q")
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message."""
+        if _effector_of(stored, self._effectors):
+            self._ids.append(_short(stored.headers.get("ce-cause", "")))
+
+    def finish(self) -> Causes:
+        """Return what was named."""
+        return np.unique(np.array(self._ids, np.uint64))
 
 
 class _Request(msgspec.Struct):
     topic: str
     seq: int
     exchange: str
+    owed: Said
     answers: int = 0
 
 
@@ -71,15 +108,19 @@ class Effects:
 
     Args:
         served: Effector -> the public subjects of the requests that it serves.
+        causes: What all its effects name, see :class:`CausesReader`.
         of: The exchanges of which findings are kept; default: of all.
     """
 
-    def __init__(self, served: Mapping[str, AbstractSet[str]], of: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self, served: Mapping[str, AbstractSet[str]], causes: Causes, of: AbstractSet[str] = frozenset()
+    ) -> None:
         self._served = served
         self._of = of
         self._asked = frozenset[str]().union(*served.values())
+        self._causes = causes
+        self._closed = np.zeros(len(causes), np.bool_)
         self._open: dict[str, _Request] = {}
-        self._closed: set[str] = set()
         self._counts = {effector: EffectCounts() for effector in served}
         self._findings: list[EffectFinding] = []
         self._spoke: set[str] = set()
@@ -87,23 +128,24 @@ class Effects:
     def feed(self, stored: Stored) -> None:
         """Take the next message."""
         topic = stored.headers.get("ce-type", "")
-        entry = CATALOGUE.get(topic)
-        effector = entry.owner if entry is not None and entry.owner in self._served else ""
+        effector = _effector_of(stored, self._served)
         if not effector and topic not in self._asked:
             return
         try:
             envelope = decode_headers(stored.headers)
         except UndecodableEvent:
             if effector:
-                self._note(effector, stored.seq, topic, "", "", "unreadable")
+                self._note(effector, stored, "", "", "unreadable")
             return
         if effector:
             self._spoke.add(effector)
-            problem = self._problem(effector, envelope)
+            problem, field = self._problem(effector, envelope, stored.data)
             if problem:
-                self._note(effector, stored.seq, topic, envelope.exchange, envelope.cause, problem)
+                self._note(effector, stored, envelope.exchange, envelope.cause, problem, field)
         if topic in self._asked:
-            self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange)
+            if self._place_of(envelope.id) is not None:
+                said = owed(topic, envelope.id, stored.data)
+                self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange, said)
             for name, subjects in self._served.items():
                 self._counts[name].requests += topic in subjects
 
@@ -111,27 +153,52 @@ class Effects:
         """Return what was found."""
         return EffectReport({name: self._counts[name] for name in sorted(self._spoke)}, tuple(self._findings))
 
-    def _problem(self, effector: str, envelope: Envelope) -> str:
+    def _problem(self, effector: str, envelope: Envelope, data: bytes) -> tuple[str, str]:
         request = self._open.get(envelope.cause)
         if request is None:
-            return "answered_twice" if envelope.cause in self._closed else "no_request"
+            place = self._place_of(envelope.cause)
+            return ("answered_twice" if place is not None and self._closed[place] else "no_request"), ""
         if request.topic not in self._served[effector]:
-            return "other_request"
+            return "other_request", ""
+        if envelope.cause_seq == request.seq and envelope.index < request.answers:
+            return "answered_twice", ""
         if (envelope.cause_seq, envelope.index) != (request.seq, request.answers):
-            return "place"
+            return "place", ""
         if envelope.id != event_id(envelope.cause, effector, envelope.index):
-            return "id"
+            return "id", ""
         if envelope.exchange != request.exchange:
-            return "exchange"
-        request.answers += 1
-        if request.answers == envelope.count:
-            self._counts[effector].answered += 1
-            self._closed.add(envelope.cause)
-            del self._open[envelope.cause]
-        return ""
+            return "exchange", ""
+        if field := contradicted(request.owed, envelope.topic, data):
+            return "body", field
+        self._take(effector, request, envelope)
+        return "", ""
 
-    def _note(self, effector: str, seq: int, topic: str, exchange: str, cause: str, problem: str) -> None:
+    def _take(self, effector: str, request: _Request, answer: Envelope) -> None:
+        request.answers += 1
+        if request.answers == answer.count:
+            self._counts[effector].answered += 1
+            place = self._place_of(answer.cause)
+            if place is not None:
+                self._closed[place] = True
+            del self._open[answer.cause]
+
+    def _place_of(self, id: str) -> int | None:
+        short = _short(id)
+        place = int(np.searchsorted(self._causes, np.uint64(short)))
+        return place if place < len(self._causes) and int(self._causes[place]) == short else None
+
+    def _note(self, effector: str, stored: Stored, exchange: str, cause: str, problem: str, field: str = "") -> None:
         self._spoke.add(effector)
         self._counts[effector].wrong += 1
         if len(self._findings) < _MOST_KEPT and (not self._of or exchange in self._of):
-            self._findings.append(EffectFinding(effector, seq, topic, exchange, cause, problem))
+            topic = stored.headers.get("ce-type", "")
+            self._findings.append(EffectFinding(effector, stored.seq, topic, exchange, cause, problem, field))
+
+
+def _effector_of(stored: Stored, effectors: Iterable[str]) -> str:
+    entry = CATALOGUE.get(stored.headers.get("ce-type", ""))
+    return entry.owner if entry is not None and entry.owner in effectors else ""
+
+
+def _short(id: str) -> int:
+    return int.from_bytes(blake2b(id.encode(), digest_size=8).digest())

@@ -2,28 +2,24 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from events.codec import Recorded
 from events.decision import Decided
+from events.pending import Pending, merged_seconds, oldest_of
 from schemas.envelope import Envelope
-
-OVERDUE_S = 2
-"""Seconds after which a decision is missed. Actors decide within milliseconds, under load within some hundred.
-
-Nothing proves that it was made and lost, though: its actor may have been stopped, or far behind, for as long.
-"""
 
 
 class Difference(msgspec.Struct, frozen=True):
     """A decision that came out otherwise than recorded.
 
     ``seq`` and ``topic`` are the decided message's, or the event's own where no message led to it; ``field`` names
-    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``); ``recorded`` and
-    ``redecided`` are its two values as text. ``shown_at`` is the sequence of the message that brought it to light.
+    what differs first (``count``, ``subject``, ``id``, ``cause``, ``address``, ``place``, ``body``; of recorded
+    settings, ``settings_hash``); ``recorded`` and ``redecided`` are its two values as text. ``shown_at`` is the
+    sequence of the message that brought it to light.
     """
 
     actor: str
@@ -35,25 +31,6 @@ class Difference(msgspec.Struct, frozen=True):
     recorded: str
     redecided: str
     shown_at: int
-
-
-class Pending(msgspec.Struct, frozen=True):
-    """The oldest message that an actor had not decided where the log ended, and that leads to an event.
-
-    ``seq``, ``id``, ``topic``, ``exchange`` and ``time_ns`` (server time, Unix nanoseconds) are the message's.
-    """
-
-    actor: str
-    partition: str
-    seq: int
-    id: str
-    topic: str
-    exchange: str
-    time_ns: int
-
-    def is_overdue(self, end_ns: int) -> bool:
-        """Whether a log that ends at ``end_ns`` went on for longer without its decision than a living actor takes."""
-        return end_ns - self.time_ns > OVERDUE_S * 1_000_000_000
 
 
 class Coverage(msgspec.Struct):
@@ -81,7 +58,8 @@ class Report(msgspec.Struct, frozen=True):
 
     ``state_hashes`` maps ``actor/partition`` to the hash of its final state. ``differences`` holds the first that the
     log brings to light; ``coverage`` counts all. ``unreadable`` are messages no one could decode, by error code.
-    ``waiting`` names the oldest pending message of each actor that has any.
+    ``waiting`` names what each actor that owed anything owed for longest. ``active`` holds, of a verification, the
+    latest seconds (Unix time) of which each actor decided messages: what tells whether it stood still.
     """
 
     events: int
@@ -93,6 +71,7 @@ class Report(msgspec.Struct, frozen=True):
     unreadable: dict[str, int]
     fold_errors: int
     waiting: tuple[Pending, ...] = ()
+    active: dict[str, tuple[int, ...]] = {}
 
     @property
     def clean(self) -> bool:
@@ -156,6 +135,7 @@ def merged(reports: Sequence[Report], keep: int) -> Report:
         for name, counts in report.coverage.items():
             coverage[name] = _sum(coverage[name], counts) if name in coverage else counts
         unreadable = _sum_of_counts(unreadable, report.unreadable)
+    active = merged_seconds(report.active for report in reports)
     hashes = [entry for report in reports for entry in report.state_hashes.items()]
     return msgspec.structs.replace(
         reports[0],
@@ -164,16 +144,9 @@ def merged(reports: Sequence[Report], keep: int) -> Report:
         differences=differences.first,
         unreadable=unreadable,
         fold_errors=sum(report.fold_errors for report in reports),
-        waiting=oldest_of(each for report in reports for each in report.waiting),
+        waiting=oldest_of((each for report in reports for each in report.waiting), active),
+        active=active,
     )
-
-
-def oldest_of(waiting: Iterable[Pending]) -> tuple[Pending, ...]:
-    """Return the oldest pending message of each actor, by the actors' names."""
-    oldest: dict[str, Pending] = {}
-    for each in sorted(waiting, key=lambda each: (each.seq, each.partition)):
-        oldest.setdefault(each.actor, each)
-    return tuple(each for _, each in sorted(oldest.items()))
 
 
 def in_order(counts: Coverage) -> Coverage:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from events.codec import Recorded, Unreadable, decode
+from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided
 from events.forgotten import SEALED, Forgotten
 from events.log import Seal, Stored
@@ -21,19 +21,19 @@ from events.outcome import (
     Coverage,
     Difference,
     Differences,
-    Pending,
     Report,
     body_text,
     compare,
     in_order,
-    oldest_of,
     topics_text,
 )
+from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.view import Offered, Settled, View
 from schemas.actor import Actor
 from schemas.errors import UndecodableEvent
-from schemas.event import Failed, topic_of
+from schemas.event import Configured, Failed, topic_of
+from schemas.identity import content_hash
 from schemas.persistent import state_hash
 from schemas.subjects import Partitions, split_stored
 
@@ -50,7 +50,7 @@ BEYOND_BACKLOG = "beyond_backlog"
 Unit = tuple[str, str]
 """What is folded by itself: an actor's name and a partition of it."""
 
-__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Pending", "Replay", "Report", "Unit", "compare"]
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit", "compare"]
 
 
 class _Takers(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Replay:
         self._verify = verify
         self._stretch = max(1, backlog // 2)
         self._stretch_end = self._stretch
-        self._silent: dict[tuple[str, str], int] = {}
+        self._silent: dict[Unit, int] = {}
         self._routes: dict[str, _Takers | None] = {}
         self._matched: tuple[Decided, ...] | None = None
         self._forgotten: dict[tuple[str, str], Forgotten] = {}
@@ -116,6 +116,8 @@ class Replay:
         self._differences = Differences(keep)
         self._of = of
         self._unreadable: Counter[str] = Counter()
+        self._activity = Activity()
+        self._spoke: dict[Unit, int] = {}
         self._events = self._first = self._last = self._end = 0
 
     @property
@@ -144,6 +146,7 @@ class Replay:
             return
         for view in takers.owning:
             view.record(offered)
+            self._note_activity(view, offered)
         if takers.consuming:
             offered = _without_wrapping(offered)
             for view in takers.consuming:
@@ -158,6 +161,11 @@ class Replay:
         self._events += events
         self._first = min(self._first or first_seq, first_seq)
         self._end = max(self._end, last_seq)
+
+    def _note_activity(self, view: View, own: Recorded) -> None:
+        self._spoke[view.actor.name, view.partition] = own.stored.time_ns
+        if self._verify and not view.open_decision and not is_spontaneous(own.envelope.topic):
+            self._activity.note(view.actor.name, view.time_ns)
 
     def _takers(self, subject: str) -> _Takers | None:
         try:
@@ -184,20 +192,18 @@ class Replay:
         """Settle what the log's end left open, and report.
 
         Messages behind the last own event that lead to nothing are folded, as a living actor would have; one that
-        leads to an event is pending, and the fold of its partition ends before it.
+        leads to an event is pending, and the fold of its partition ends before it. So is a timer that was due by then.
         """
         self._last = max(self._last, self._end)
         waiting: list[Pending] = []
-        for view in self.views.values():
+        for key, view in self.views.items():
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
                 view.close_decision()
-            while view.waiting:
-                if not self._decide_silent(view):
-                    self._coverage[view.actor.name].pending += len(view.waiting)
-                    if not self._why_not(view, Settled(view.waiting[0], view.state, ())):
-                        waiting.append(_pending(view))
-                    break
+            owed = self._owed(view, self._spoke.get(key, 0))
+            if owed is not None:
+                waiting.append(owed)
+        active = self._activity.seconds
         return Report(
             self._events,
             self._first,
@@ -207,8 +213,18 @@ class Replay:
             self._differences.first,
             dict(sorted(self._unreadable.items())),
             sum(view.fold_errors for view in self.views.values()),
-            oldest_of(waiting),
+            oldest_of(waiting, active),
+            active,
         )
+
+    def _owed(self, view: View, spoke_ns: int) -> Pending | None:
+        """Fold what waits and leads to nothing; return the first that leads to more, or else a timer that is due."""
+        while view.waiting:
+            if not self._decide_silent(view):
+                self._coverage[view.actor.name].pending += len(view.waiting)
+                is_decidable = not self._why_not(view, Settled(view.waiting[0], view.state, ()))
+                return undecided(view, spoke_ns) if is_decidable else None
+        return None if self._other_behaviour(view) else unfired(view, spoke_ns)
 
     def _settle_silent(self, reached: int) -> None:
         """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
@@ -351,7 +367,10 @@ class Replay:
     def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
         coverage = self._coverage[view.actor.name]
         is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
-        if own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
+        event = own.message.event
+        if isinstance(event, Configured) and (fitting := content_hash(event.settings)) != event.settings_hash:
+            self._differ(view, own, ("settings_hash", event.settings_hash, fitting))
+        elif own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
             self._leave_unverified(view, BEYOND_BACKLOG)
         elif is_fact:
             coverage.facts += 1
@@ -386,13 +405,6 @@ class Replay:
             self._differences.add(Difference(*where, *found, shown_at=self._last))
         if self.on_verdict is not None:
             self.on_verdict(offered, False, 1)
-
-
-def _pending(view: View) -> Pending:
-    offered = view.waiting[0]
-    stored, topic = offered.stored, split_stored(offered.stored.subject)[0]
-    id, exchange = (offered.message.id, offered.message.exchange) if isinstance(offered, Recorded) else ("", "")
-    return Pending(view.actor.name, view.partition, stored.seq, id, topic, exchange, stored.time_ns)
 
 
 def _without_wrapping(consumed: Recorded) -> Recorded:

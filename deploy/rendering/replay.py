@@ -10,7 +10,8 @@ from rich.text import Text
 
 from deploy.rendering.quoting import quoted
 from events.effects import EffectFinding, EffectReport
-from events.replay import Coverage, Difference, Pending, Report
+from events.pending import Pending
+from events.replay import Coverage, Difference, Report
 
 _LONGEST_VALUE = 2_000
 _SHORT_HASH = 16
@@ -76,7 +77,7 @@ def render_difference(difference: Difference) -> Iterator[RenderableType]:
 
 
 def render_effects(report: EffectReport) -> Iterator[RenderableType]:
-    """Yield a table of what was recorded of each effector, and the first effect that answers no request."""
+    """Yield a table of what was recorded of each effector, and the first that is wrong."""
     if not report.counts:
         return
     grid = Table(box=None, pad_edge=False, header_style="bold")
@@ -92,10 +93,11 @@ def render_effects(report: EffectReport) -> Iterator[RenderableType]:
 
 
 def effect_text(finding: EffectFinding) -> str:
-    """Return which recorded effect answers no request as an effector would, and why."""
+    """Return which recorded effect is not as its effector would have recorded it, and why."""
+    problem = _PROBLEMS[finding.problem].format(finding.field)
     return (
         f"{finding.topic} of {finding.effector} (sequence {finding.seq}, exchange {finding.exchange or '-'}, "
-        f"cause {finding.cause or '-'}): {_PROBLEMS[finding.problem]}"
+        f"cause {finding.cause or '-'}): {problem}"
     )
 
 
@@ -105,19 +107,22 @@ _PROBLEMS = {
     "answered_twice": "its request is answered already",
     "place": "it names another sequence of its request, or events of its answer are missing before it",
     "id": "its id is not the one that an answer to its request has",
+    "body": "its {} is not that of its request",
     "exchange": "its request belongs to another exchange",
     "unreadable": "its headers cannot be read",
 }
 
 
 def pending_text(pending: Pending, end_ns: int) -> str:
-    """Return which message an actor has not decided, and for how long before a log's end (server time, nanoseconds)."""
+    """Return what an actor owed, and for how long before a log's end (server time, nanoseconds)."""
     of = f", exchange {pending.exchange}" if pending.exchange else ""
     waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
-    return (
-        f"{pending.actor}/{pending.partition} has not decided {pending.topic} (sequence {pending.seq}, "
-        f"id {pending.id or '-'}{of}), {waited:,.1f} s before the log's end"
-    )
+    id = pending.id or "-"
+    if pending.is_timer:
+        owed = f"has not recorded {pending.topic} (set by {id}{of}), which was due"
+    else:
+        owed = f"has not decided {pending.topic} (sequence {pending.seq}, id {id}{of}),"
+    return f"{pending.actor}/{pending.partition} {owed} {waited:,.1f} s before the log's end"
 
 
 def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:

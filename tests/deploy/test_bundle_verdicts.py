@@ -7,11 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from actors.registry import ACTORS
 from deploy.bundle_verdicts import decided_anew, verified
 from events.bundles import Manifest, Redaction, read_events, read_manifest, write_bundle
 from events.log import Stored
-from events.outcome import OVERDUE_S
-from tests.events.recording import PARTITIONS
+from events.pending import LIVELY_S, OVERDUE_S
+from schemas.vocabulary.gateway import InputReceived
+from tests.actors.scenario import Address
+from tests.events.recording import PARTITIONS, Recording
 from tests.events.replaying import renumbered
 from tests.events.whatif.asking import live
 from tests.fixtures import FOLDER
@@ -98,11 +101,11 @@ def test_settings_that_concern_no_actor_are_passed_by(tmp_path: Path, settings: 
     assert decided_anew(bundle(tmp_path / "case.nxb", live(TALK).log), settings).complaint == ""
 
 
-def test_a_chosen_exchange_without_an_end_is_not_tested_under_other_settings(tmp_path: Path, settings: Path):
+def test_a_chosen_exchange_without_an_end_fails_both_tests(tmp_path: Path, settings: Path):
     log = live(TALK[:1]).log
     end = next(each.seq for each in log if each.subject.endswith(".response.emitted"))
     path = bundle(tmp_path / "case.nxb", log[: end - 1], "exchange-0")
-    assert verified(path).complaint == ""
+    assert "exchange exchange-0 has no end in this bundle" in verified(path).complaint
     assert "exchange exchange-0 has no end in this bundle" in decided_anew(path, settings).complaint
 
 
@@ -111,6 +114,8 @@ def test_however_many_decisions_differ_elsewhere_the_chosen_one_is_found(tmp_pat
     other = changed(log, ".router.mode_selected", b'"router_confidence":0.', b'"router_confidence":0.1')
     complaint = verified(bundle(tmp_path / "case.nxb", other, "exchange-3")).complaint
     assert "of exchange exchange-3" in complaint
+    assert "1 decision differs of the chosen exchanges; `neuraxis replay --verify --log BUNDLE` counts all" in complaint
+    assert "4 decisions differ in all" in verified(bundle(tmp_path / "all.nxb", other)).complaint
     settings.write_text("[router.base_scores]\nRESPOND = 0.99\nCLARIFY = 0.0\n")
     assert "exchange exchange-2 " in decided_anew(bundle(tmp_path / "b.nxb", log, "exchange-2"), settings).complaint
 
@@ -121,24 +126,34 @@ def test_a_redacted_bundle_is_tested_by_what_needs_no_words(tmp_path: Path):
     assert verified(bundle(tmp_path / "case.nxb", log, "exchange-1", manifest=REDACTED)).complaint == ""
 
 
-def test_a_decision_that_is_missing_though_the_log_went_on_fails(tmp_path: Path):
-    log = live(TALK).log
-    kept = renumbered([each for each in log if ".alert." not in each.subject or "configured" in each.subject])
-    late = [*kept[:-1], msgspec.structs.replace(kept[-1], time_ns=kept[-1].time_ns + (OVERDUE_S + 1) * 10**9)]
-    assert verified(bundle(tmp_path / "soon.nxb", kept)).complaint == ""
+def without_alerts(texts: Sequence[tuple[str, str]], pause_s: int) -> list[Stored]:
+    """Record inputs (session, text), some seconds apart, and leave out what alerts made of them."""
+    recording = Recording(ACTORS.values())
+    recording.configure()
+    for number, (session, text) in enumerate(texts):
+        recording.send(InputReceived(text=text), Address("ann", session, f"exchange-{number}"))
+        recording.settle()
+        recording.now_ns += pause_s * 10**9
+    return renumbered([each for each in recording.log if ".alert." not in each.subject or "configured" in each.subject])
+
+
+def test_a_decision_that_is_missing_though_others_decided_on_fails(tmp_path: Path):
+    texts = [*TALK, *[("noon", "Hello!")] * LIVELY_S]
+    soon, late = (without_alerts(texts, pause_s) for pause_s in (0, OVERDUE_S // LIVELY_S + 1))
+    assert verified(bundle(tmp_path / "soon.nxb", soon)).complaint == ""
     assert "alerts/all has not decided" in verified(bundle(tmp_path / "late.nxb", late)).complaint
     assert "alerts/all" in verified(bundle(tmp_path / "chosen.nxb", late, "exchange-1")).complaint
     assert verified(bundle(tmp_path / "other.nxb", late, "exchange-0")).complaint == ""
 
 
 def test_a_chosen_exchange_that_waits_behind_a_missing_decision_of_another_is_not_tested(tmp_path: Path):
-    log = live([("morning", ATTACK), ("evening", ATTACK)]).log
-    kept = renumbered([each for each in log if ".alert." not in each.subject or "configured" in each.subject])
-    late = [*kept[:-1], msgspec.structs.replace(kept[-1], time_ns=kept[-1].time_ns + (OVERDUE_S + 1) * 10**9)]
+    late = without_alerts(
+        [("morning", ATTACK), ("evening", ATTACK), *[("noon", "Hello!")] * LIVELY_S], OVERDUE_S // LIVELY_S + 1
+    )
     assert "alerts/all has not decided" in verified(bundle(tmp_path / "case.nxb", late, "exchange-1")).complaint
 
 
-def test_an_effect_that_answers_no_request_fails_where_its_exchange_is_chosen(tmp_path: Path):
+def test_a_wrong_effect_fails_where_its_exchange_is_chosen(tmp_path: Path):
     released = max(FOLDER.glob("*.nxb"))
     log = [stored for batch in read_events(released) for stored in batch]
     answer = next(each for each in log if each.subject.endswith(".llm.completed"))
@@ -147,4 +162,4 @@ def test_an_effect_that_answers_no_request_fails_where_its_exchange_is_chosen(tm
     )
     manifest = msgspec.structs.replace(read_manifest(released), chosen=(answer.headers["ce-exchange"],))
     forged = bundle(tmp_path / "case.nxb", [*log, stranger], manifest=manifest)
-    assert "a recorded effect answers no request" in verified(forged).complaint
+    assert "a recorded effect is wrong: forged_id.llm.completed" in verified(forged).complaint

@@ -1,5 +1,6 @@
-"""Recorded effects: each answers one request that stands before it, once; all else is found by the headers alone."""
+"""Recorded effects: each answers one request that stands before it, once, and says nothing else of it."""
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -8,9 +9,16 @@ import pytest
 
 from deploy.effects import SERVED
 from events.bundles import read_events
-from events.effects import EffectReport, Effects
+from events.effects import CausesReader, EffectReport, Effects
 from events.log import Stored
-from schemas.event import topic_of
+from schemas.catalogue import CATALOGUE
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import Event, encode_event, topic_of
+from schemas.identity import event_id
+from schemas.vocabulary.act import ActDelegationRequested
+from schemas.vocabulary.alerts import ALERTS
+from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 from tests.fixtures import FOLDER
 
 TOPICS = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
@@ -23,7 +31,10 @@ def released() -> tuple[Stored, ...]:
 
 
 def checked(log: Sequence[Stored], of: frozenset[str] = frozenset()) -> EffectReport:
-    effects = Effects(TOPICS, of)
+    reader = CausesReader(TOPICS.keys())
+    for stored in log:
+        reader.feed(stored)
+    effects = Effects(TOPICS, reader.finish(), of)
     for stored in log:
         effects.feed(stored)
     return effects.finish()
@@ -102,3 +113,153 @@ def test_findings_of_chosen_exchanges_are_kept_and_all_are_counted():
     report = checked(log, frozenset({last}))
     assert {one.exchange for one in report.findings} == {last}
     assert report.wrong > len(report.findings)
+
+
+def body(stored: Stored, was: bytes, now: bytes) -> list[Stored]:
+    """Return the log with something else said in one message."""
+    assert was in stored.data
+    other = msgspec.structs.replace(stored, data=stored.data.replace(was, now))
+    return [other if each.seq == stored.seq else each for each in released()]
+
+
+@pytest.mark.parametrize(
+    ("topic", "field"),
+    [
+        (".llm.completed", "request"),
+        (".llm.completed", "purpose"),
+        (".llm.failed", "request"),
+        (".llm.failed", "purpose"),
+        (".llm.failed", "failed_topic"),
+    ],
+)
+def test_an_answer_whose_body_names_another_request_is_found(topic: str, field: str):
+    answer = first(topic)
+    said = msgspec.json.decode(answer.data)
+    report = checked(body(answer, f'"{field}":"{said[field]}"'.encode(), f'"{field}":"other"'.encode()))
+    assert [(one.seq, one.problem, one.field) for one in report.findings] == [(answer.seq, "body", field)]
+    assert report.counts["llm"].open == 1
+
+
+class Log:
+    """A log of requests and effects, one message after the other."""
+
+    def __init__(self) -> None:
+        self.messages: list[Stored] = []
+
+    def store(self, event: Event, id: str, cause: Stored | None = None, index: int = 0, count: int = 1) -> Stored:
+        seq = len(self.messages) + 1
+        causes = {"cause": cause.headers["ce-id"], "cause_seq": cause.seq} if cause is not None else {}
+        places = {"index": index, "count": count} if cause is not None else {}
+        envelope = Envelope(
+            id=id, topic=topic_of(event), source="test", time="2026-01-01T00:00:00Z", **causes, **places
+        )
+        stored = Stored(seq, seq, f"log._._.{topic_of(event)}", encode_headers(envelope), encode_event(event))
+        self.messages.append(stored)
+        return stored
+
+    def answer(self, request: Stored, effector: str, *events: Event) -> list[Stored]:
+        return [
+            self.store(event, event_id(request.headers["ce-id"], effector, index), request, index, len(events))
+            for index, event in enumerate(events)
+        ]
+
+
+ALERT = msgspec.structs.replace(CATALOGUE[topic_of(next(iter(ALERTS.values())))].sample, alert="a" * 16, count=3)
+ID = "1" * 32
+QUEUED = WebhookQueued(body=msgspec.to_builtins(ALERT), request=ID, stored_ns=1, receiver="ops")
+DELIVERED = WebhookDelivered(
+    alert=ALERT.alert, status=ALERT.status, count=3, request=ID, receiver="ops", code=200, attempts=1
+)
+LOST = WebhookFailed(
+    reason="receiver_unreachable", error="", failed_seq=2, failed_topic=topic_of(QUEUED), request=ID, receiver="ops"
+)
+"""A dead letter of a delivery that was abandoned: it names the request, and of the alert nothing."""
+
+
+def delivered(*queued: WebhookQueued, answer: Event = DELIVERED) -> Log:
+    log = Log()
+    first_queued, *_ = log.answer(log.store(ALERT, ID), "webhook", *queued)
+    log.answer(first_queued, "webhook", answer)
+    return log
+
+
+@pytest.mark.parametrize("answer", [DELIVERED, LOST], ids=["delivered", "lost"])
+def test_alerts_that_were_shared_out_and_delivered_are_in_order(answer: Event):
+    report = checked(delivered(QUEUED, msgspec.structs.replace(QUEUED, receiver="pager"), answer=answer).messages)
+    counts = report.counts["webhook"]
+    assert (report.findings, counts.requests, counts.answered, counts.open) == ((), 3, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("event", "change"),
+    [
+        (DELIVERED, {"request": "2" * 32}),
+        (DELIVERED, {"receiver": "pager"}),
+        (DELIVERED, {"alert": "b" * 16}),
+        (DELIVERED, {"status": "resolved"}),
+        (DELIVERED, {"count": 4}),
+        (LOST, {"failed_topic": topic_of(ALERT)}),
+        (LOST, {"request": "2" * 32}),
+        (LOST, {"receiver": "pager"}),
+        (LOST, {"alert": "b" * 16, "status": ALERT.status, "count": 3}),
+    ],
+)
+def test_a_delivery_that_tells_of_another_alert_is_found(event: Event, change: dict[str, object]):
+    log = delivered(QUEUED, answer=msgspec.structs.replace(event, **change))
+    [found] = checked(log.messages).findings
+    assert (found.seq, found.problem, found.field) == (3, "body", next(iter(change)))
+
+
+@pytest.mark.parametrize("field", ["alert", "status", "count"])
+def test_an_alert_that_is_queued_as_another_is_found(field: str):
+    other = {**QUEUED.body, field: {"alert": "b" * 16, "status": "resolved", "count": 4}[field]}
+    report = checked(delivered(msgspec.structs.replace(QUEUED, body=other)).messages)
+    assert (report.findings[0].seq, report.findings[0].problem, report.findings[0].field) == (2, "body", field)
+
+
+def test_one_of_several_events_of_an_answer_that_is_recorded_again_is_found_as_such():
+    log = delivered(QUEUED, msgspec.structs.replace(QUEUED, receiver="pager"))
+    alert, queued, *rest = log.messages
+    again = msgspec.structs.replace(queued, seq=3)
+    report = checked([alert, queued, again, *rest[:1]])
+    assert [(one.seq, one.problem) for one in report.findings] == [(3, "answered_twice")]
+
+
+DELEGATION = CATALOGUE[topic_of(ActDelegationRequested)].sample
+ANSWERED = DelegateAnswered(
+    request=ID, index=DELEGATION.action.index, specialist=DELEGATION.action.specialist, answer="42"
+)
+UNREAD = DelegateFailed(reason="undecodable", error="", failed_seq=1, failed_topic=topic_of(DELEGATION))
+"""A dead letter of a request that could not be read: it does not name it."""
+
+
+def test_a_dead_letter_of_a_request_that_could_not_be_read_contradicts_nothing():
+    log = Log()
+    log.answer(log.store(DELEGATION, ID), "delegate", UNREAD)
+    assert checked(log.messages).findings == ()
+
+
+@pytest.mark.parametrize("change", [{"index": 9}, {"specialist": "oracle"}, {"request": "2" * 32}])
+def test_a_specialist_s_answer_to_another_question_is_found(change: dict[str, object]):
+    log = Log()
+    log.answer(log.store(DELEGATION, ID), "delegate", msgspec.structs.replace(ANSWERED, **change))
+    assert [(one.problem, one.field) for one in checked(log.messages).findings] == [("body", next(iter(change)))]
+
+
+def test_requests_that_nobody_answers_are_counted_and_not_remembered():
+    log = delivered(QUEUED)
+    reader = CausesReader(TOPICS.keys())
+    for stored in log.messages:
+        reader.feed(stored)
+    effects = Effects(TOPICS, reader.finish())
+    for stored in log.messages:
+        effects.feed(stored)
+    tracemalloc.start()
+    for number in range(1000):
+        alert = log.messages[0]
+        ids = {"ce-id": f"{number:032x}"}
+        effects.feed(msgspec.structs.replace(alert, seq=10 + number, headers={**alert.headers, **ids}))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert effects.finish().counts["webhook"].open == 1000
+    assert held < 20_000

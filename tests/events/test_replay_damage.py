@@ -39,6 +39,18 @@ def test_a_changed_header_is_found(change: dict[str, Any], field: str, recorded:
     assert redecided in difference.redecided
 
 
+@pytest.mark.parametrize("was", [b'"cooldown_ms":', b'"settings_hash":"'], ids=["a setting", "the hash"])
+def test_recorded_settings_that_do_not_fit_their_hash_are_found(was: bytes) -> None:
+    recording = Recording([ACTORS["drift"]])
+    recording.configure()
+    assert verified(recording.actors, recording.log).clean
+    log = changed(recording.log, 1, data=recording.log[0].data.replace(was, was + b"1"))
+    report = verified(recording.actors, log)
+    [difference] = report.differences
+    assert (difference.actor, difference.seq, difference.field) == ("drift", 1, "settings_hash")
+    assert (report.coverage["drift"].different, report.coverage["drift"].facts) == (1, len(log) - 1)
+
+
 def test_a_moved_event_is_found() -> None:
     recording = asked("1")
     was = recording.log[1]

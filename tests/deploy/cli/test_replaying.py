@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from deploy.states import entries_under, partition_named
 from events.bundles import read_events, read_manifest
 from schemas.persistent import Generations, Map
 from schemas.subjects import Partitions
+from schemas.vocabulary.gateway import InputReceived
+from tests.actors.scenario import Address
 from tests.events.ledger.messages import MS, PARTITIONS, START_NS, exchanges, write
 from tests.events.recording import PARTITIONS as RECORDED
 from tests.events.replaying import renumbered
@@ -127,12 +130,23 @@ def test_an_empty_ledger_has_states_and_no_last_exchange(tmp_path: Path) -> None
     assert row["place"] == 0
 
 
-def test_what_an_actor_left_undecided_for_long_is_named_and_fails_a_strict_verification(tmp_path: Path) -> None:
-    path = tmp_path / "halted.db"
-    log = live([("morning", ATTACK)]).log
-    kept = [each for each in log if ".alert." not in each.subject or "configured" in each.subject]
-    later = msgspec.structs.replace(kept[-1], time_ns=kept[-1].time_ns + 60 * 1000 * MS)
-    write(path, renumbered([*kept[:-1], later]), partitions=RECORDED)
+def without_alerts(path: Path, later: Sequence[int]) -> Path:
+    """Write a log in which alerts decided nothing: an attack, and at some seconds after it a greeting each."""
+    recording = live([("morning", ATTACK)])
+    began_ns = recording.now_ns
+    for second in later:
+        recording.now_ns = began_ns + second * 1000 * MS
+        recording.send(InputReceived(text="Hello!"), Address("ann", "noon", f"exchange-{second}"))
+        recording.settle()
+    kept = [each for each in recording.log if ".alert." not in each.subject or "configured" in each.subject]
+    write(path, renumbered(kept), partitions=RECORDED)
+    return path
+
+
+def test_what_an_actor_left_undecided_while_others_went_on_is_named_and_fails_a_strict_verification(
+    tmp_path: Path,
+) -> None:
+    path = without_alerts(tmp_path / "halted.db", range(56, 61))
     plain = neuraxis("replay", "--verify", "--log", str(path))
     assert plain.exit_code == 0
     assert re.search(
@@ -141,6 +155,13 @@ def test_what_an_actor_left_undecided_for_long_is_named_and_fails_a_strict_verif
     strict = neuraxis("replay", "--verify", "--strict", "--log", str(path))
     assert strict.exit_code == 1
     assert "alerts/all has not decided" in strict.stderr
+
+
+def test_what_is_undecided_after_all_stood_still_is_named_and_passes_a_strict_verification(tmp_path: Path) -> None:
+    path = without_alerts(tmp_path / "stopped.db", [60])
+    strict = neuraxis("replay", "--verify", "--strict", "--log", str(path))
+    assert strict.exit_code == 0
+    assert "alerts/all has not decided forged_id.breaker.tripped" in strict.stdout
 
 
 def test_what_is_undecided_since_just_now_passes_a_strict_verification(tmp_path: Path) -> None:
