@@ -31,6 +31,8 @@ class Effector:
             request by, such as its id.
         timeout_s: Seconds that one performance may take.
         concurrency: Performances at once in one process.
+        most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
+            may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
     """
 
     name: str
@@ -40,3 +42,4 @@ class Effector:
     naming: Callable[[Failed, Message], Failed] = _as_it_is
     timeout_s: float = 60.0
     concurrency: int = 8
+    most_attempts: int | None = 10

@@ -37,9 +37,6 @@ RESULT_INVALID = "result_invalid"
 TEXT_FORGOTTEN = "text_forgotten"
 """The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
 
-MOST_ATTEMPTS = 10
-"""Deliveries of a request, each ended without an answer, after which it is failed unperformed: it may be what kills."""
-
 STOP_DEADLINE = 10.0
 """Seconds that performances under way get to end when the worker is told to stop."""
 
@@ -274,7 +271,7 @@ class EffectorWorker:
             return self._failure(request, offered.code)
         if offered.stored.seal is Seal.CLOSED:
             return self._failure(request, TEXT_FORGOTTEN)
-        if attempt > MOST_ATTEMPTS:
+        if self.effector.most_attempts is not None and attempt > self.effector.most_attempts:
             return self._failure(request, EFFECT_ABANDONED)
         self.counters.performed += 1
         limit = asyncio.timeout(self.effector.timeout_s)

@@ -88,6 +88,6 @@ def retry_after(written: str, now: datetime) -> float:
         return float(written)
     try:
         at = parsedate_to_datetime(written)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

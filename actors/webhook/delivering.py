@@ -176,7 +176,12 @@ def naming(failed: Failed, message: Message) -> Failed:
         changes = {"alert": event.alert, "status": event.status, "count": event.count, "request": message.id}
         return msgspec.structs.replace(failed, **changes)
     assert isinstance(event, WebhookQueued)
-    return msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
+    named = msgspec.structs.replace(failed, request=event.request, receiver=event.receiver)
+    try:
+        alert = alert_of(event)
+    except msgspec.ValidationError:
+        return named  # its body is no alert, which is what failed
+    return msgspec.structs.replace(named, alert=alert.alert, status=alert.status, count=alert.count)
 
 
 def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:

@@ -41,6 +41,8 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
             failed=WebhookFailed,
             naming=naming,
             timeout_s=settings.patience_ms / 1000 + _GRACE_S,
+            # Most of a performance is waiting in line: a worker that ends meanwhile says nothing of the alert.
+            most_attempts=None,
             # All that can wait for receivers that are down, and one at a call to each, leave room to share out alerts.
             concurrency=max(settings.backlog, len(found)) + len(found) + _SHARED_OUT,
         )

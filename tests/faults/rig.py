@@ -21,6 +21,8 @@ from events.errors import LogError, Unavailable
 from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.log import Stored
+from events.replay import Replay
+from schemas.subjects import Partitions
 from tests.judging import broken_promises, unfinished
 
 TEXTS = (
@@ -157,16 +159,28 @@ async def read_all(log: JetStreamLog) -> list[Stored]:
 
 
 async def at_rest(log: JetStreamLog, deadline: float = DEADLINE) -> list[Stored]:
-    """Wait until every input has its end; return the log as it is then, or at the deadline."""
+    """Wait until every input has its end and nothing is left to decide; return the log as then, or at the deadline.
+
+    An end is not the last that an exchange leads to: memory takes note of it afterwards.
+    """
     end = time.monotonic() + deadline
     while True:
         try:
             messages = await read_all(log)
         except Unavailable:
             messages = []
-        if (messages and not unfinished(messages)) or time.monotonic() > end:
+        if messages and not unfinished(messages) and not _undecided(messages, log.partitions):
+            return messages
+        if time.monotonic() > end:
             return messages
         await asyncio.sleep(0.5)
+
+
+def _undecided(messages: list[Stored], partitions: Partitions) -> bool:
+    replay = Replay(tuple(ACTORS.values()), partitions)
+    for stored in messages:
+        replay.feed(stored)
+    return any(coverage.pending for coverage in replay.finish().coverage.values())
 
 
 async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:

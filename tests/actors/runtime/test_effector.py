@@ -627,9 +627,10 @@ def test_an_answer_too_large_for_the_broker_is_a_failure(broker: Broker) -> None
     assert failure_of(broker, effector(huge)).reason == "append_refused"
 
 
-def test_a_request_that_was_handed_back_too_often_is_given_up(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell, "MOST_ATTEMPTS", 2)
-
+@pytest.mark.parametrize(
+    ("most", "reason"), [(2, "effect_abandoned"), (None, "")], ids=["limited", "of one that waits"]
+)
+def test_a_request_that_was_handed_back_too_often_is_given_up(broker: Broker, most: int | None, reason: str) -> None:
     async def body(log: JetStreamLog) -> None:
         await ask(log, 0)
         for _ in range(2):
@@ -640,14 +641,13 @@ def test_a_request_that_was_handed_back_too_often_is_given_up(broker: Broker, mo
                 await asyncio.Event().wait()
                 return ()
 
-            async with running(broker, effector(endless), stop_deadline=0.01):
+            async with running(broker, replace(effector(endless), most_attempts=most), stop_deadline=0.01):
                 async with asyncio.timeout(DEADLINE_S):
                     await begun.wait()
-        async with running(broker, effector()) as (worker, _):
-            failure = await outcome(log)
-            assert isinstance(failure, EchoFailed)
-            assert failure.reason == "effect_abandoned"
-            assert worker.counters.performed == 0
+        async with running(broker, replace(effector(), most_attempts=most)) as (worker, _):
+            answer = await outcome(log)
+            assert (answer.reason if isinstance(answer, EchoFailed) else "") == reason
+            assert worker.counters.performed == (0 if reason else 1)
 
     on_broker(broker, body)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ import structlog
 from structlog.testing import LogCapture
 
 from actors.webhook import delivering as delivering_module
+from actors.webhook.calling import retry_after
+from actors.webhook.delivering import alert_of, naming
 from actors.webhook.receivers import is_wanted
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.entry import Severity
@@ -307,3 +310,18 @@ def test_calls_outside_go_through_the_proxy_of_the_environment_and_those_to_this
         assert [type(event) for event in recorded] == [WebhookDelivered] * 2
         assert [asked.path for asked in proxy.asked] == ["http://receiver.invalid/hook"]
         assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize("written", ["", "soon", "-5", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
+def test_a_senseless_retry_after_asks_for_nothing(written: str) -> None:
+    assert retry_after(written, datetime(2026, 1, 1, tzinfo=UTC)) == 0.0
+
+
+def test_a_dead_letter_that_the_shell_writes_names_the_alert_of_a_place_in_line() -> None:
+    written = WebhookFailed(reason="effect_raised", error="E", failed_seq=9, failed_topic="forged_id.webhook.queued")
+    request = queued()
+    failed = naming(written, request)
+    assert isinstance(failed, WebhookFailed)
+    assert isinstance(request.event, WebhookQueued)
+    told = alert_of(request.event)
+    assert (failed.alert, failed.status, failed.count) == (told.alert, told.status, told.count)
