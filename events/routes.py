@@ -7,7 +7,7 @@ from typing import Any
 from schemas.actor import Actor, Scope
 from schemas.catalogue import entry_of, owned_by, prefixes_of
 from schemas.event import Event, topic_of
-from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, split_stored, topic_filter
+from schemas.subjects import NO_PARTITION, STORED_ROOT, Partitions, partition_tokens, split_stored, topic_filter
 
 WHOLE = "all"
 """The one partition of a GLOBAL actor."""
@@ -24,7 +24,7 @@ def partition_names(actor: Actor[object], partitions: Partitions) -> tuple[str, 
     if actor.scope is Scope.GLOBAL:
         return (WHOLE,)
     count = partitions.sessions if actor.scope is Scope.SESSION else partitions.agents
-    return tuple(f"{number:02d}" for number in range(count))
+    return partition_tokens(count)
 
 
 def fence_filter(actor: Actor[object], partition: str) -> str:

@@ -38,6 +38,11 @@ class Partitions(msgspec.Struct, frozen=True):
         return _token(session, self.sessions)
 
 
+def partition_tokens(count: int) -> tuple[str, ...]:
+    """Return the tokens of so many partitions, in order."""
+    return tuple(f"{number:02d}" for number in range(count))
+
+
 @lru_cache(maxsize=65536)
 def _token(key: str, count: int) -> str:
     return f"{fnv1a_32(key) % count:02d}" if key else NO_PARTITION

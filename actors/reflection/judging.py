@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import get_args
 
 import msgspec
 
@@ -10,12 +9,20 @@ from actors.reflection.asking import LONGEST_RATIONALE, Opinion
 from actors.reflection.causes import CAUSES
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
-from schemas.vocabulary.reflection import Dimension, Ignored, Insight, ReflectionConcluded, Span, Stratum
+from schemas.vocabulary.reflection import (
+    DIMENSIONS,
+    Dimension,
+    Ignored,
+    Insight,
+    ReflectionConcluded,
+    Span,
+    Stratum,
+    foremost,
+)
 
 SPANS = 28
 """In how many parts the window is told: what comes of a change of weights can be told from what was before it."""
 
-_DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 _NS_PER_MS = 1_000_000
 
 
@@ -86,14 +93,13 @@ def conclude(
     differing: Counter[Dimension] = Counter(each.dimension for each in counted if not each.agrees)
     disagreeing = differing.total()
     disagreement = round(disagreeing / len(counted), 6) if counted else 0.0
-    # Of equally many the first in the order of ``Dimension``.
-    foremost = max(_DIMENSIONS, key=lambda dimension: differing[dimension])
+    dominant = foremost(differing)
     return ReflectionConcluded(
         insights=insights,
         counted=len(counted),
         disagreement=disagreement,
-        dominant=foremost if disagreeing else None,
-        dominant_share=round(differing[foremost] / disagreeing, 6) if disagreeing else 0.0,
+        dominant=dominant if disagreeing else None,
+        dominant_share=round(differing[dominant] / disagreeing, 6) if disagreeing else 0.0,
         pressure=len(counted) >= settings.insights_needed and disagreement > settings.disagreement_above,
         wake_after_ms=wake_after_ms,
         reason=reason,
@@ -112,5 +118,5 @@ def spans_of(counted: Iterable[Counted], settings: ReflectionSettings) -> tuple[
 
 def _span(start_ns: int, found: Sequence[Counted]) -> Span:
     differing = Counter(each.dimension for each in found if not each.agrees)
-    in_order = {dimension: differing[dimension] for dimension in _DIMENSIONS if dimension in differing}
+    in_order = {dimension: differing[dimension] for dimension in DIMENSIONS if dimension in differing}
     return Span(start_ns=start_ns, counted=len(found), disagree=in_order)

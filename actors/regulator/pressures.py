@@ -20,18 +20,16 @@ Severity is the distance beyond the threshold as a share of the greatest there c
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Counts
-from schemas.vocabulary.reflection import Dimension, Span
+from schemas.vocabulary.reflection import Dimension, Span, foremost
 from schemas.vocabulary.regulator import BOUNDS, Pressure, PressureName
 
 Sign = Literal[-1, 1]
-
-_DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
 
 PARAMETERS: Mapping[PressureName, tuple[str, Sign]] = MappingProxyType(
     {
@@ -81,13 +79,12 @@ def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
     differing: Counter[Dimension] = Counter()
     for span in spans:
         differing.update(span.disagree)
-    # Of equally many the first in the order of ``Dimension``, as reflection has it.
-    foremost = max(_DIMENSIONS, key=lambda dimension: differing[dimension])
+    dominant = foremost(differing)
     return msgspec.structs.replace(
         opinion,
         disagreement=_rounded(differing.total() / counted),
-        dominant=foremost if differing else None,
-        dominant_share=differing[foremost] / differing.total() if differing else 0.0,
+        dominant=dominant if differing else None,
+        dominant_share=differing[dominant] / differing.total() if differing else 0.0,
         spans=spans,
     )
 

@@ -4,7 +4,7 @@ from urllib.parse import unquote
 
 from events.log import Stored
 from schemas.catalogue import CATALOGUE
-from schemas.subjects import NO_PARTITION, Partitions, split_stored
+from schemas.subjects import NO_PARTITION, Partitions, partition_tokens, split_stored
 
 
 class Placement:
@@ -17,8 +17,8 @@ class Placement:
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
-        self._agents = _names(partitions.agents)
-        self._sessions = _names(partitions.sessions)
+        self._agents = frozenset((NO_PARTITION, *partition_tokens(partitions.agents)))
+        self._sessions = frozenset((NO_PARTITION, *partition_tokens(partitions.sessions)))
         self._right = self._wrong = 0
         self._outside = ""
 
@@ -50,7 +50,3 @@ class Placement:
             of = f"{self._wrong} of {self._wrong + self._right} inputs and orders"
             return f"the manifest claims {counts}, but {of} lie where these would not put them"
         return ""
-
-
-def _names(count: int) -> frozenset[str]:
-    return frozenset((NO_PARTITION, *(f"{number:02d}" for number in range(count))))

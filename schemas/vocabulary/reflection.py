@@ -1,6 +1,7 @@
 """A strong model's second look at past routing decisions. Owner: ``reflection``, a consultant: it sets nothing."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -18,6 +19,14 @@ Dimension = Literal[
     "social_cue",
     "reference_ambiguity",
 ]
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+
+
+def foremost(differing: Mapping[Dimension, int]) -> Dimension:
+    """Return the dimension in which opinions differ most, told how many do in each; of equals the first listed."""
+    return max(DIMENSIONS, key=lambda dimension: differing.get(dimension, 0))
+
+
 """Where a decision was ambiguous."""
 
 Stratum = Literal["low_confidence", "high_confidence", "tie_break"]

@@ -21,9 +21,8 @@ from events.errors import LogError, Unavailable
 from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.log import Stored
-from events.replay import Replay
 from schemas.subjects import Partitions
-from tests.judging import broken_promises, unfinished
+from tests.judging import broken_promises, replayed, unfinished
 
 TEXTS = (
     "Hello there",
@@ -177,10 +176,8 @@ async def at_rest(log: JetStreamLog, deadline: float = DEADLINE) -> list[Stored]
 
 
 def _undecided(messages: list[Stored], partitions: Partitions) -> bool:
-    replay = Replay(tuple(ACTORS.values()), partitions)
-    for stored in messages:
-        replay.feed(stored)
-    return any(coverage.pending for coverage in replay.finish().coverage.values())
+    _, report = replayed(tuple(ACTORS.values()), messages, partitions, verify=False)
+    return any(coverage.pending for coverage in report.coverage.values())
 
 
 async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
