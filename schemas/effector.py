@@ -16,6 +16,14 @@ def _as_it_is(failed: Failed, request: Message) -> Failed:
     return failed
 
 
+def _never(request: Message) -> bool:
+    return False
+
+
+def _nothing(of: Message | float) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Effector:
     """A performer of requests.
@@ -33,6 +41,12 @@ class Effector:
         concurrency: Performances at once in one process.
         most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
             may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
+        waits: (request) -> whether its performance, under way, has begun nothing yet that would be had twice: a worker
+            that stops hands such a request back at once.
+        ended: (request) -> called when a request that was being performed has its answer in the log, or is handed back:
+            what its performance has kept others from, so that there is no more than one unrecorded, is theirs again.
+        begins: (seconds) -> called when a worker begins: requests older than those that come first may come within so
+            many seconds, since they are out with other workers, which may be dead; 0 where none is.
     """
 
     name: str
@@ -43,3 +57,6 @@ class Effector:
     timeout_s: float = 60.0
     concurrency: int = 8
     most_attempts: int | None = 10
+    waits: Callable[[Message], bool] = _never
+    ended: Callable[[Message], None] = _nothing
+    begins: Callable[[float], None] = _nothing

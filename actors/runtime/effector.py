@@ -2,18 +2,19 @@
 
 Workers compete for requests on one durable consumer. Whoever gets one looks in the log whether it is answered, performs
 it if not, and appends the answer behind a fence over all that the effector has written for the request's agent. Where
-the fence does not hold, the log is looked into again, from where the last look ended: so however often a request is
-delivered, to however many workers, and however long after the broker has forgotten message ids, one answer is stored.
+the fence does not hold, the log is looked into again, from where the last look ended (``answers``): so however often a
+request is delivered, to however many workers, and however long after the broker has forgotten message ids, one answer
+is stored.
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import structlog
 
+from actors.runtime.answers import Answers
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.records import to_record
 from events.codec import Recorded, Unreadable, decode
@@ -22,7 +23,7 @@ from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutco
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
 from events.log import Append, Fence, Record, Seal, Stored
-from schemas.actor import Scope
+from schemas.actor import Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effector import Effector
 from schemas.event import topic_of
@@ -37,8 +38,14 @@ RESULT_INVALID = "result_invalid"
 TEXT_FORGOTTEN = "text_forgotten"
 """The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
 
+_LATE = 1.0
+"""Seconds by which the broker may be late to take a request from a worker that shows no sign of life."""
+
 STOP_DEADLINE = 10.0
 """Seconds that performances under way get to end when the worker is told to stop."""
+
+_STOP_LOOK = 0.1
+"""Seconds between two looks for performances that have come to merely wait, in a worker that stops."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _REFUSED_WAIT = 30.0
@@ -57,6 +64,14 @@ class EffectorCounters(msgspec.Struct):
     stored: int = 0
     failed: int = 0
     answered: int = 0
+
+
+class _UnderWay(msgspec.Struct):
+    """A delivery that is being handled, by whom, and the request it is once it is being performed."""
+
+    delivery: Delivery
+    task: asyncio.Task[Any]
+    performed: Message | None = None
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -108,9 +123,9 @@ class EffectorWorker:
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
         self._prefix = entry_of(effector.failed).prefix
-        self._under_way: dict[int, Delivery] = {}
+        self._under_way: dict[int, _UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
-        self._storing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._answers = Answers(log.as_stored())
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline."""
@@ -121,6 +136,7 @@ class EffectorWorker:
             [topic_filter(topic_of(event)) for event in self.effector.consumes],
             ack_wait=self._ack_wait,
             began=self.ready,
+            begins=lambda out: self.effector.begins(self._ack_wait + _LATE if out else 0.0),
             imported_through=self._log.imported_through,
         )
         async with asyncio.TaskGroup() as tasks:
@@ -129,9 +145,20 @@ class EffectorWorker:
             await stop.wait()
             for task in (pulling, *self._idle):
                 task.cancel()
-            await asyncio.wait(slots, timeout=self._stop_deadline)
+            await self._finish(slots)
             for slot in slots:
                 slot.cancel()
+
+    async def _finish(self, slots: Sequence[asyncio.Task[None]]) -> None:
+        """Let performances end within the stop deadline, and those that merely wait at once."""
+        over = asyncio.get_running_loop().time() + self._stop_deadline
+        left: Sequence[asyncio.Task[None]] = slots
+        while left and asyncio.get_running_loop().time() < over:
+            for each in self._under_way.values():
+                if each.performed is not None and self.effector.waits(each.performed):
+                    each.task.cancel()
+            await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
+            left = [slot for slot in left if not slot.done()]
 
     async def _serve(self, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
@@ -148,12 +175,14 @@ class EffectorWorker:
         held = self._under_way.get(seq)
         if held is not None:
             # Our signs of life did not reach the broker in time; the performance goes on, and answers for this one too.
-            held.renew(delivery)
+            held.delivery.renew(delivery)
             return
-        self._under_way[seq] = delivery
+        me = asyncio.current_task()
+        assert me is not None
+        under_way = self._under_way[seq] = _UnderWay(delivery, me)
         keeping = asyncio.create_task(self._keep(delivery))
         try:
-            await self._answer(delivery)
+            await self._answer(under_way)
         except Refused as refused:
             _logger.error("failure_refused", effector=self.effector.name, seq=seq, detail=str(refused))
             await delivery.hand_back(_REFUSED_WAIT)
@@ -165,30 +194,32 @@ class EffectorWorker:
         finally:
             keeping.cancel()
             del self._under_way[seq]
+            if under_way.performed is not None:
+                self.effector.ended(under_way.performed)
 
     async def _keep(self, delivery: Delivery) -> None:
         while True:
             await asyncio.sleep(self._ack_wait / 3)
             await delivery.keep()
 
-    async def _answer(self, delivery: Delivery) -> None:
+    async def _answer(self, under_way: _UnderWay) -> None:
         """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
+        delivery = under_way.delivery
         offered = decode(await self._opened(delivery.stored))
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
         request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
-        seen = await self._look(request, delivery.stored.seq)
-        if seen is None:
+        if await self._is_answered(request):
             self.counters.answered += 1
             return
         started = self._clock.elapsed_ns()
-        decided = await self._decide(request, delivery.attempt)
+        decided = await self._decide(request, under_way)
         took_us = (self._clock.elapsed_ns() - started) // 1000
         try:
-            await self._store(request, decided, took_us, seen)
+            await self._store(request, decided, took_us)
         except Refused as refused:
             _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
-            await self._store(request, self._failure(request, APPEND_REFUSED), took_us, seen)
+            await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
     async def _opened(self, stored: Stored) -> Stored:
         """Open a request's words; insists while their key cannot be reached."""
@@ -199,49 +230,49 @@ class EffectorWorker:
             except LogError as error:
                 wait = await self._wait(error, wait)
 
-    async def _look(self, request: _Request, after: int) -> int | None:
-        """Look for the answer among the effector's events after a sequence; insists while the broker cannot be asked.
-
-        Returns None when it is there, else the sequence of the last of these events: the fence for appending it.
-        """
+    async def _is_answered(self, request: _Request) -> bool:
+        """Whether the log holds an answer; insists while the broker cannot be asked."""
         wait = _RETRY_FIRST
         while True:
             try:
-                last = await self._log.last(request.filter)
-                if last > after:
-                    async for batch in self._log.history([request.filter], after, last):
-                        if any(stored.headers.get("ce-id") == request.answer for stored in batch):
-                            return None
+                async with self._answers.of(request.filter) as known:
+                    return await known.holds(request.answer, request.offered.stored.seq)
             except LogError as error:
                 wait = await self._wait(error, wait)
-            else:
-                return last
 
-    async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int, seen: int) -> None:
+    async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
-        # One at a time where they share a fence: of many answers that are ready together, each append would break the
-        # fences of all others, which then look and append anew, as often as there are answers.
-        async with self._storing[request.filter]:
-            await self._append(request, decided, records, max(seen, request.offered.stored.seq))
-
-    async def _append(self, request: _Request, decided: Sequence[Decided], records: list[Record], after: int) -> None:
         wait = _RETRY_FIRST
-        while (fence := await self._look(request, after)) is not None:
-            after = max(after, fence)
+        while True:
             try:
-                await self._log.append([Append(records, Fence(request.filter, fence))])
+                stored = await self._append(request, records)
             except Conflict:
                 continue
             except (Unavailable, UnknownOutcome) as error:
                 # Should it still arrive: either it is there at the next look, or its fence no longer holds.
                 wait = await self._wait(error, wait)
             else:
-                self.counters.stored += 1
-                self._note(request, decided)
-                return
-        self.counters.answered += 1
+                break
+        if not stored:
+            self.counters.answered += 1
+            return
+        self.counters.stored += 1
+        self._note(request, decided)
+
+    async def _append(self, request: _Request, records: list[Record]) -> bool:
+        """Append an answer behind a look for one; returns False where there is one.
+
+        One at a time where they share a fence: of many answers that are ready together, each append would break the
+        fences of all others, which would look and append anew, as often as there are answers.
+        """
+        async with self._answers.of(request.filter) as known:
+            if await known.holds(request.answer, request.offered.stored.seq):
+                return False
+            last = await self._log.append([Append(records, Fence(request.filter, known.last))])
+            known.note((record.headers["ce-id"] for record in records), last)
+            return True
 
     def _note(self, request: _Request, decided: Sequence[Decided]) -> None:
         failure = decided[0].message.event
@@ -265,15 +296,16 @@ class EffectorWorker:
 
     # --- from a request to the events that answer it
 
-    async def _decide(self, request: _Request, attempt: int) -> tuple[Decided, ...]:
+    async def _decide(self, request: _Request, under_way: _UnderWay) -> tuple[Decided, ...]:
         offered = request.offered
         if isinstance(offered, Unreadable):
             return self._failure(request, offered.code)
         if offered.stored.seal is Seal.CLOSED:
             return self._failure(request, TEXT_FORGOTTEN)
-        if self.effector.most_attempts is not None and attempt > self.effector.most_attempts:
+        if self.effector.most_attempts is not None and under_way.delivery.attempt > self.effector.most_attempts:
             return self._failure(request, EFFECT_ABANDONED)
         self.counters.performed += 1
+        under_way.performed = offered.message
         limit = asyncio.timeout(self.effector.timeout_s)
         try:
             async with limit:

@@ -23,7 +23,7 @@ class CallFailed(Exception):
     Attributes:
         error: What happened, as a stable code: an exception's type, ``HTTP <status>``, or :data:`OVERDUE`.
         passing: Whether another call may fare better.
-        retry_after_s: Seconds that the receiver wants to be left alone, 0 where it does not say.
+        retry_after_s: Seconds that the receiver wants to be left alone, 0 where it does not say, or does not pass.
     """
 
     def __init__(self, error: str, *, passing: bool, retry_after_s: float = 0.0) -> None:
@@ -78,7 +78,8 @@ async def call(http: httpx.AsyncClient, address: Address, body: bytes, request: 
     if 200 <= status < 300:
         return status
     passing = status in _PASSING or status >= 500
-    raise CallFailed(f"HTTP {status}", passing=passing, retry_after_s=retry_after(asked, datetime.now(UTC)))
+    pause_s = retry_after(asked, datetime.now(UTC)) if passing else 0.0
+    raise CallFailed(f"HTTP {status}", passing=passing, retry_after_s=pause_s)
 
 
 def retry_after(written: str, now: datetime) -> float:

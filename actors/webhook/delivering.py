@@ -2,8 +2,10 @@
 
 A new alert is shared out at once: a ``webhook.queued`` for each receiver that wants it. Each of these is a request of
 its own, called for and recorded by itself, so that no receiver, whatever it does, keeps another waiting or has it told
-twice. There is one line to a receiver: whoever is first in it tries until the alert has become too old, and the others
-wait, which keeps alerts in order and a receiver that recovers from being overrun. What waits is bounded, see ``line``.
+twice. There is one line to a receiver: the oldest alert in it is tried until it has become too old, and the others
+wait, which keeps alerts in order and a receiver that recovers from being overrun. The turn is over when what it came to
+is in the log, so that a worker that dies has told a receiver one alert at most that will be told again. What waits is
+bounded, see ``line``.
 """
 
 import asyncio
@@ -17,15 +19,18 @@ from tenacity.wait import wait_random_exponential
 
 from actors.runtime.clock import Clock
 from actors.webhook.calling import OVERDUE, CallFailed, call
-from actors.webhook.line import Line
+from actors.webhook.line import Age, Line, Overrun
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted
-from actors.webhook.settings import Receiver, WebhookSettings
+from actors.webhook.settings import WebhookSettings
 from schemas.actor import Message
 from schemas.entry import Severity
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.alerts import ALERTS, Alert
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
+
+MOST_PAUSE_S = 3_600.0
+"""Seconds a receiver may ask to be left alone for: no receiver is shut out for long by a word of its own."""
 
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
 _logger = structlog.get_logger("neuraxis.webhook")
@@ -69,6 +74,23 @@ class Delivering:
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
+        self._turns: dict[int, Line] = {}
+        self._calling: set[int] = set()
+
+    def begins(self, seconds: float) -> None:
+        """Call no receiver for so long, see :class:`~schemas.effector.Effector`: what comes late may be older."""
+        for line in self._lines.values():
+            line.hold(seconds)
+
+    def waits(self, message: Message) -> bool:
+        """Whether a delivery is in line, or between two calls."""
+        return isinstance(message.event, WebhookQueued) and message.seq not in self._calling
+
+    def ended(self, message: Message) -> None:
+        """Let the next delivery have the turn of one that is recorded, or handed back."""
+        self._calling.discard(message.seq)
+        if (line := self._turns.pop(message.seq, None)) is not None:
+            line.leave()
 
     async def perform(self, message: Message) -> Sequence[Event]:
         """Share an alert out, or deliver one to its receiver; whatever goes wrong is an answer too."""
@@ -80,7 +102,7 @@ class Delivering:
         return tuple(
             WebhookQueued(body=body, request=message.id, stored_ns=message.time_ns, receiver=name)
             for name, receiver in self._settings.receivers.items()
-            if wants(receiver, event)
+            if is_wanted(receiver, Severity(event.severity), event.source)
         )
 
     async def _deliver(self, message: Message, queued: WebhookQueued) -> Event:
@@ -91,27 +113,35 @@ class Delivering:
         left_s = (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
         if left_s <= 0:
             return _failure(message, queued, alert, calls, "receiver_overdue")
-        over = asyncio.get_running_loop().time() + left_s
-        limit = asyncio.timeout_at(over)
+        age = (queued.stored_ns, message.seq)
+        limit = asyncio.timeout(left_s)
         try:
-            async with limit, line.joined(limit):
-                return await self._try(message, queued, alert, calls, line)
+            async with limit:
+                await line.turn(age)
+                self._turns[message.seq] = line
+                return await self._try(message, queued, alert, calls, line, age)
+        except Overrun:
+            reason = "receiver_overrun"
         except TimeoutError:
             if not limit.expired():
                 raise
-        _logger.error("alert_given_up", receiver=name, error=calls.error, attempts=calls.made, request=queued.request)
-        if limit.when() != over:
-            return _failure(message, queued, alert, calls, "receiver_overrun")
-        reason = "receiver_unreachable" if calls.made else "receiver_overdue"
+            reason = "receiver_unreachable" if calls.made else "receiver_overdue"
+        _logger.error("alert_given_up", receiver=name, reason=reason, error=calls.error, request=queued.request)
         return _failure(message, queued, alert, calls, reason)
 
-    async def _try(self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> Event:
+    async def _try(
+        self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line, age: Age
+    ) -> Event:
         """Call until the receiver answers for good."""
+        if alert.status == "firing" and line.is_over(alert.alert, age):
+            return _failure(message, queued, alert, calls, "alert_superseded")
         retrying = AsyncRetrying(retry=retry_if_exception(_passes), wait=self._backoff, sleep=self._sleep, reraise=True)
         try:
-            code: int = await retrying(self._call, queued, alert, calls, line)
+            code: int = await retrying(self._call, message.seq, queued, alert, calls, line)
         except CallFailed:
             return _failure(message, queued, alert, calls, "receiver_refused")
+        if alert.status == "resolved":
+            line.took_end(alert.alert, age)
         return WebhookDelivered(
             alert=alert.alert,
             status=alert.status,
@@ -122,22 +152,24 @@ class Delivering:
             attempts=calls.made,
         )
 
-    async def _call(self, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> int:
+    async def _call(self, seq: int, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> int:
         name, settings = queued.receiver, self._settings
         rest_ns = line.open_ns - self._clock.now_ns()
         if rest_ns > 0:
             await self._sleep(rest_ns / 1e9)
         body = payload(alert, settings.receivers[name], queued.stored_ns, settings.lasts_ms)
         calls.made += 1
-        calls.error = OVERDUE  # until it is known better: an alert's own time may be over before a call's
+        # An alert's own time may be over before a call's: then the last call that came to an end says more.
+        calls.error = calls.error or OVERDUE
+        self._calling.add(seq)
         try:
             code = await call(self._http, self._addresses[name], body, queued.request, self._answer_s)
         except CallFailed as failed:
             calls.error = failed.error
-            # Believed for as long as an alert is of use: no receiver is shut out for ever by a word of its own.
-            wait_s = min(failed.retry_after_s, self._patience_s)
-            line.open_ns = self._clock.now_ns() + int(wait_s * 1e9)
             if failed.passing:
+                self._calling.discard(seq)
+                pause_s = min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s)
+                line.open_ns = self._clock.now_ns() + int(pause_s * 1e9)
                 line.went_down()
             else:
                 line.answered()
@@ -147,11 +179,6 @@ class Delivering:
             raise
         line.answered()
         return code
-
-
-def wants(receiver: Receiver, alert: Alert) -> bool:
-    """Whether a receiver gets an alert."""
-    return is_wanted(receiver, Severity(alert.severity), alert.source)
 
 
 def wanted(settings: WebhookSettings) -> tuple[type[Alert], ...]:

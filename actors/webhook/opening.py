@@ -40,6 +40,9 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
             perform=delivering.perform,
             failed=WebhookFailed,
             naming=naming,
+            waits=delivering.waits,
+            ended=delivering.ended,
+            begins=delivering.begins,
             timeout_s=settings.patience_ms / 1000 + _GRACE_S,
             # Most of a performance is waiting in line: a worker that ends meanwhile says nothing of the alert.
             most_attempts=None,

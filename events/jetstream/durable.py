@@ -6,7 +6,7 @@ of the broker. On silence, on a status out of the ordinary and on every reconnec
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -78,6 +78,7 @@ class DurablePull:
         filters: The subjects it delivers, one filter at least; no two may overlap.
         ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
         began: Set when messages can arrive for the first time.
+        begins: Called before any can arrive, with how many are out, delivered and not acknowledged, with others.
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
     """
 
@@ -90,6 +91,7 @@ class DurablePull:
         *,
         ack_wait: float = ACK_WAIT,
         began: asyncio.Event | None = None,
+        begins: Callable[[int], None] | None = None,
         imported_through: int = 0,
     ) -> None:
         self._connection = connection
@@ -98,6 +100,7 @@ class DurablePull:
         self._filters = tuple(filters)
         self._ack_wait = ack_wait
         self._began = began or asyncio.Event()
+        self._begins = begins
         self._imported_through = imported_through
         self._room = 0
         self._asked = 0
@@ -145,7 +148,9 @@ class DurablePull:
     async def _begin(self) -> None:
         try:
             await self._end()
-            await self._ensure()
+            out = await self._ensure()
+            if self._begins is not None and not self._began.is_set():
+                self._begins(out)
             await self._listen()
         except (LogError, NatsError, OSError) as wrong:
             _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
@@ -154,7 +159,8 @@ class DurablePull:
         self._began.set()
         await self._ask()
 
-    async def _ensure(self) -> None:
+    async def _ensure(self) -> int:
+        """Make the consumer, or find it; return how many messages are delivered and not acknowledged."""
         config: dict[str, Any] = {
             "name": self._name,
             "durable_name": self._name,
@@ -167,9 +173,10 @@ class DurablePull:
             "replay_policy": "instant",
             "filter_subjects": self._filters,
         }
-        await self._connection.api(
+        info = await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
+        return int(info.get("num_ack_pending", 0))
 
     async def _listen(self) -> None:
         generation = self._generation

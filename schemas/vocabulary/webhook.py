@@ -45,8 +45,9 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
 
     Reasons besides an effector's own: ``receiver_refused`` (a status that another attempt does not mend),
     ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
-    ``receiver_overrun`` (it is down, and more alerts waited for it than may), ``receiver_unknown`` (no longer
-    configured). ``request`` is the id of the alert's event, empty where it is unknown.
+    ``receiver_overrun`` (it is down or slow, and more alerts waited for it than may), ``receiver_unknown`` (no longer
+    configured), ``alert_superseded`` (the receiver was told already that the alert is over). ``request`` is the id of
+    the alert's event, empty where it is unknown.
     """
 
     alert: str = ""

@@ -1,13 +1,11 @@
 """An effector's shell: exactly once in the log, at least once towards the outside, whatever dies in between."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +13,6 @@ import msgspec
 import pytest
 
 from actors.runtime import effector as shell
-from actors.runtime.effector import EffectorWorker
-from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog, durable, pulling
 from events.log import Append, Record
@@ -29,84 +25,19 @@ from schemas.permissions import durable_name
 from schemas.vocabulary.reflex import ReflexPassed
 from tests.actors.runtime.echo import EchoAnswered, EchoAsked, EchoFailed, ask, echo, effector, question, song
 from tests.actors.runtime.echo_worker import ACK_WAIT, leave_trace
+from tests.actors.runtime.echoing import (
+    all_acknowledged,
+    answered,
+    answers,
+    on_broker,
+    once_each,
+    outcome,
+    running,
+)
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
-from tests.events.setting import collect
 
 pytestmark = pytest.mark.usefixtures("echo_vocabulary")
-
-OWN = ("log.*.*.echo.>",)
-
-
-@contextlib.asynccontextmanager
-async def running(
-    broker: Broker, what: Effector, *, name: str = "w", ack_wait: float = 30.0, stop_deadline: float = 10.0
-) -> AsyncIterator[tuple[EffectorWorker, asyncio.Event]]:
-    """Run a worker over a connection of its own; what it is told to do is to stop, at the latest at the block's end."""
-    log = await JetStreamLog.connect(broker.url)
-    worker = EffectorWorker(log, what, name=name, ack_wait=ack_wait, stop_deadline=stop_deadline)
-    stop = asyncio.Event()
-    try:
-        async with asyncio.timeout(90), asyncio.TaskGroup() as tasks:
-            tasks.create_task(worker.run(stop))
-            try:
-                yield worker, stop
-            finally:
-                stop.set()
-    finally:
-        await log.close()
-
-
-async def answers(log: JetStreamLog) -> list[Recorded]:
-    """Return what the effector has stored, in order."""
-    found = [decode(stored) for stored in await collect(log, filters=OWN)]
-    assert all(isinstance(each, Recorded) for each in found)
-    return [each for each in found if isinstance(each, Recorded)]
-
-
-async def answered(log: JetStreamLog, count: int) -> list[Recorded]:
-    """Wait for ``count`` answers, and return them."""
-
-    async def there() -> bool:
-        try:
-            return len(await answers(log)) >= count
-        except LogError:
-            return False  # the broker is being restarted
-
-    await until(there, f"{count} answers")
-    return await answers(log)
-
-
-async def outcome(log: JetStreamLog) -> Event:
-    """Wait for the one answer, and return its event."""
-    [found] = await answered(log, 1)
-    return found.message.event
-
-
-async def all_acknowledged(log: JetStreamLog) -> None:
-    """Wait until the broker has every request as done with."""
-
-    async def there() -> bool:
-        try:
-            info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
-        except LogError:
-            return False  # the consumer is not made yet, or the broker is being restarted
-        return bool(info["ack_floor"]["stream_seq"]) and not info["num_pending"] and not info["num_ack_pending"]
-
-    await until(there, "every request to be acknowledged")
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], object]) -> None:
-    """Run a test's body with a log to ask and look with."""
-
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url)
-        try:
-            await body(log)  # type: ignore[misc]  # a coroutine
-        finally:
-            await log.close()
-
-    asyncio.run(main())
 
 
 def test_an_answer_names_its_request_and_inherits_its_address(broker: Broker) -> None:
@@ -195,11 +126,6 @@ def test_a_worker_says_when_requests_can_reach_it(broker: Broker) -> None:
         assert sorted(info["config"]["filter_subjects"]) == ["log.*.*.asker.asked", "log.*.*.singer.sang"]
 
     on_broker(broker, body)
-
-
-def once_each(found: Sequence[Recorded], count: int) -> bool:
-    """Whether each of the first ``count`` requests has exactly one answer, and nothing else has."""
-    return Counter(each.message.exchange for each in found) == {f"exchange-{n}": 1 for n in range(count)}
 
 
 def test_no_more_are_performed_at_once_than_there_is_room_for(broker: Broker) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -49,18 +49,32 @@ def url_of(endpoint: Endpoint) -> str:
     return f"{endpoint.base_url}/services/{SECRET}"
 
 
+class Shell:
+    """Has deliveries performed, and says when they are over, as an effector's shell does."""
+
+    def __init__(self, over: Delivering) -> None:
+        self.over = over
+
+    async def perform(self, message: Message) -> Sequence[Event]:
+        """Perform a delivery, recorded at once."""
+        try:
+            return await self.over.perform(message)
+        finally:
+            self.over.ended(message)
+
+
 @contextlib.asynccontextmanager
 async def delivering(
     settings: WebhookSettings,
     urls: Mapping[str, str],
     *,
     sleep: Callable[[float], Awaitable[None]] | None = None,
-) -> AsyncIterator[Delivering]:
+) -> AsyncIterator[Shell]:
     """Open deliveries to receivers at addresses."""
     async with connections(settings.connect_ms / 1000) as http:
         found = {name: Address(url) for name, url in urls.items()}
         more = {"sleep": sleep} if sleep is not None else {}
-        yield Delivering(http, settings, found, clock=SystemClock(), **more)
+        yield Shell(Delivering(http, settings, found, clock=SystemClock(), **more))
 
 
 def queued(name: str = "ops", *, seq: int = 9, age_ms: int = 0, **changes: Any) -> Message:

@@ -180,6 +180,104 @@ def test_a_receiver_that_asks_for_years_is_left_alone_for_as_long_as_an_alert_is
         assert 50 < max(waited) <= 60
 
 
+def test_what_a_receiver_asks_for_with_a_status_that_is_no_reason_to_wait_is_not_heeded() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    @over(fails(404, Retry_After="70"), TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}, sleep=sleep) as one:
+            await one.perform(queued(seq=1))
+            await one.perform(queued(seq=2))
+        assert len(endpoint.asked) == 2
+        assert waited == []
+
+
+def test_no_receiver_is_left_alone_for_more_than_an_hour() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    @over(fails(503, Retry_After="86400"), TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=WebhookSettings().patience_ms)
+        async with delivering(settings, {"ops": url_of(endpoint)}, sleep=sleep) as one:
+            await one.perform(queued())
+        assert 3_590 < max(waited) <= 3_600
+
+
+def test_a_turn_lasts_until_its_delivery_is_recorded() -> None:
+    @over(TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        async with delivering(receivers("ops", "chat"), dict.fromkeys(("ops", "chat"), url_of(endpoint))) as one:
+            first = queued(seq=1)
+            await one.over.perform(first)
+            second = asyncio.create_task(one.perform(queued(seq=2)))
+            [other] = await one.perform(queued("chat", seq=3))
+            assert isinstance(other, WebhookDelivered)
+            assert not second.done()
+            assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-1", "id-3"]
+            one.over.ended(first)
+            await second
+            assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-1", "id-3", "id-2"]
+
+
+def test_the_oldest_alert_goes_next_in_whichever_order_they_come() -> None:
+    @over(TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
+            one.over.begins(0.1)
+            ages = {1: 0, 2: 9_000, 3: 4_000}
+            await asyncio.gather(*(one.perform(queued(seq=seq, age_ms=age)) for seq, age in ages.items()))
+        assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-2", "id-3", "id-1"]
+
+
+def test_nobody_is_told_that_an_alert_fires_who_was_told_that_it_is_over() -> None:
+    @over(TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        async with delivering(receivers("ops", "chat"), dict.fromkeys(("ops", "chat"), url_of(endpoint))) as one:
+            await one.perform(queued(seq=2, status="resolved", age_ms=1_000))
+            [late] = await one.perform(queued(seq=1, age_ms=2_000))
+            [elsewhere] = await one.perform(queued("chat", seq=1, age_ms=2_000))
+            [other] = await one.perform(queued(seq=3, age_ms=2_000, alert="another"))
+            [anew] = await one.perform(queued(seq=4))
+        assert isinstance(late, WebhookFailed)
+        assert (late.reason, late.attempts, late.request) == ("alert_superseded", 0, "id-1")
+        assert [type(each) for each in (elsewhere, other, anew)] == [WebhookDelivered] * 3
+
+
+def test_a_delivery_waits_but_for_the_time_from_a_call_to_its_record() -> None:
+    async def sleep(seconds: float) -> None:
+        pausing.set()
+        await asyncio.sleep(0)
+        await go_on.wait()
+
+    pausing, go_on = asyncio.Event(), asyncio.Event()
+
+    @over(fails(503), HANGS)
+    async def _(endpoint: Endpoint) -> None:
+        async with delivering(receivers("ops"), {"ops": url_of(endpoint)}, sleep=sleep) as one:
+            first, second = queued(seq=1), queued(seq=2)
+            assert not one.over.waits(message(alert())), "sharing out takes no time"
+            trying = [asyncio.create_task(one.over.perform(each)) for each in (first, second)]
+            await pausing.wait()
+            assert one.over.waits(first), "between two calls"
+            go_on.set()
+            await until(lambda: len(endpoint.asked) == 2, "the second call")
+            assert not one.over.waits(first)
+            assert one.over.waits(second), "in line"
+            endpoint.replies = [TAKES]
+            endpoint.drop_all()
+            [delivered] = await trying[0]
+            assert isinstance(delivered, WebhookDelivered)
+            assert not one.over.waits(first), "it is to be recorded"
+            one.over.ended(first)
+            await trying[1]
+
+
 def test_a_queued_alert_is_tried_until_the_receiver_is_back_and_others_go_after_it() -> None:
     @over(*[fails(503)] * 4, TAKES)
     async def _(endpoint: Endpoint) -> None:

@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 import pytest
@@ -12,61 +11,39 @@ import pytest
 from actors.runtime.clock import SystemClock
 from actors.runtime.effector import EffectorWorker
 from actors.runtime.hosting import Surroundings
-from actors.runtime.records import to_record
 from actors.webhook import EFFECTOR
 from actors.webhook.receivers import BadReceiver
 from actors.webhook.settings import Receiver, WebhookSettings
-from events.codec import Recorded, decode
-from events.decision import Cause, address
 from events.jetstream import JetStreamLog
-from events.log import Append, Record
+from events.jetstream.durable import ACK_WAIT
+from events.log import Append
 from schemas.entry import Severity
-from schemas.event import Event
-from schemas.subjects import Partitions
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import HANGS, fails, serving
 from tests.actors.runtime.waiting import until
 from tests.actors.webhook.alerts import QUICK, TAKES, alert, dripping, receivers, url_of
+from tests.actors.webhook.on_log import on_broker, recorded, stored
 from tests.broker import Broker
-from tests.events.setting import collect
-
-
-def stored(number: int, event: Event) -> Record:
-    """Return an alert as its actor's shell appends it."""
-    cause = Cause(f"cause-{number}", 0, 0, "", "", "", "_", "_")
-    [decided] = address("alerts", cause, (event,), Partitions())
-    return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
 
 
 @contextlib.asynccontextmanager
 async def running(
-    log: JetStreamLog, settings: WebhookSettings, environment: Mapping[str, str], name: str = "w"
+    log: JetStreamLog,
+    settings: WebhookSettings,
+    environment: Mapping[str, str],
+    name: str = "w",
+    *,
+    ack_wait: float = ACK_WAIT,
 ) -> AsyncIterator[EffectorWorker]:
     around = Surroundings(log.connection, log.connection.publish, environment, SystemClock())
     stop = asyncio.Event()
     async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
-        worker = EffectorWorker(log, effector, name=name, stop_deadline=0.1)
+        worker = EffectorWorker(log, effector, name=name, ack_wait=ack_wait, stop_deadline=0.1)
         tasks.create_task(worker.run(stop))
         try:
             yield worker
         finally:
             stop.set()
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any]) -> None:
-    async def run() -> None:
-        log = await JetStreamLog.connect(broker.url, sealed=False)
-        try:
-            await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(run())
-
-
-async def recorded(log: JetStreamLog) -> list[Event]:
-    found = [decode(each) for each in await collect(log, filters=("log.*.*.webhook.>",))]
-    return [each.message.event for each in found if isinstance(each, Recorded)]
 
 
 async def ends(log: JetStreamLog, count: int) -> list[WebhookDelivered | WebhookFailed]:
@@ -174,7 +151,7 @@ def test_what_a_stopping_worker_was_at_is_delivered_by_the_next(broker: Broker) 
             async with running(log, receivers("ops"), environment):
                 await log.append([Append([stored(0, alert())])])
                 await until(lambda: bool(endpoint.asked), "a call")
-            async with running(log, receivers("ops"), environment):
+            async with running(log, receivers("ops"), environment, ack_wait=0.5):
                 [delivered] = await ends(log, 1)
         assert isinstance(delivered, WebhookDelivered)
         first, second = endpoint.asked
