@@ -155,7 +155,7 @@ class EffectorWorker:
         left: Sequence[asyncio.Task[None]] = slots
         while left and asyncio.get_running_loop().time() < over:
             for each in self._under_way.values():
-                if each.performed is not None and self.effector.waits(each.performed):
+                if each.performed is not None and self.effector.waits(each.performed) and not each.task.cancelling():
                     each.task.cancel()
             await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
             left = [slot for slot in left if not slot.done()]
