@@ -46,7 +46,8 @@ class Effector:
         ended: (request) -> called when a request that was being performed has its answer in the log, or is handed back:
             what its performance has kept others from, so that there is no more than one unrecorded, is theirs again.
         begins: (seconds) -> called when a worker begins: requests older than those that come first may come within so
-            many seconds, since they are out with other workers, which may be dead; 0 where none is.
+            many seconds, since they are out with other workers, which may be dead; 0 where none is. Called again, with
+            fewer, once all have come.
     """
 
     name: str

@@ -39,7 +39,7 @@ TEXT_FORGOTTEN = "text_forgotten"
 """The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
 
 _LATE = 1.0
-"""Seconds by which the broker may be late to take a request from a worker that shows no sign of life."""
+"""Seconds by which the broker may be late to take a request from a silent worker, or a worker to look one up."""
 
 STOP_DEADLINE = 10.0
 """Seconds that performances under way get to end when the worker is told to stop."""
@@ -126,6 +126,7 @@ class EffectorWorker:
         self._under_way: dict[int, _UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log.as_stored())
+        self._out = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline."""
@@ -136,7 +137,7 @@ class EffectorWorker:
             [topic_filter(topic_of(event)) for event in self.effector.consumes],
             ack_wait=self._ack_wait,
             began=self.ready,
-            begins=lambda out: self.effector.begins(self._ack_wait + _LATE if out else 0.0),
+            begins=self._begins,
             imported_through=self._log.imported_through,
         )
         async with asyncio.TaskGroup() as tasks:
@@ -160,6 +161,17 @@ class EffectorWorker:
             await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
             left = [slot for slot in left if not slot.done()]
 
+    def _begins(self, out: int) -> None:
+        self._out = out
+        self.effector.begins(self._ack_wait + _LATE if out else 0.0)
+
+    def _came(self, delivery: Delivery) -> None:
+        """Note that a request came; the last of those that were out with others when the worker began tells so."""
+        if self._out and delivery.attempt > 1:
+            self._out -= 1
+            if not self._out:
+                self.effector.begins(_LATE)
+
     async def _serve(self, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
         assert me is not None
@@ -171,6 +183,7 @@ class EffectorWorker:
 
     async def _handle(self, delivery: Delivery) -> None:
         self.counters.delivered += 1
+        self._came(delivery)
         seq = delivery.stored.seq
         held = self._under_way.get(seq)
         if held is not None:

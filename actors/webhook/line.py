@@ -35,13 +35,17 @@ class Line:
         # Those that were cancelled stay until they come first; ``_waiting`` counts the others.
         self._queue: list[tuple[Age, float, asyncio.Future[None]]] = []
         self._waiting = 0
+        self._held: asyncio.TimerHandle | None = None
         self._ended: dict[str, Age] = {}
 
     def hold(self, seconds: float) -> None:
-        """Give nobody a turn for so long: an older alert may be on its way."""
-        if seconds and not self._taken:
-            self._taken = True
-            asyncio.get_running_loop().call_later(seconds, self.leave)
+        """Give nobody a turn for so long, in seconds: an older alert may be on its way."""
+        if self._held is not None:
+            self._held.cancel()
+        elif not seconds or self._taken:
+            return
+        self._taken = True
+        self._held = asyncio.get_running_loop().call_later(seconds, self._release)
 
     async def turn(self, age: Age) -> None:
         """Wait for the turn, which is the caller's until :meth:`leave`.
@@ -87,6 +91,10 @@ class Line:
     def is_over(self, alert: str, age: Age) -> bool:
         """Whether the receiver was told that an alert is over by what is younger."""
         return age < self._ended.get(alert, age)
+
+    def _release(self) -> None:
+        self._held = None
+        self.leave()
 
     def _go_on(self) -> None:
         if not self._taken and self._oldest() is not None:

@@ -9,9 +9,11 @@ from actors.runtime.effector import EffectorWorker
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
+from events.log import Append
 from schemas.effector import Effector
 from schemas.event import Event
 from schemas.permissions import durable_name
+from tests.actors.runtime.echo import question
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker
 from tests.events.setting import collect
@@ -93,3 +95,11 @@ def on_broker(broker: Broker, body: Callable[[JetStreamLog], object]) -> None:
 def once_each(found: Sequence[Recorded], count: int) -> bool:
     """Whether each of the first ``count`` requests has exactly one answer, and nothing else has."""
     return Counter(each.message.exchange for each in found) == {f"exchange-{n}": 1 for n in range(count)}
+
+
+async def stored(log: JetStreamLog, number: int) -> bool:
+    try:
+        await log.append([Append([question(number)])])
+    except LogError:
+        return False
+    return True

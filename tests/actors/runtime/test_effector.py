@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from actors.runtime import effector as shell
-from events.errors import LogError
 from events.jetstream import JetStreamLog, durable, pulling
 from events.log import Append, Record
 from schemas.actor import Emission, Message, Scope
@@ -33,6 +32,7 @@ from tests.actors.runtime.echoing import (
     once_each,
     outcome,
     running,
+    stored,
 )
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
@@ -353,14 +353,6 @@ def test_a_worker_waiting_for_requests_goes_on_after_a_broker_crash(broker: Brok
         assert once_each(await answers(log), 3)
 
     on_broker(broker, body)
-
-
-async def stored(log: JetStreamLog, number: int) -> bool:
-    try:
-        await log.append([Append([question(number)])])
-    except LogError:
-        return False
-    return True
 
 
 def test_a_worker_goes_on_when_its_pull_requests_have_expired(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.permissions import durable_name
 from tests.actors.runtime.echo import ask, echo, effector
-from tests.actors.runtime.echoing import all_acknowledged, answered, answers, on_broker, once_each, running
+from tests.actors.runtime.echoing import all_acknowledged, answered, answers, on_broker, once_each, running, stored
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 
@@ -105,17 +105,32 @@ def test_a_worker_tells_within_what_time_older_requests_may_still_come(broker: B
     async def body(log: JetStreamLog) -> None:
         told: list[float] = []
         one = replace(effector(endless), begins=told.append)
-        async with running(broker, one, ack_wait=5.0) as (first, _):
+        async with running(broker, one, ack_wait=5.0, stop_deadline=0.05) as (first, _):
             await first.ready.wait()
             assert told == [0.0], "nothing is out with anybody"
             await ask(log, 0)
             await until(lambda: first.counters.performed == 1, "a request to be out")
-            async with running(broker, one, name="v", ack_wait=5.0, stop_deadline=0.0) as (second, _):
+            async with running(broker, one, name="v", ack_wait=5.0) as (second, _):
                 await second.ready.wait()
                 assert told[1:] == [6.0]
             broker.kill()
             broker.start()
-            await until(lambda: first.ready.is_set(), "the worker to go on")
+            await until(lambda: stored(log, 1), "the broker to be back")
+            await until(lambda: first.counters.performed == 2, "the worker to go on")
             assert len(told) == 2, "what is out with itself is no news"
+
+    on_broker(broker, body)
+
+
+def test_a_worker_tells_when_all_that_were_out_have_come(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        told: list[float] = []
+        waiting = replace(effector(endless), waits=lambda _: True)
+        async with running(broker, waiting, ack_wait=1800.0) as (worker, _):
+            await ask(log, 0, 1, 2)
+            await until(lambda: worker.counters.performed == 3, "all to be out")
+        async with running(broker, replace(effector(), begins=told.append), ack_wait=1800.0):
+            await answered(log, 3)
+            assert told == [1801.0, 1.0]
 
     on_broker(broker, body)

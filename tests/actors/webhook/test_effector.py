@@ -15,7 +15,6 @@ from actors.webhook import EFFECTOR
 from actors.webhook.receivers import BadReceiver
 from actors.webhook.settings import Receiver, WebhookSettings
 from events.jetstream import JetStreamLog
-from events.jetstream.durable import ACK_WAIT
 from events.log import Append
 from schemas.entry import Severity
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
@@ -32,13 +31,11 @@ async def running(
     settings: WebhookSettings,
     environment: Mapping[str, str],
     name: str = "w",
-    *,
-    ack_wait: float = ACK_WAIT,
 ) -> AsyncIterator[EffectorWorker]:
     around = Surroundings(log.connection, log.connection.publish, environment, SystemClock())
     stop = asyncio.Event()
     async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
-        worker = EffectorWorker(log, effector, name=name, ack_wait=ack_wait, stop_deadline=0.1)
+        worker = EffectorWorker(log, effector, name=name, stop_deadline=0.1)
         tasks.create_task(worker.run(stop))
         try:
             yield worker
@@ -151,7 +148,7 @@ def test_what_a_stopping_worker_was_at_is_delivered_by_the_next(broker: Broker) 
             async with running(log, receivers("ops"), environment):
                 await log.append([Append([stored(0, alert())])])
                 await until(lambda: bool(endpoint.asked), "a call")
-            async with running(log, receivers("ops"), environment, ack_wait=0.5):
+            async with running(log, receivers("ops"), environment):
                 [delivered] = await ends(log, 1)
         assert isinstance(delivered, WebhookDelivered)
         first, second = endpoint.asked

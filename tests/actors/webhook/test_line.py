@@ -79,6 +79,21 @@ def test_a_line_that_is_held_gives_its_first_turn_to_the_oldest_that_came_meanwh
     asyncio.run(main())
 
 
+def test_a_line_is_held_no_longer_than_was_said_last() -> None:
+    async def main() -> None:
+        async with way() as one:
+            one.line.hold(1800.0)
+            await one.join(2, 1)
+            one.line.hold(0.01)
+            await one.joined[1]
+            one.line.hold(0.01)
+            assert one.order == [1], "the turn is somebody's"
+            one.line.leave()
+            await one.joined[2]
+
+    asyncio.run(main())
+
+
 def test_a_line_is_not_held_where_nothing_is_on_its_way() -> None:
     async def main() -> None:
         async with way() as one:
