@@ -20,6 +20,10 @@ def _never(request: Message) -> bool:
     return False
 
 
+async def _at_once(request: Message) -> None:
+    return None
+
+
 def _nothing(of: Message | float) -> None:
     pass
 
@@ -41,10 +45,13 @@ class Effector:
         concurrency: Performances at once in one process.
         most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
             may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
-        waits: (request) -> whether its performance, under way, has begun nothing yet that would be had twice: a worker
-            that stops hands such a request back at once.
-        ended: (request) -> called when a request that was being performed has its answer in the log, or is handed back:
-            what its performance has kept others from, so that there is no more than one unrecorded, is theirs again.
+        turn: Called with each request as soon as it is delivered, in the order of deliveries. Returns None once it is
+            to be performed, which happens then unless the log holds its answer; or what answers it without any effect.
+            Here an effector for which order matters has a request wait.
+        waits: (request) -> whether its performance, under way, does nothing at the moment that would be had twice: a
+            worker that stops hands such a request back at once, as it does with one that waits for its turn.
+        ended: (request) -> called when a request that was given to ``turn`` has its answer in the log, or is handed
+            back: what it has kept others from is theirs.
         begins: (seconds) -> called when a worker begins: requests older than those that come first may come within so
             many seconds, since they are out with other workers, which may be dead; 0 where none is. Called again, with
             fewer, once all have come.
@@ -58,6 +65,7 @@ class Effector:
     timeout_s: float = 60.0
     concurrency: int = 8
     most_attempts: int | None = 10
+    turn: Callable[[Message], Awaitable[Sequence[Event | Emission] | None]] = _at_once
     waits: Callable[[Message], bool] = _never
     ended: Callable[[Message], None] = _nothing
     begins: Callable[[float], None] = _nothing

@@ -1,52 +1,124 @@
-"""Which requests an effector has answered, as the log tells; each of its events is read once, however many ask."""
+"""Which requests an effector has answered, as the log tells, and the storing of further answers, each exactly once.
+
+Each of its events is read once, however many ask. Answers that are ready together are stored together, in the order in
+which they became ready: one by one, each would wait for the flush of all before it.
+"""
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
-from events.errors import LogError, Unavailable
-from events.log import Log
+from events.errors import LogError, Refused, Unavailable
+from events.log import MAX_BATCH, Append, Fence, Log, Record
+
+T = TypeVar("T")
 
 MOST_IDS = 50_000
 """Ids of answers kept in a process, over all filters."""
 
 
-class Answers:
-    """What an effector has answered, filter by filter; see :meth:`of`.
+class Answer:
+    """An answer to be stored.
 
     Args:
-        log: Where answers are; ids are in headers, so that it need open nothing.
+        id: Its first event's id.
+        since: Sequence of its request, after which it is if it is in the log.
+        records: Its events.
+
+    Attributes:
+        stored: Whether it was stored (False: the log held one already); None until that is known.
+        refused: Why the broker takes no such events, if it does not.
+    """
+
+    def __init__(self, id: str, since: int, records: Sequence[Record]) -> None:
+        self.id = id
+        self.since = since
+        self.records = records
+        self.stored: bool | None = None
+        self.refused: Refused | None = None
+
+    @property
+    def pending(self) -> bool:
+        """Whether nothing is known of it yet."""
+        return self.stored is None and self.refused is None
+
+
+class Answers:
+    """What an effector has answered, filter by filter.
+
+    Args:
+        log: Where answers are appended.
+        stored: The same log, as it is read: ids are in headers, so that nothing need be opened.
         most: See :data:`MOST_IDS`.
     """
 
-    def __init__(self, log: Log, most: int = MOST_IDS) -> None:
+    def __init__(self, log: Log, stored: Log, most: int = MOST_IDS) -> None:
         self._log = log
+        self._stored = stored
         self._most = most
         self._known: OrderedDict[str, Known] = OrderedDict()
 
+    def __len__(self) -> int:
+        return sum(len(known) for known in self._known.values())
+
+    async def holds(self, filter: str, id: str, since: int) -> bool:
+        """Whether the log holds an event with an id under a filter, which can only come after a sequence.
+
+        Raises:
+            Unavailable: the log cannot be asked now.
+        """
+        async with self._of(filter) as known, known.lock:
+            await known.catch_up(since)
+            return await known.holds(id, since)
+
+    async def store(self, filter: str, answer: Answer) -> bool:
+        """Store an answer whose events are under a filter, unless the log holds it; return whether it was stored.
+
+        Where it raises another error than Refused, the answer keeps its place for when it is to be stored again.
+
+        Raises:
+            Refused: the broker takes no such events.
+            Conflict: another worker has stored meanwhile: try again.
+            Unavailable, UnknownOutcome: try again later. Should it still arrive: either it is there at the next look,
+                or its fence no longer holds.
+        """
+        async with self._of(filter) as known:
+            if answer not in known.queue:
+                known.queue.append(answer)
+            try:
+                async with known.lock:
+                    while answer.pending:
+                        await known.store(self._log)
+            except asyncio.CancelledError:
+                if answer in known.queue:
+                    known.queue.remove(answer)
+                raise
+        if answer.refused is not None:
+            raise answer.refused
+        return bool(answer.stored)
+
     @asynccontextmanager
-    async def of(self, filter: str) -> AsyncIterator["Known"]:
-        """Have what is known under a filter for the block, alone: whoever else asks for it waits."""
+    async def _of(self, filter: str) -> AsyncIterator["Known"]:
         known = self._known.get(filter)
         if known is None:
-            known = self._known[filter] = Known(self._log, filter, self._most)
+            known = self._known[filter] = Known(self._stored, filter, self._most)
         self._known.move_to_end(filter)
         known.users += 1
         try:
-            async with known.lock:
-                yield known
+            yield known
         finally:
             known.users -= 1
             self._forget()
 
     def _forget(self) -> None:
         """Drop the filters that were asked for least lately; what is dropped is read again when it is asked for."""
-        kept = sum(len(known) for known in self._known.values())
+        kept = len(self)
         for filter, known in list(self._known.items())[:-1]:
             if kept <= self._most:
                 return
-            if not known.users:
+            if not known.users and not known.queue:
                 kept -= len(known)
                 del self._known[filter]
 
@@ -56,59 +128,97 @@ class Known:
 
     Attributes:
         lock: Held by whoever asks.
-        users: How many hold the lock or wait for it.
-        last: Sequence of the last event under the filter when it was asked for last: a fence.
+        queue: Answers to be stored, in order.
+        users: How many are at it.
     """
 
     def __init__(self, log: Log, filter: str, most: int) -> None:
         self.lock = asyncio.Lock()
+        self.queue: deque[Answer] = deque()
         self.users = 0
-        self.last = 0
         self._log = log
         self._filter = filter
         self._most = most
         self._since: int | None = None
+        self._last = 0
         self._ids: set[str] = set()
         self._order: deque[tuple[int, str]] = deque()
 
     def __len__(self) -> int:
         return len(self._order)
 
-    async def holds(self, answer: str, since: int) -> bool:
-        """Whether the log holds an event with an id, which can only come after a sequence.
+    async def catch_up(self, since: int) -> None:
+        """Learn what was stored meanwhile, from a sequence on where nothing is known; the lock is the caller's."""
+        last = await self._asked(self._log.last(self._filter))
+        if self._since is None or last < self._last:  # nothing is known, or the log has been put back
+            self._since = self._last = since
+            self._ids.clear()
+            self._order.clear()
+        if last > self._last:
+            await self._asked(self._read(self._last, last))
+        self._last = last
 
-        Raises:
-            Unavailable: the log cannot be asked now.
-        """
+    async def holds(self, id: str, since: int) -> bool:
+        """Whether an id is among what is known, or before that; see :meth:`Answers.holds`."""
+        if self._since is None or since >= self._since or id in self._ids:
+            return id in self._ids
+        return await self._asked(self._held_before(id, since, self._since))
+
+    async def store(self, log: Log) -> None:
+        """Store as many of the answers that come next as one append takes; the lock is the caller's."""
+        chosen = list(self._next())
+        await self.catch_up(min(answer.since for answer in chosen))
+        new = []
+        for answer in chosen:
+            if await self.holds(answer.id, answer.since):
+                answer.stored = False
+            else:
+                new.append(answer)
         try:
-            return await self._holds(answer, since)
+            await self._append_all(log, new)
+        finally:
+            while self.queue and not self.queue[0].pending:
+                self.queue.popleft()
+
+    async def _append_all(self, log: Log, answers: Sequence[Answer]) -> None:
+        """Append answers together, or one by one where the broker refuses one of them."""
+        try:
+            await self._append(log, answers)
+        except Refused as refused:
+            if len(answers) == 1:
+                answers[0].refused = refused
+                return
+            for answer in answers:
+                await self._append_all(log, [answer])
+
+    async def _append(self, log: Log, answers: Sequence[Answer]) -> None:
+        records = [record for answer in answers for record in answer.records]
+        if not records:
+            return
+        last = await log.append([Append(records, Fence(self._filter, self._last))])
+        self._keep((last, record.headers["ce-id"]) for record in records)
+        self._last = last
+        for answer in answers:
+            answer.stored = True
+
+    def _next(self) -> Iterable[Answer]:
+        room = MAX_BATCH
+        for place, answer in enumerate(self.queue):
+            room -= len(answer.records)
+            if place and room < 0:
+                return
+            yield answer
+
+    async def _asked(self, asking: Awaitable[T]) -> T:
+        try:
+            return await asking
         except LogError as error:
             raise Unavailable(f"no answer can be looked for ({error.code}): {error}") from error
-
-    def note(self, answer: Iterable[str], last: int) -> None:
-        """Note events that were appended behind the fence :attr:`last`, of which the last has a sequence."""
-        self._keep((last, one) for one in answer)
-        self.last = last
-
-    async def _holds(self, answer: str, since: int) -> bool:
-        last = await self._log.last(self._filter)
-        if self._since is None or last < self.last:  # nothing is known, or the log has been put back
-            self._clear(since)
-        if last > self.last:
-            await self._read(self.last, last)
-        self.last = last
-        assert self._since is not None
-        return answer in self._ids or (since < self._since and await self._held_before(answer, since))
-
-    def _clear(self, since: int) -> None:
-        self._since = self.last = since
-        self._ids.clear()
-        self._order.clear()
 
     async def _read(self, after: int, upto: int) -> None:
         async for batch in self._log.history([self._filter], after, upto):
             self._keep((stored.seq, stored.headers.get("ce-id", "")) for stored in batch)
-            self.last = batch[-1].seq
+            self._last = batch[-1].seq
 
     def _keep(self, found: Iterable[tuple[int, str]]) -> None:
         for seq, one in found:
@@ -118,14 +228,17 @@ class Known:
             self._since, dropped = self._order.popleft()
             self._ids.discard(dropped)
 
-    async def _held_before(self, answer: str, since: int) -> bool:
+    async def _held_before(self, id: str, since: int, upto: int) -> bool:
         """Whether an event is among those before what is known, which are kept as well where there is room."""
-        assert self._since is not None
         before: list[tuple[int, str]] = []
-        async for batch in self._log.history([self._filter], since, self._since):
-            before.extend((stored.seq, stored.headers.get("ce-id", "")) for stored in batch)
-        if len(before) + len(self._order) <= self._most:
+        found, room = False, self._most - len(self._order)
+        async for batch in self._log.history([self._filter], since, upto):
+            ids = [(stored.seq, stored.headers.get("ce-id", "")) for stored in batch]
+            found = found or any(one == id for _, one in ids)
+            if len(before) <= room:
+                before.extend(ids)
+        if len(before) <= room:
             self._order.extendleft(reversed(before))
             self._ids.update(one for _, one in before)
             self._since = since
-        return any(one == answer for _, one in before)
+        return found

@@ -1,10 +1,10 @@
 """The shell of an effector: performs requests, and stores each answer exactly once.
 
-Workers compete for requests on one durable consumer. Whoever gets one looks in the log whether it is answered, performs
-it if not, and appends the answer behind a fence over all that the effector has written for the request's agent. Where
-the fence does not hold, the log is looked into again, from where the last look ended (``answers``): so however often a
-request is delivered, to however many workers, and however long after the broker has forgotten message ids, one answer
-is stored.
+Workers compete for requests on one durable consumer. Whoever gets one waits for its turn, looks in the log whether it
+is answered, performs it if not, and appends the answer behind a fence over all that the effector has written for the
+request's agent. Where the fence does not hold, the log is looked into again, from where the last look ended
+(``answers``): so however often a request is delivered, to however many workers, and however long after the broker has
+forgotten message ids, one answer is stored.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import structlog
 
-from actors.runtime.answers import Answers
+from actors.runtime.answers import Answer, Answers
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.records import to_record
 from events.codec import Recorded, Unreadable, decode
@@ -22,11 +22,11 @@ from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
-from events.log import Append, Fence, Record, Seal, Stored
-from schemas.actor import Message, Scope
+from events.log import Seal, Stored
+from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effector import Effector
-from schemas.event import topic_of
+from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.permissions import durable_name
 from schemas.subjects import STORED_ROOT, split_stored, topic_filter
@@ -67,11 +67,15 @@ class EffectorCounters(msgspec.Struct):
 
 
 class _UnderWay(msgspec.Struct):
-    """A delivery that is being handled, by whom, and the request it is once it is being performed."""
+    """A delivery that is being handled, and by whom.
+
+    ``request`` is what it asks, once it may have its turn, and ``acts`` whether its performance has begun.
+    """
 
     delivery: Delivery
     task: asyncio.Task[Any]
-    performed: Message | None = None
+    request: Message | None = None
+    acts: bool = False
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -125,7 +129,7 @@ class EffectorWorker:
         self._prefix = entry_of(effector.failed).prefix
         self._under_way: dict[int, _UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
-        self._answers = Answers(log.as_stored())
+        self._answers = Answers(log, log.as_stored())
         self._out = 0
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -156,10 +160,13 @@ class EffectorWorker:
         left: Sequence[asyncio.Task[None]] = slots
         while left and asyncio.get_running_loop().time() < over:
             for each in self._under_way.values():
-                if each.performed is not None and self.effector.waits(each.performed) and not each.task.cancelling():
+                if self._waits(each) and not each.task.cancelling():
                     each.task.cancel()
             await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
             left = [slot for slot in left if not slot.done()]
+
+    def _waits(self, one: _UnderWay) -> bool:
+        return one.request is not None and (not one.acts or self.effector.waits(one.request))
 
     def _begins(self, out: int) -> None:
         self._out = out
@@ -207,8 +214,8 @@ class EffectorWorker:
         finally:
             keeping.cancel()
             del self._under_way[seq]
-            if under_way.performed is not None:
-                self.effector.ended(under_way.performed)
+            if under_way.request is not None:
+                self.effector.ended(under_way.request)
 
     async def _keep(self, delivery: Delivery) -> None:
         while True:
@@ -222,11 +229,11 @@ class EffectorWorker:
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
         request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
-        if await self._is_answered(request):
-            self.counters.answered += 1
-            return
         started = self._clock.elapsed_ns()
         decided = await self._decide(request, under_way)
+        if decided is None:
+            self.counters.answered += 1
+            return
         took_us = (self._clock.elapsed_ns() - started) // 1000
         try:
             await self._store(request, decided, took_us)
@@ -248,8 +255,7 @@ class EffectorWorker:
         wait = _RETRY_FIRST
         while True:
             try:
-                async with self._answers.of(request.filter) as known:
-                    return await known.holds(request.answer, request.offered.stored.seq)
+                return await self._answers.holds(request.filter, request.answer, request.offered.stored.seq)
             except LogError as error:
                 wait = await self._wait(error, wait)
 
@@ -257,35 +263,20 @@ class EffectorWorker:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
+        answer = Answer(request.answer, request.offered.stored.seq, records)
         wait = _RETRY_FIRST
-        while True:
+        while answer.pending:
             try:
-                stored = await self._append(request, records)
+                await self._answers.store(request.filter, answer)
             except Conflict:
                 continue
             except (Unavailable, UnknownOutcome) as error:
-                # Should it still arrive: either it is there at the next look, or its fence no longer holds.
                 wait = await self._wait(error, wait)
-            else:
-                break
-        if not stored:
+        if not answer.stored:
             self.counters.answered += 1
             return
         self.counters.stored += 1
         self._note(request, decided)
-
-    async def _append(self, request: _Request, records: list[Record]) -> bool:
-        """Append an answer behind a look for one; returns False where there is one.
-
-        One at a time where they share a fence: of many answers that are ready together, each append would break the
-        fences of all others, which would look and append anew, as often as there are answers.
-        """
-        async with self._answers.of(request.filter) as known:
-            if await known.holds(request.answer, request.offered.stored.seq):
-                return False
-            last = await self._log.append([Append(records, Fence(request.filter, known.last))])
-            known.note((record.headers["ce-id"] for record in records), last)
-            return True
 
     def _note(self, request: _Request, decided: Sequence[Decided]) -> None:
         failure = decided[0].message.event
@@ -309,7 +300,8 @@ class EffectorWorker:
 
     # --- from a request to the events that answer it
 
-    async def _decide(self, request: _Request, under_way: _UnderWay) -> tuple[Decided, ...]:
+    async def _decide(self, request: _Request, under_way: _UnderWay) -> tuple[Decided, ...] | None:
+        """Return what answers a request, None where the log holds an answer."""
         offered = request.offered
         if isinstance(offered, Unreadable):
             return self._failure(request, offered.code)
@@ -317,12 +309,15 @@ class EffectorWorker:
             return self._failure(request, TEXT_FORGOTTEN)
         if self.effector.most_attempts is not None and under_way.delivery.attempt > self.effector.most_attempts:
             return self._failure(request, EFFECT_ABANDONED)
-        self.counters.performed += 1
-        under_way.performed = offered.message
-        limit = asyncio.timeout(self.effector.timeout_s)
+        under_way.request = offered.message
+        limit = asyncio.timeout(None)
         try:
             async with limit:
-                emissions = tuple(await self.effector.perform(offered.message))
+                emissions = await self.effector.turn(offered.message)
+                if emissions is None:
+                    if await self._is_answered(request):
+                        return None
+                    emissions = await self._perform(under_way, offered.message, limit)
         except asyncio.CancelledError as cancelled:
             me = asyncio.current_task()
             if me is None or me.cancelling():
@@ -332,12 +327,20 @@ class EffectorWorker:
         except Exception as raised:
             return self._failure(request, EFFECT_TIMED_OUT if limit.expired() else EFFECT_RAISED, raised)
         try:
-            decided = address(self.effector.name, request.cause, emissions, self._log.partitions)
+            decided = address(self.effector.name, request.cause, tuple(emissions), self._log.partitions)
         except Exception as raised:
             return self._failure(request, RESULT_INVALID, raised)
         if not decided or not all(self._may_answer(request, one) for one in decided):
             return self._failure(request, RESULT_INVALID)
         return decided
+
+    async def _perform(
+        self, under_way: _UnderWay, request: Message, limit: asyncio.Timeout
+    ) -> Sequence[Event | Emission]:
+        self.counters.performed += 1
+        under_way.acts = True
+        limit.reschedule(asyncio.get_running_loop().time() + self.effector.timeout_s)
+        return await self.effector.perform(request)
 
     def _may_answer(self, request: _Request, one: Decided) -> bool:
         """Whether an event is the effector's own, and where a look for the answer finds it."""

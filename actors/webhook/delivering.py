@@ -19,7 +19,7 @@ from tenacity.wait import wait_random_exponential
 
 from actors.runtime.clock import Clock
 from actors.webhook.calling import OVERDUE, CallFailed, call
-from actors.webhook.line import Age, Line, Overrun
+from actors.webhook.line import Age, Line, Overrun, Room
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted
 from actors.webhook.settings import WebhookSettings
@@ -68,8 +68,8 @@ class Delivering:
         self._addresses = addresses
         self._clock = clock
         self._sleep = sleep
-        places = max(1, settings.backlog // max(1, len(addresses)))
-        self._lines = {name: Line(places) for name in addresses}
+        room = Room(settings.backlog)
+        self._lines = {name: room.line() for name in addresses}
         self._backoff = wait_random_exponential(
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
@@ -83,8 +83,8 @@ class Delivering:
             line.hold(seconds)
 
     def waits(self, message: Message) -> bool:
-        """Whether a delivery is in line, or between two calls."""
-        return isinstance(message.event, WebhookQueued) and message.seq not in self._calling
+        """Whether a delivery is between two calls."""
+        return message.seq not in self._calling
 
     def ended(self, message: Message) -> None:
         """Let the next delivery have the turn of one that is recorded, or handed back."""
@@ -92,11 +92,12 @@ class Delivering:
         if (line := self._turns.pop(message.seq, None)) is not None:
             line.leave()
 
-    async def perform(self, message: Message) -> Sequence[Event]:
-        """Share an alert out, or deliver one to its receiver; whatever goes wrong is an answer too."""
+    async def turn(self, message: Message) -> Sequence[Event] | None:
+        """Share an alert out, or have one wait for its turn at its receiver; None once it is to be called for."""
         event = message.event
         if isinstance(event, WebhookQueued):
-            return (await self._deliver(message, event),)
+            failure = await self._wait_for_turn(message, event)
+            return None if failure is None else (failure,)
         assert isinstance(event, Alert)
         body = msgspec.to_builtins(event)
         return tuple(
@@ -105,43 +106,63 @@ class Delivering:
             if is_wanted(receiver, Severity(event.severity), event.source)
         )
 
-    async def _deliver(self, message: Message, queued: WebhookQueued) -> Event:
-        alert, name, calls = alert_of(queued), queued.receiver, Calls()
-        line = self._lines.get(name)
+    async def _wait_for_turn(self, message: Message, queued: WebhookQueued) -> WebhookFailed | None:
+        alert, none = alert_of(queued), Calls()
+        line = self._lines.get(queued.receiver)
         if line is None:
-            return _failure(message, queued, alert, calls, "receiver_unknown")
-        left_s = (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
-        if left_s <= 0:
-            return _failure(message, queued, alert, calls, "receiver_overdue")
-        age = (queued.stored_ns, message.seq)
-        limit = asyncio.timeout(left_s)
+            return _failure(message, queued, alert, none, "receiver_unknown")
+        age = _age(message, queued)
         try:
-            async with limit:
+            async with asyncio.timeout(self._left_s(queued)) as limit:
                 await line.turn(age)
-                self._turns[message.seq] = line
-                return await self._try(message, queued, alert, calls, line, age)
         except Overrun:
-            reason = "receiver_overrun"
+            return self._given_up(message, queued, alert, none, "receiver_overrun")
         except TimeoutError:
             if not limit.expired():
                 raise
-            reason = "receiver_unreachable" if calls.made else "receiver_overdue"
-        _logger.error("alert_given_up", receiver=name, reason=reason, error=calls.error, request=queued.request)
+            return self._given_up(message, queued, alert, none, "receiver_overdue")
+        self._turns[message.seq] = line
+        if self._left_s(queued) <= 0:
+            return self._given_up(message, queued, alert, none, "receiver_overdue")
+        if alert.status == "firing" and line.is_over(alert.alert, age):
+            return _failure(message, queued, alert, none, "alert_superseded")
+        return None
+
+    async def perform(self, message: Message) -> Sequence[Event]:
+        """Call a receiver for an alert whose turn it is; whatever goes wrong is an answer too."""
+        queued = message.event
+        assert isinstance(queued, WebhookQueued)
+        alert, calls, line = alert_of(queued), Calls(), self._turns[message.seq]
+        try:
+            async with asyncio.timeout(self._left_s(queued)) as limit:
+                return (await self._try(message, queued, alert, calls, line),)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        reason = "receiver_unreachable" if calls.made else "receiver_overdue"
+        return (self._given_up(message, queued, alert, calls, reason),)
+
+    def _left_s(self, queued: WebhookQueued) -> float:
+        """Return the seconds for which an alert is of use still."""
+        return (queued.stored_ns - self._clock.now_ns()) / 1e9 + self._patience_s
+
+    def _given_up(
+        self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str
+    ) -> WebhookFailed:
+        _logger.error(
+            "alert_given_up", receiver=queued.receiver, reason=reason, error=calls.error, request=queued.request
+        )
         return _failure(message, queued, alert, calls, reason)
 
-    async def _try(
-        self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line, age: Age
-    ) -> Event:
+    async def _try(self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> Event:
         """Call until the receiver answers for good."""
-        if alert.status == "firing" and line.is_over(alert.alert, age):
-            return _failure(message, queued, alert, calls, "alert_superseded")
         retrying = AsyncRetrying(retry=retry_if_exception(_passes), wait=self._backoff, sleep=self._sleep, reraise=True)
         try:
             code: int = await retrying(self._call, message.seq, queued, alert, calls, line)
         except CallFailed:
             return _failure(message, queued, alert, calls, "receiver_refused")
         if alert.status == "resolved":
-            line.took_end(alert.alert, age)
+            line.took_end(alert.alert, _age(message, queued))
         return WebhookDelivered(
             alert=alert.alert,
             status=alert.status,
@@ -154,9 +175,9 @@ class Delivering:
 
     async def _call(self, seq: int, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> int:
         name, settings = queued.receiver, self._settings
-        rest_ns = line.open_ns - self._clock.now_ns()
-        if rest_ns > 0:
-            await self._sleep(rest_ns / 1e9)
+        now = asyncio.get_running_loop().time
+        if (rest_s := line.open_at - now()) > 0:
+            await self._sleep(rest_s)
         body = payload(alert, settings.receivers[name], queued.stored_ns, settings.lasts_ms)
         calls.made += 1
         # An alert's own time may be over before a call's: then the last call that came to an end says more.
@@ -168,9 +189,8 @@ class Delivering:
             calls.error = failed.error
             if failed.passing:
                 self._calling.discard(seq)
-                pause_s = min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s)
-                line.open_ns = self._clock.now_ns() + int(pause_s * 1e9)
-                line.went_down()
+                line.open_at = now() + min(failed.retry_after_s, MOST_PAUSE_S, self._patience_s)
+                line.failed()
             else:
                 line.answered()
             _logger.warning(
@@ -209,6 +229,10 @@ def naming(failed: Failed, message: Message) -> Failed:
     except msgspec.ValidationError:
         return named  # its body is no alert, which is what failed
     return msgspec.structs.replace(named, alert=alert.alert, status=alert.status, count=alert.count)
+
+
+def _age(message: Message, queued: WebhookQueued) -> Age:
+    return queued.stored_ns, message.seq
 
 
 def _failure(message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, reason: str) -> WebhookFailed:

@@ -1,4 +1,4 @@
-"""The way to one receiver: one call at a time, for the oldest alert that waits, and a bound on how many may wait."""
+"""The ways to receivers: for each one call at a time, for the oldest alert that waits; and how many may wait in all."""
 
 import asyncio
 import heapq
@@ -6,8 +6,11 @@ import heapq
 Age = tuple[int, int]
 """When an alert was stored (Unix nanoseconds), and the sequence of its place in line: the lesser, the older."""
 
-PATIENCE_S = 60.0
-"""Seconds in line after which a receiver that answers is too slow for as many as wait."""
+DOWN_S = 5.0
+"""Seconds for which a receiver has taken nothing after which it is down."""
+
+PATIENCE_S = 15.0
+"""Seconds that the next in line has waited for after which a receiver that answers is too slow for as many as wait."""
 
 MOST_ENDED = 10_000
 """Alerts of which it is kept that their end was told."""
@@ -17,26 +20,70 @@ class Overrun(Exception):
     """More alerts wait for a receiver than may, and this is the oldest of them."""
 
 
-class Line:
-    """The way to a receiver.
+class Room:
+    """The room in which alerts wait for all receivers.
+
+    Where it is full, receivers that are down or slow have no more than equal shares of it.
 
     Args:
-        places: Alerts that may wait while the receiver is down or slow.
-
-    Attributes:
-        open_ns: When the receiver wants to be called again (Unix nanoseconds); it is not called before.
+        places: Alerts that may wait, over all receivers.
     """
 
     def __init__(self, places: int) -> None:
-        self.open_ns = 0
         self._places = places
+        self._lines: list[Line] = []
+
+    def line(self) -> "Line":
+        """Make the way to one more receiver."""
+        made = Line(self)
+        self._lines.append(made)
+        return made
+
+    def give_way(self) -> None:
+        """Refuse a turn to the oldest of the longest lines, until there is room or no line has more than its share.
+
+        The latest stay: an end whose beginning a receiver was never told of does less harm than the other way round.
+        """
+        share = max(1, self._places // len(self._lines))
+        while sum(len(line) for line in self._lines) > self._places:
+            lagging = [line for line in self._lines if len(line) > share and line.lags]
+            if not lagging:
+                return
+            max(lagging, key=len).refuse()
+
+
+class Line:
+    """The way to a receiver; made by :meth:`Room.line`.
+
+    Attributes:
+        open_at: When the receiver wants to be called again (loop's time); it is not called before.
+    """
+
+    def __init__(self, room: Room) -> None:
+        self.open_at = 0.0
+        self._room = room
         self._taken = False
-        self._down = False
+        self._failing_since: float | None = None
         # Those that were cancelled stay until they come first; ``_waiting`` counts the others.
         self._queue: list[tuple[Age, float, asyncio.Future[None]]] = []
         self._waiting = 0
         self._held: asyncio.TimerHandle | None = None
         self._ended: dict[str, Age] = {}
+
+    def __len__(self) -> int:
+        return self._waiting
+
+    @property
+    def lags(self) -> bool:
+        """Whether the receiver is down, or so slow that the next in line has waited for long."""
+        now, since, failing = asyncio.get_running_loop().time(), self._oldest(), self._failing_since
+        is_down = failing is not None and now - failing >= DOWN_S
+        return is_down or (since is not None and now - since >= PATIENCE_S)
+
+    def refuse(self) -> None:
+        """Refuse the oldest a turn."""
+        if self._oldest() is not None:
+            self._pop().set_exception(Overrun)
 
     def hold(self, seconds: float) -> None:
         """Give nobody a turn for so long, in seconds: an older alert may be on its way."""
@@ -72,14 +119,15 @@ class Line:
         self._taken = False
         self._go_on()
 
-    def went_down(self) -> None:
+    def failed(self) -> None:
         """Note that the receiver does not take what it is sent for the moment."""
-        self._down = True
-        self._give_way()
+        if self._failing_since is None:
+            self._failing_since = asyncio.get_running_loop().time()
+        self._room.give_way()
 
     def answered(self) -> None:
         """Note that the receiver answers."""
-        self._down = False
+        self._failing_since = None
 
     def took_end(self, alert: str, age: Age) -> None:
         """Note that the receiver was told that an alert is over."""
@@ -100,18 +148,7 @@ class Line:
         if not self._taken and self._oldest() is not None:
             self._pop().set_result(None)
             self._taken = True
-        self._give_way()
-
-    def _give_way(self) -> None:
-        """Refuse a turn to the oldest of those that wait, where a receiver that is down or slow has too many waiting.
-
-        The latest stay: an end whose beginning a receiver was never told of does less harm than the other way round.
-        """
-        now = asyncio.get_running_loop().time()
-        while self._waiting > self._places and (since := self._oldest()) is not None:
-            if not self._down and now - since < PATIENCE_S:
-                return
-            self._pop().set_exception(Overrun)
+        self._room.give_way()
 
     def _oldest(self) -> float | None:
         """Return since when the oldest waits (loop's time), None where nobody does."""

@@ -40,6 +40,7 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
             perform=delivering.perform,
             failed=WebhookFailed,
             naming=naming,
+            turn=delivering.turn,
             waits=delivering.waits,
             ended=delivering.ended,
             begins=delivering.begins,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.runtime.effector import EffectorWorker
+from actors.runtime.answers import Answer, Answers
 from events.jetstream import JetStreamLog
 from schemas.actor import Emission, Message
 from schemas.event import Event
@@ -27,16 +27,16 @@ async def endless(_: Message) -> Sequence[Event | Emission]:
 
 def test_a_performance_has_ended_when_its_answer_is_in_the_log(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    store = EffectorWorker._append
+    store = Answers.store
 
-    async def storing(worker: EffectorWorker, *what: object) -> bool:
+    async def storing(answers: Answers, filter: str, answer: Answer) -> bool:
         told.append("storing")
         await asyncio.sleep(0)
-        done = await store(worker, *what)  # type: ignore[arg-type]  # as it was called
+        done = await store(answers, filter, answer)
         told.append("stored")
         return done
 
-    monkeypatch.setattr(EffectorWorker, "_append", storing)
+    monkeypatch.setattr(Answers, "store", storing)
 
     async def body(log: JetStreamLog) -> None:
         one = replace(effector(concurrency=1), ended=lambda request: told.append(request.exchange))
@@ -49,7 +49,7 @@ def test_a_performance_has_ended_when_its_answer_is_in_the_log(broker: Broker, m
     on_broker(broker, body)
 
 
-def test_a_performance_that_is_handed_back_has_ended_and_one_that_never_began_has_not(broker: Broker) -> None:
+def test_a_turn_has_ended_too_where_it_is_handed_back_or_was_answered_already(broker: Broker) -> None:
     ended: list[str] = []
 
     async def body(log: JetStreamLog) -> None:
@@ -62,9 +62,9 @@ def test_a_performance_that_is_handed_back_has_ended_and_one_that_never_began_ha
             await answered(log, 1)
         ended.clear()
         await log.connection.api(f"CONSUMER.DELETE.{log.stream}.{durable_name('echo')}")
-        async with running(broker, one):
+        async with running(broker, one) as (worker, _):
             await all_acknowledged(log)
-        assert ended == [], "it was answered"
+        assert (ended, worker.counters.performed) == (["exchange-0"], 0)
 
     on_broker(broker, body)
 

@@ -56,11 +56,16 @@ class Shell:
         self.over = over
 
     async def perform(self, message: Message) -> Sequence[Event]:
-        """Perform a delivery, recorded at once."""
+        """Have a request answered, and the answer recorded at once."""
         try:
-            return await self.over.perform(message)
+            return await self.answer(message)
         finally:
             self.over.ended(message)
+
+    async def answer(self, message: Message) -> Sequence[Event]:
+        """Have a request answered; the answer is not recorded yet."""
+        answer = await self.over.turn(message)
+        return await self.over.perform(message) if answer is None else answer
 
 
 @contextlib.asynccontextmanager

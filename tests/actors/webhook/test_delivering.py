@@ -11,6 +11,7 @@ import structlog
 from structlog.testing import LogCapture
 
 from actors.webhook import delivering as delivering_module
+from actors.webhook import line as line_module
 from actors.webhook.calling import retry_after
 from actors.webhook.delivering import alert_of, naming
 from actors.webhook.receivers import is_wanted
@@ -214,7 +215,7 @@ def test_a_turn_lasts_until_its_delivery_is_recorded() -> None:
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops", "chat"), dict.fromkeys(("ops", "chat"), url_of(endpoint))) as one:
             first = queued(seq=1)
-            await one.over.perform(first)
+            await one.answer(first)
             second = asyncio.create_task(one.perform(queued(seq=2)))
             [other] = await one.perform(queued("chat", seq=3))
             assert isinstance(other, WebhookDelivered)
@@ -261,14 +262,12 @@ def test_a_delivery_waits_but_for_the_time_from_a_call_to_its_record() -> None:
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops"), {"ops": url_of(endpoint)}, sleep=sleep) as one:
             first, second = queued(seq=1), queued(seq=2)
-            assert not one.over.waits(message(alert())), "sharing out takes no time"
-            trying = [asyncio.create_task(one.over.perform(each)) for each in (first, second)]
+            trying = [asyncio.create_task(one.answer(each)) for each in (first, second)]
             await pausing.wait()
             assert one.over.waits(first), "between two calls"
             go_on.set()
             await until(lambda: len(endpoint.asked) == 2, "the second call")
             assert not one.over.waits(first)
-            assert one.over.waits(second), "in line"
             endpoint.replies = [TAKES]
             endpoint.drop_all()
             [delivered] = await trying[0]
@@ -321,7 +320,11 @@ def test_an_alert_that_is_too_old_when_its_turn_comes_is_not_called_for() -> Non
         assert (recorded.reason, recorded.attempts, endpoint.asked) == ("receiver_overdue", 0, [])
 
 
-def test_where_too_many_wait_for_a_receiver_that_is_down_the_oldest_of_them_are_dead_letters() -> None:
+def test_where_too_many_wait_for_a_receiver_that_is_down_the_oldest_of_them_are_dead_letters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(line_module, "DOWN_S", 0.0)
+
     @over(HANGS, fails(503), HANGS, TAKES)
     async def _(endpoint: Endpoint) -> None:
         settings = msgspec.structs.replace(receivers("ops"), backlog=2)

@@ -12,6 +12,7 @@ from actors.runtime.clock import SystemClock
 from actors.runtime.effector import EffectorWorker
 from actors.runtime.hosting import Surroundings
 from actors.webhook import EFFECTOR
+from actors.webhook import line as line_module
 from actors.webhook.receivers import BadReceiver
 from actors.webhook.settings import Receiver, WebhookSettings
 from events.jetstream import JetStreamLog
@@ -157,7 +158,11 @@ def test_what_a_stopping_worker_was_at_is_delivered_by_the_next(broker: Broker) 
     on_broker(broker, body)
 
 
-def test_a_receiver_that_is_down_keeps_no_alert_from_another_however_many_wait_for_it(broker: Broker) -> None:
+def test_a_receiver_that_is_down_keeps_no_alert_from_another_however_many_wait_for_it(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_module, "DOWN_S", 0.0)
+
     async def body(log: JetStreamLog) -> None:
         async with serving(TAKES) as well, dripping() as bad:
             settings = msgspec.structs.replace(
@@ -166,13 +171,14 @@ def test_a_receiver_that_is_down_keeps_no_alert_from_another_however_many_wait_f
             async with running(log, settings, {"URL_well": url_of(well), "URL_bad": bad}):
                 for number in range(40):
                     await log.append([Append([stored(number, alert(count=number + 1))])])
-                found = await ends(log, 40 + 35)
+                await until(lambda: len(well.asked) == 40, "a call for each at the one that is well")
+                found = await ends(log, 40 + 31)
         took = [each for each in found if isinstance(each, WebhookDelivered)]
         failed = [each for each in found if isinstance(each, WebhookFailed)]
         assert {each.receiver for each in took} == {"well"}
-        assert sorted(each.count for each in took) == list(range(1, 41))
-        assert len(well.asked) == 40
+        assert len({each.count for each in took}) == len(took) >= 39, "the last call's record may be on its way"
         assert {(each.receiver, each.reason) for each in failed} == {("bad", "receiver_overrun")}
+        assert len(failed) <= 40 - 1 - 4, "its share waits still, behind the one that is tried"
 
     on_broker(broker, body)
 

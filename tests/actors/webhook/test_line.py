@@ -2,22 +2,30 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.webhook import line as line_module
-from actors.webhook.line import Line, Overrun
+from actors.webhook.line import Overrun, Room
 from tests.actors.runtime.waiting import DEADLINE_S
+
+
+@pytest.fixture(autouse=True, scope="module")
+def down_at_once() -> Iterator[None]:
+    """Who fails once is down."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(line_module, "DOWN_S", 0.0)
+        yield
 
 
 class Way:
     """A line, those who have joined it, and who got the turn in which order."""
 
-    def __init__(self, places: int) -> None:
-        self.line = Line(places)
+    def __init__(self, places: int, room: Room | None = None) -> None:
+        self.line = (room or Room(places)).line()
         self.order: list[int] = []
         self.refused: list[int] = []
         self.joined: dict[int, asyncio.Task[None]] = {}
@@ -44,9 +52,9 @@ async def settled() -> None:
 
 
 @contextlib.asynccontextmanager
-async def way(places: int = 100) -> AsyncIterator[Way]:
+async def way(places: int = 100, room: Room | None = None) -> AsyncIterator[Way]:
     async with asyncio.timeout(DEADLINE_S):
-        made = Way(places)
+        made = Way(places, room)
         try:
             yield made
         finally:
@@ -121,7 +129,7 @@ def test_as_many_as_there_are_places_wait_for_a_receiver_that_is_down() -> None:
         async with way(places=2) as one:
             await one.join(1, 4, 2, 3, 5)
             assert one.refused == [], "it may be well"
-            one.line.went_down()
+            one.line.failed()
             await settled()
             assert one.refused == [2, 3]
             await one.join(6)
@@ -129,6 +137,35 @@ def test_as_many_as_there_are_places_wait_for_a_receiver_that_is_down() -> None:
             one.line.answered()
             await one.join(7)
             assert one.refused == [2, 3, 4]
+
+    asyncio.run(main())
+
+
+def test_a_call_that_fails_once_makes_nobody_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_module, "DOWN_S", 1800.0)
+
+    async def main() -> None:
+        async with way(places=2) as one:
+            await one.join(1, 2, 3, 4)
+            one.line.failed()
+            await one.join(5)
+            assert one.refused == []
+
+    asyncio.run(main())
+
+
+def test_where_room_is_short_only_a_line_that_lags_and_has_more_than_its_share_gives_way() -> None:
+    async def main() -> None:
+        room = Room(4)
+        async with way(room=room) as well, way(room=room) as down:
+            down.line.failed()
+            await down.join(0, 1, 2, 3, 4)
+            assert down.refused == [], "there is room, whoever's share it is"
+            await well.join(0, 1, 2)
+            assert down.refused == [1, 2]
+            await well.join(3, 4)
+            assert down.refused == [1, 2], "it has its share"
+            assert well.refused == []
 
     asyncio.run(main())
 
@@ -156,7 +193,7 @@ def test_who_gave_way_or_went_away_takes_no_place() -> None:
             await one.join(1, 2, 3)
             one.joined[2].cancel()
             await settled()
-            one.line.went_down()
+            one.line.failed()
             await one.join(4)
             assert one.refused == []
             await one.join(5)
@@ -166,7 +203,7 @@ def test_who_gave_way_or_went_away_takes_no_place() -> None:
 
 
 def test_what_begins_before_an_end_that_was_told_is_over() -> None:
-    line = Line(1)
+    line = Room(1).line()
     assert not line.is_over("a", (5, 0))
     line.took_end("a", (5, 0))
     assert line.is_over("a", (4, 9))
@@ -176,7 +213,7 @@ def test_what_begins_before_an_end_that_was_told_is_over() -> None:
 
 def test_ends_that_were_told_are_kept_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_module, "MOST_ENDED", 2)
-    line = Line(1)
+    line = Room(1).line()
     for place, name in enumerate(("a", "b", "a", "c")):
         line.took_end(name, (place, 0))
     assert [name for name in "abc" if line.is_over(name, (0, 0))] == ["a", "c"]
@@ -212,7 +249,7 @@ def test_somebody_has_the_turn_whenever_anybody_waits_and_nobody_else_has(
                         one.joined[age].cancel()
                     case "down":
                         down = True
-                        one.line.went_down()
+                        one.line.failed()
                     case "up":
                         down = False
                         one.line.answered()
