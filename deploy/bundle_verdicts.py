@@ -59,7 +59,7 @@ def verified(bundle: Path) -> Verdict:
     try:
         replay = Replay(tuple(ACTORS.values()), source.partitions, verify=True, keep=_KEPT, of=chosen)
         tally = _Tally()
-        replay.on_verdict = tally.take
+        replay.verification.on_verdict = tally.take
         report, effects, end_ns, endless = asyncio.run(_replayed(source, replay, chosen))
     finally:
         source.close()

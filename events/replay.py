@@ -14,28 +14,16 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided
-from events.forgotten import SEALED, Forgotten
-from events.log import Seal, Stored
-from events.outcome import (
-    Coverage,
-    Difference,
-    Differences,
-    Report,
-    body_text,
-    compare,
-    in_order,
-    topics_text,
-)
+from events.log import Stored
+from events.outcome import Coverage, Difference, Report, compare, in_order
 from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
-from events.view import Offered, Settled, View
+from events.verification import BEYOND_BACKLOG, Unit, Verification, other_behaviour
+from events.view import Settled, View
 from schemas.actor import Actor
 from schemas.errors import UndecodableEvent
-from schemas.event import Configured, Failed, topic_of
-from schemas.identity import content_hash
 from schemas.persistent import state_hash
-from schemas.subjects import Partitions, split_stored
+from schemas.subjects import Partitions
 
 BACKLOG = 50_000
 """Messages of the log for which a consumed one waits at most, until it is seen whether any events can be owed for it.
@@ -44,11 +32,6 @@ It bounds what waits in memory, however many partitions it waits for. Settings a
 it was further behind than this are folded where the replay stands instead of where the leader stood, and counted as
 unverified.
 """
-
-BEYOND_BACKLOG = "beyond_backlog"
-
-Unit = tuple[str, str]
-"""What is folded by itself: an actor's name and a partition of it."""
 
 __all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit", "compare"]
 
@@ -69,8 +52,7 @@ class Replay:
 
     Attributes:
         views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
-        on_verdict: Called for each message that led to something and was compared, with whether it came out the same,
-            and 1; or -1, where that is taken back.
+        verification: What is compared, and how it came out.
         on_silent: Called, after the fold, for each message that led to nothing and that no recorded event settles.
     """
 
@@ -102,19 +84,13 @@ class Replay:
         self._share = share
         self.views: dict[tuple[str, str], View] = {}
         self.on_silent: Callable[[View, Settled], None] | None = None
-        self.on_verdict: Callable[[Offered, bool, int], None] | None = None
+        self.verification = Verification(actors, partitions, keep=keep, of=of, reached=lambda: self._last)
         self._actors = tuple(actors)
         self._partitions = partitions
         self._verify = verify
         self._stretch = max(1, backlog // 2)
         self._stretch_end = self._stretch
-        self._silent: dict[Unit, int] = {}
         self._routes: dict[str, _Takers | None] = {}
-        self._matched: tuple[Decided, ...] | None = None
-        self._forgotten: dict[tuple[str, str], Forgotten] = {}
-        self._coverage = {actor.name: Coverage(unverified={}) for actor in actors}
-        self._differences = Differences(keep)
-        self._of = of
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
         self._spoke: dict[Unit, int] = {}
@@ -128,7 +104,7 @@ class Replay:
     @property
     def coverage(self) -> Mapping[str, Coverage]:
         """The counts so far, by actor."""
-        return self._coverage
+        return self.verification.coverage
 
     def feed(self, stored: Stored) -> None:
         """Take the next message of the log."""
@@ -180,9 +156,7 @@ class Replay:
         for view in takers.owning:
             if self._verify and offered.code == UndecodableEvent.code:
                 # Damage is what a verification is there to find; a newer release's event stops it as any reading.
-                self._differ(
-                    view, offered, ("body", body_text(offered.stored.data), f"it cannot be read: {offered.detail}")
-                )
+                self.verification.unreadable(view, offered)
             else:
                 view.record(offered)
         for view in takers.consuming:
@@ -209,8 +183,8 @@ class Replay:
             self._first,
             self._last,
             {f"{name}/{part}": state_hash(view.state) for (name, part), view in sorted(self.views.items())},
-            {name: in_order(counts) for name, counts in self._coverage.items()},
-            self._differences.first,
+            {name: in_order(counts) for name, counts in self.coverage.items()},
+            self.verification.differences.first,
             dict(sorted(self._unreadable.items())),
             sum(view.fold_errors for view in self.views.values()),
             oldest_of(waiting, active),
@@ -221,10 +195,10 @@ class Replay:
         """Fold what waits and leads to nothing; return the first that leads to more, or else a timer that is due."""
         while view.waiting:
             if not self._decide_silent(view):
-                self._coverage[view.actor.name].pending += len(view.waiting)
-                is_decidable = not self._why_not(view, Settled(view.waiting[0], view.state, ()))
+                self.coverage[view.actor.name].pending += len(view.waiting)
+                is_decidable = not self.verification.why_not(view, Settled(view.waiting[0], view.state, ()))
                 return undecided(view, spoke_ns) if is_decidable else None
-        return None if self._other_behaviour(view) else unfired(view, spoke_ns)
+        return None if other_behaviour(view) else unfired(view, spoke_ns)
 
     def _settle_silent(self, reached: int) -> None:
         """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
@@ -234,37 +208,25 @@ class Replay:
         are folded here, so that every share of a log is folded as the whole of it is.
         """
         self._stretch_end = reached + self._stretch
-        for key, view in self.views.items():
-            if view.open_decision or self._other_behaviour(view):
+        for view in self.views.values():
+            if view.open_decision or other_behaviour(view):
                 continue
             while view.waiting and view.waiting[0].stored.seq <= reached - self._stretch:
                 if not self._decide_silent(view):
                     break
-                self._silent[key] = view.place
+                self.verification.folded_early(view)
 
     def _decide_silent(self, view: View) -> bool:
         """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
         before, offered = view.state, view.waiting[0]
         if not view.fold_silent():
             return False
+        settled = Settled(offered, before, ())
         if self._verify:
-            coverage = self._coverage[view.actor.name]
-            reason = self._why_not(view, Settled(offered, before, ()))
-            if reason:
-                self._leave_unverified(view, reason)
-            else:
-                coverage.identical += 1
-                coverage.silent += 1
+            self.verification.silent(view, settled)
         if self.on_silent is not None:
-            self.on_silent(view, Settled(offered, before, ()))
+            self.on_silent(view, settled)
         return True
-
-    def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
-        """Notice events of a message that was settled before: it led to other events, or was folded as silent."""
-        if group[0].envelope.cause_seq <= self._silent.get((view.actor.name, view.partition), 0):
-            self._coverage[view.actor.name].identical -= 1
-            self._coverage[view.actor.name].silent -= 1
-        self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
 
     def _route(self, subject: str) -> _Takers | None:
         try:
@@ -290,121 +252,9 @@ class Replay:
         view = self.views.get((actor.name, partition))
         if view is None:
             view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
-            self._forgotten[actor.name, partition] = Forgotten(actor)
             if self._verify:
-                view.on_settled = lambda settled: self._check(view, settled)
-                view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
-                view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
-                view.on_stray = lambda group: self._check_stray(view, group)
+                self.verification.watch(view)
         return view
-
-    def _check(self, view: View, settled: Settled) -> None:
-        self._matched = None
-        reason = self._why_not(view, settled)
-        if reason:
-            self._leave_unverified(view, reason)
-            return
-        where = self._partitions, view.partition
-        try:
-            decided = decide_only(view.actor, settled.before, settled.offered, *where)
-        except Exception:
-            decided, _ = decide(view.actor, settled.before, settled.offered, *where)
-        if compare(settled.recorded, decided) is None:
-            # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
-            self._matched = decided
-            self._count_identical(view, settled, 1)
-        else:
-            self._check_folded(view, settled, decided)
-
-    def _check_unfolded(self, view: View, settled: Settled) -> None:
-        """Take back that a decision came out as recorded: what cannot be folded is decided as a failure."""
-        if self._matched is not None:
-            self._count_identical(view, settled, -1)
-            self._check_folded(view, settled, self._matched)
-
-    def _check_folded(self, view: View, settled: Settled, decided: tuple[Decided, ...]) -> None:
-        """Compare what is left of a decision once it was folded, as a living actor does before it records anything."""
-        offered = settled.offered
-        folded, _ = fold_decided(view.actor, settled.before, offered, decided, self._partitions, view.partition)
-        found = compare(settled.recorded, folded)
-        if found is None:
-            self._count_identical(view, settled, 1)
-        elif isinstance(offered, Recorded) and self._forgotten_of(view).may_have_changed(offered.message):
-            self._leave_unverified(view, SEALED)
-        else:
-            self._differ(view, offered, found)
-
-    def _count_identical(self, view: View, settled: Settled, count: int) -> None:
-        coverage = self._coverage[view.actor.name]
-        coverage.identical += count
-        if not settled.recorded:
-            coverage.silent += count
-        elif self.on_verdict is not None:
-            self.on_verdict(settled.offered, True, count)
-
-    def _why_not(self, view: View, settled: Settled) -> str:
-        """Return why a decision cannot be made again, or nothing; called once for each, in order."""
-        forgotten, sealed = self._forgotten_of(view), False
-        if forgotten.concerns(settled):
-            sealed = forgotten.needed_for(settled)
-            forgotten.fold(settled)
-        return (
-            self._other_behaviour(view)
-            or (APPEND_REFUSED if settled.recorded and any(map(_is_refusal, settled.recorded)) else "")
-            or (SEALED if sealed else "")
-            or _missing_model(view, settled)
-        )
-
-    def _forgotten_of(self, view: View) -> Forgotten:
-        return self._forgotten[view.actor.name, view.partition]
-
-    @staticmethod
-    def _other_behaviour(view: View) -> str:
-        if view.configured is None or view.configured.behaviour == view.actor.behaviour:
-            return ""
-        return f"behaviour_{view.configured.behaviour}"
-
-    def _check_spontaneous(self, view: View, own: Recorded, state: Any) -> None:
-        coverage = self._coverage[view.actor.name]
-        is_fact = own.envelope.topic == topic_of(view.actor.configured) or view.actor.timer is None
-        event = own.message.event
-        if isinstance(event, Configured) and (fitting := content_hash(event.settings)) != event.settings_hash:
-            self._differ(view, own, ("settings_hash", event.settings_hash, fitting))
-        elif own.envelope.cause_seq < self._silent.get((view.actor.name, view.partition), 0):
-            self._leave_unverified(view, BEYOND_BACKLOG)
-        elif is_fact:
-            coverage.facts += 1
-        elif own.stored.seal is Seal.CLOSED:
-            self._leave_unverified(view, SEALED)
-        elif reason := self._other_behaviour(view):
-            self._leave_unverified(view, reason)
-        elif found := compare((own,), self._due(view, own, state)):
-            self._differ(view, own, found)
-        else:
-            coverage.timers += 1
-
-    def _due(self, view: View, own: Recorded, state: Any) -> tuple[Decided, ...]:
-        """Return the event that time yields next, addressed as a shell would have."""
-        timer = view.actor.timer(state) if view.actor.timer is not None else None
-        if timer is None:
-            return ()
-        _, agent_token, session_token = split_stored(own.stored.subject)
-        cause = Cause(timer.cause, view.place, view.time_ns, "", "", "", agent_token, session_token)
-        return address(view.actor.name, cause, (timer.emission,), self._partitions)
-
-    def _leave_unverified(self, view: View, reason: str) -> None:
-        unverified = self._coverage[view.actor.name].unverified
-        unverified[reason] = unverified.get(reason, 0) + 1
-
-    def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
-        self._coverage[view.actor.name].different += 1
-        exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
-        topic = split_stored(offered.stored.subject)[0]
-        where = view.actor.name, view.partition, offered.stored.seq, topic, exchange
-        if not self._of or exchange in self._of:
-            self._differences.add(Difference(*where, *found, shown_at=self._last))
-        if self.on_verdict is not None:
-            self.on_verdict(offered, False, 1)
 
 
 def _without_wrapping(consumed: Recorded) -> Recorded:
@@ -415,15 +265,3 @@ def _without_wrapping(consumed: Recorded) -> Recorded:
 
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-
-
-def _is_refusal(recorded: Recorded) -> bool:
-    event = recorded.message.event
-    return isinstance(event, Failed) and event.reason == APPEND_REFUSED
-
-
-def _missing_model(view: View, settled: Settled) -> str:
-    if view.actor.missing_model is None:
-        return ""
-    names = (view.actor.missing_model(own.message.event) for own in settled.recorded)
-    return next((f"model_{name}" for name in names if name), "")

@@ -1,6 +1,7 @@
 """The regulator's state machine: when cycles are due, and what is counted between them.
 
-router.mode_selected      counted, and its weights are those in force; -> regulator.scheduled where no cycle is due
+router.mode_selected      counted, and its weights are those in force; -> regulator.scheduled where no cycle is due,
+                          with the offsets, since a router may have dropped an agent that was idle for long
 router.feedback_observed  a misroute is counted
 reflection.concluded      the latest second opinion
 clock.fired               -> the agent's cycle: regulator.confirmed, .reverted or .adjusted, and .cycle_completed
@@ -56,7 +57,8 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
     loop, settings = loop_of(state, message.agent), state.settings
     match message.event:
         case ModeSelected() as selected if not loop.scheduled and mode_of(selected) is not None:
-            return _of_agent((RegulatorScheduled(wake_after_ms=settings.period_ms),))
+            offsets = dict(sorted(loop.offsets.items()))
+            return _of_agent((RegulatorScheduled(wake_after_ms=settings.period_ms, offsets=offsets),))
         case ClockFired(set_by=set_by) if set_by in _SETTERS and loop.scheduled:
             return _of_agent(cycle(loop, message.time_ns, settings))
     return ()

@@ -2,7 +2,8 @@
 
 Of a cycle comes one change at most: an adjustment that did not help is undone before another is made. What every
 history of decisions must keep to: ``per_day`` in all within any ``day_ms``, ``cooldown_ms`` between two changes of a
-weight, ``BOUNDS`` and ``FLOORS``; and a revert takes back what was applied, to the last decimal.
+weight, ``BOUNDS`` and ``FLOORS``; and a revert takes back what was applied, to the last decimal, as far as a setting
+that was changed since has left room for it.
 """
 
 from collections.abc import Mapping
@@ -68,7 +69,7 @@ def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, 
     enough = counts.decisions >= settings.decisions_needed
     judged = judge(loop.trials, counts, loop.opinion, now_ns, settings)
     confirmed = [_confirmed(loop, each) for each in judged if each.verdict is None]
-    failed = [each for each in judged if each.verdict is not None]
+    failed = [each for each in judged if each.verdict is not None and _is_ours(loop, each.trial.parameter)]
     pressures = pressures_of(counts, _heard(loop, now_ns, settings), settings) if enough else ()
     change = _change(loop, failed, pressures, [each.parameter for each in confirmed], now_ns, settings)
     summary = CycleCompleted(
@@ -168,13 +169,18 @@ def _change(
 def _revert(loop: Loop, judged: Judged) -> Reverted:
     trial, verdict = judged.trial, judged.verdict
     assert verdict is not None
-    before = loop.weights.get(trial.parameter, 0.0)
+    before, (least, most) = loop.weights.get(trial.parameter, 0.0), limits(trial.parameter, loop.weights)
+    after, delta = _rounded(before - trial.delta), -trial.delta
+    if not least <= after <= most:
+        # Another setting has brought the weight nearer to its bound since.
+        after = min(max(after, least), most)
+        delta = _rounded(after - before)
     return Reverted(
         parameter=trial.parameter,
         before=before,
-        after=_rounded(before - trial.delta),
-        delta=-trial.delta,
-        offset=_rounded(loop.offsets.get(trial.parameter, 0.0) - trial.delta),
+        after=after,
+        delta=delta,
+        offset=_rounded(loop.offsets.get(trial.parameter, 0.0) + delta),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
         metric_after=judged.metric,
@@ -190,10 +196,9 @@ def _adjust(
     on_trial = any(trial.parameter == parameter for trial in loop.trials) and parameter not in freed
     if before is None or on_trial or _cooling(loop, parameter, now_ns, settings):
         return None
-    least, most = limits(parameter, loop.weights)
-    if not least <= before <= most:
-        # Set there by an operator: not ours to move.
+    if not _is_ours(loop, parameter):
         return None
+    least, most = limits(parameter, loop.weights)
     whole = min(settings.gain * pressure.severity, settings.per_day)
     factor = 1.0 if parameter in freed else loop.factors.get(parameter, 1.0)
     # Halving ends at the least step, or a weight that went wrong a few times would never be moved again.
@@ -223,6 +228,12 @@ def _outcome(
     if not enough:
         return "too_few_decisions" if counts.decisions else "idle"
     return "held" if pressures else "no_pressure"
+
+
+def _is_ours(loop: Loop, parameter: str) -> bool:
+    # Beyond its limits an operator has set a weight, and it is left alone: what is to be undone waits until it is back.
+    least, most = limits(parameter, loop.weights)
+    return least <= loop.weights.get(parameter, least) <= most
 
 
 def _cooling(loop: Loop, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:

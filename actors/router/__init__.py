@@ -8,7 +8,8 @@ failure, or an answer outside the two, leaves it to the higher score. No model t
 Consumes ``input.received`` (the text), ``memory.recalled`` (the go-ahead, and how familiar the ground is),
 ``llm.completed`` and ``llm.failed`` (a tie-break's answer), ``act.finished`` and ``response.emitted`` (what was
 answered, which the session's next input may speak well or ill of: ``router.feedback_observed``), ``regulator.adjusted``
-and ``.reverted`` (what is added to the agent's weights from there on).
+and ``.reverted`` (what is added to the agent's weights from there on), ``.scheduled`` and ``.cycle_completed`` (which
+agents are still heard of, and what was added to one that was dropped).
 
 Source: the deterministic mode router of the cognitive architecture document, with its contradictions settled as the
 design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
@@ -20,6 +21,8 @@ Behaviour 3: decides on ``memory.recalled``, which also says how familiar the gr
 Behaviour 4: a session that is ordered to be forgotten leaves nothing, the hashes of its last words among it; nor does
 one in which a fact was told that is forgotten.
 Behaviour 5: decides with the agent's weights as the regulator has corrected them.
+Behaviour 6: what the regulator moves is the weight in force, also where a setting has put its offset beyond a bound;
+corrections are kept of so many agents.
 """
 
 from actors.router.decider import State, decide, evolve, initial
@@ -31,7 +34,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
-from schemas.vocabulary.regulator import Adjusted, Reverted
+from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import RouterConfigured, RouterFailed
 
@@ -49,6 +52,8 @@ ACTOR: Actor[State] = Actor(
         TurnsForgotten,
         Adjusted,
         Reverted,
+        RegulatorScheduled,
+        CycleCompleted,
     ),
     state_type=State,
     settings_type=RouterSettings,
@@ -57,7 +62,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    behaviour=5,
+    behaviour=6,
     tells=tell,
 )
 

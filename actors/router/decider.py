@@ -11,6 +11,8 @@ operator.forget_ordered the session is dropped, with what its last words hash to
 router.mode_selected    the topic's streak of low confidence grows or ends
 regulator.adjusted,     what is added to the agent's weights from here on
   .reverted
+regulator.scheduled,    that of an agent which was dropped, and is back; who was heard of lately
+  .cycle_completed
 router.configured       the settings from here on
 """
 
@@ -20,9 +22,9 @@ from typing import Literal
 import msgspec
 
 from actors.router.feedback import Answered, observe_feedback, words_of
-from actors.router.overlay import NO_OFFSETS, Offsets, taken_up
+from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, Word, heard
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
-from actors.router.settings import RouterSettings
+from actors.router.settings import RouterSettings, effective_weights
 from actors.router.tiebreak import ask, outcome_of
 from schemas.actor import Message, readable_settings, session_key
 from schemas.event import Event, topic_of
@@ -32,7 +34,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
-from schemas.vocabulary.regulator import Adjusted, Reverted
+from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
 
@@ -87,7 +89,7 @@ class State(msgspec.Struct, frozen=True):
     sessions: Generations[Memory] = Generations()
     pending: Map[str, Pending] = Map()
     ended: Generations[bool] = Generations()
-    overlays: Map[str, Offsets] = Map()
+    overlays: Map[str, Overlay] = Map()
 
 
 def initial() -> State:
@@ -141,8 +143,8 @@ def evolve(state: State, message: Message) -> State:
             return _without(state, message.agent, [message.session])
         case TurnsForgotten(sessions=sessions):
             return _without(state, message.agent, sessions)
-        case Adjusted() | Reverted() as moved:
-            return msgspec.structs.replace(state, overlays=taken_up(state.overlays, message.agent, moved))
+        case Adjusted() | Reverted() | RegulatorScheduled() | CycleCompleted() as word:
+            return _heard(state, message, word)
         case RouterConfigured() as configured:
             return _configured(state, configured)
     return state
@@ -171,7 +173,8 @@ def _feedback(state: State, message: Message, text: str) -> tuple[Event, ...]:
 
 
 def _offsets(state: State, message: Message) -> Offsets:
-    return state.overlays.get(message.agent, NO_OFFSETS)
+    overlay = state.overlays.get(message.agent)
+    return NO_OFFSETS if overlay is None else overlay.offsets
 
 
 def _select(state: State, message: Message, text: str, familiarity: Familiarity) -> ModeSelected:
@@ -273,6 +276,12 @@ def _with_answer(memory: Memory, message: Message, response: ResponseEmitted, te
         at_ns=message.time_ns,
     )
     return msgspec.structs.replace(memory, previous_mode=mode, answered=answered)
+
+
+def _heard(state: State, message: Message, word: Word) -> State:
+    weights, most = effective_weights(state.settings), state.settings.agents
+    overlays = heard(state.overlays, message.agent, word, message.time_ns, weights, most)
+    return state if overlays is state.overlays else msgspec.structs.replace(state, overlays=overlays)
 
 
 def _configured(state: State, configured: RouterConfigured) -> State:

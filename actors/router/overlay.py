@@ -6,31 +6,61 @@ it was. The regulator's bounds hold here once more, so that no event, however it
 
 from collections.abc import Mapping
 
-from schemas.persistent import Map
-from schemas.vocabulary.regulator import BOUNDS, FLOORS, Adjusted, Reverted
+import msgspec
+
+from schemas.persistent import Map, without_oldest
+from schemas.vocabulary.regulator import BOUNDS, FLOORS, Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 
 Offsets = Map[str, float]
 """Name of a weight -> what is added to it."""
 
 NO_OFFSETS: Offsets = Map()
 
+Word = Adjusted | Reverted | CycleCompleted | RegulatorScheduled
+"""What the regulator says of an agent."""
 
-def taken_up(overlays: Map[str, Offsets], agent: str, event: Adjusted | Reverted) -> Map[str, Offsets]:
-    """Return the agents' offsets with what an event of the regulator changes in one; an offset of 0 is dropped.
 
-    The change is added to the offset here. The regulator's own begins at 0 again for an agent that it had to drop, and
-    taking that over would undo at once what took days.
+class Overlay(msgspec.Struct, frozen=True):
+    """What is added to an agent's weights, and when the regulator last spoke of the agent.
+
+    Without offsets it says that nothing is added any more, which is not the same as not to know.
     """
-    if event.parameter not in BOUNDS:
+
+    offsets: Offsets = NO_OFFSETS
+    heard_ns: int = 0
+
+
+Overlays = Map[str, Overlay]
+"""Agent -> what is added to its weights."""
+
+
+def heard(overlays: Overlays, agent: str, word: Word, now_ns: int, weights: Mapping[str, float], most: int) -> Overlays:
+    """Return the overlays after the regulator's word on an agent; ``weights`` are those of the settings.
+
+    Where there are ``most`` of them, those that it has not spoken of for longest make room. By its word alone, which
+    every partition hears, so that all keep the same agents and no two sessions of one are weighed differently.
+    """
+    known = overlays.get(agent)
+    offsets = _offsets_after(known, word, weights)
+    if offsets is None:
         return overlays
-    offsets = overlays.get(agent, NO_OFFSETS)
-    offset = round(offsets.get(event.parameter, 0.0) + event.delta, 6)
+    if known is None and len(overlays) >= most:
+        overlays = without_oldest(overlays, lambda each: (bool(each.offsets), each.heard_ns))
+    return overlays.set(agent, Overlay(offsets, now_ns))
+
+
+def moved(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, float]) -> Offsets:
+    """Return an agent's offsets after its weight in force moves by ``delta``; an offset of 0 is left out.
+
+    What of an offset lies beyond a bound, because a setting was changed since, is given up: it moves nothing, and
+    neither would anything that were added to it or taken from it. The regulator's own sum cannot stand in for what is
+    kept here: it knows no settings, and begins at 0 again for an agent that it had to drop.
+    """
+    in_force = round(_led(parameter, offsets.get(parameter, 0.0), weights) - weights[parameter], 6)
+    offset = round(in_force + delta, 6)
     if offset:
-        return overlays.set(agent, offsets.set(event.parameter, offset))
-    if event.parameter not in offsets:
-        return overlays
-    left = offsets.delete(event.parameter)
-    return overlays.set(agent, left) if left else overlays.delete(agent)
+        return offsets.set(parameter, offset)
+    return offsets.delete(parameter) if parameter in offsets else offsets
 
 
 def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
@@ -41,6 +71,18 @@ def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
     if not offsets:
         return weights
     return {**weights, **{name: _led(name, offset, weights) for name, offset in offsets.items()}}
+
+
+def _offsets_after(known: Overlay | None, word: Word, weights: Mapping[str, float]) -> Offsets | None:
+    """Return an agent's offsets; None where nothing is known, and nothing said, of what is added to its weights."""
+    if isinstance(word, Adjusted | Reverted) and word.parameter in BOUNDS:
+        return moved(known.offsets if known else NO_OFFSETS, word.parameter, word.delta, weights)
+    if known is not None:
+        return known.offsets
+    if isinstance(word, RegulatorScheduled) and word.offsets:
+        # The agent was dropped here for its silence, and is back.
+        return Map({name: offset for name, offset in word.offsets.items() if name in BOUNDS})
+    return None
 
 
 def _led(name: str, offset: float, weights: Mapping[str, float]) -> float:

@@ -115,6 +115,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     ``tiebreak_timeout_ms``. What a person says within ``feedback_within_ms`` after an answer counts as said at once.
     A session unused for ``session_lifetime_ms`` is forgotten; of its topics the ``topics_remembered`` latest with low
     confidence are kept. A repeated input of an exchange is recognised for at least ``ended_lifetime_ms`` after its end.
+    What the regulator adds to weights is kept of so many ``agents``; an eighth of them goes when there are more, those
+    first to which nothing is added any more, and then those that the regulator has not spoken of for longest.
 
     Raises:
         ValueError: an unknown weight name (the message names the nearest), a weight outside [-2, 2], a base
@@ -133,6 +135,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     ended_lifetime_ms: Milliseconds = 600 * 1000
     topics_remembered: Count = 32
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def __post_init__(self) -> None:
         """Validate the overrides, alone and in effect."""

@@ -23,7 +23,7 @@ _NS_PER_MS = 1_000_000
 class WeightShown(msgspec.Struct, frozen=True, kw_only=True):
     """A weight that regulation has touched.
 
-    ``offset`` is what is added to its setting, ``value`` what it is at in force; ``trial`` the part of the offset that
+    ``offset`` is the sum of what was applied, ``value`` what it is at in force; ``trial`` the part of the offset that
     is not judged yet, ``next_change`` the time before which it is left alone, ``factor`` what its next change is
     multiplied by.
     """

@@ -49,7 +49,9 @@ def _recovered(event: RateRecovered) -> Lines:
 
 
 def _scheduled(event: RegulatorScheduled) -> Lines:
-    return [Text(f"the next cycle in {_time(event.wake_after_ms)}")]
+    applied = ", ".join(f"{printable(name)} {offset:+g}" for name, offset in event.offsets.items())
+    head = Text(f"the next cycle in {_time(event.wake_after_ms)}")
+    return [head, *([Text(f"applied so far: {applied}", "dim")] if applied else [])]
 
 
 def _completed(event: CycleCompleted) -> Lines:

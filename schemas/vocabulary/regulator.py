@@ -70,9 +70,13 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegulatorScheduled(Event, frozen=True, kw_only=True, tag="forged_id.regulator.scheduled"):
-    """When the agent's next cycle is due."""
+    """When the agent's next cycle is due, now that it decides again.
+
+    ``offsets`` are what regulation has come to for it, by weight: for routers that no longer know.
+    """
 
     wake_after_ms: Wake
+    offsets: dict[str, float] = msgspec.field(default_factory=dict)
 
 
 class CycleCompleted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.cycle_completed"):
@@ -90,8 +94,8 @@ class CycleCompleted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.
 class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjusted"):
     """A weight of the agent's router moves, on trial.
 
-    ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is all that
-    regulation adds to the weight's setting from here on.
+    ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is the sum of what
+    was applied; routers add less where an operator's setting has since put a part of that beyond a bound.
     """
 
     parameter: str
@@ -105,7 +109,10 @@ class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjust
 
 
 class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.reverted"):
-    """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied."""
+    """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
+
+    It is less where an operator's setting has since brought the weight so near to a bound that it would pass it.
+    """
 
     parameter: str
     before: float
@@ -143,7 +150,7 @@ ENTRIES = (
         owner="regulator",
         scope=Scope.AGENT,
         meaning="When the next look at an agent's routing is due.",
-        sample=RegulatorScheduled(wake_after_ms=86_400_000),
+        sample=RegulatorScheduled(wake_after_ms=86_400_000, offsets={"RESPOND.base": -0.02}),
     ),
     Entry(
         event=CycleCompleted,

@@ -2,16 +2,15 @@
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from actors.regulator.loop import limits
-from actors.router.overlay import NO_OFFSETS, regulated, taken_up
+from actors.router.overlay import NO_OFFSETS, moved, regulated
 from actors.router.settings import RouterSettings, effective_weights
-from schemas.persistent import Map
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
 from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded, span
 from tests.actors.scenario import MS
@@ -36,11 +35,24 @@ histories = st.lists(days, min_size=20, max_size=90)
 by_hand = st.dictionaries(st.sampled_from(sorted(BOUNDS)), st.sampled_from([0.08, 0.12, 0.301, 0.4, 0.695]), max_size=5)
 
 
-def lived(history: list[Any], base: dict[str, float]) -> Regulated:
-    """Return an agent after a history whose router takes up what the regulator says, as routers do."""
-    agent, overlays = Regulated(), Map()
-    in_force = dict(base)
-    for mix, ambiguous, kinds, opinion, wait_ms in history:
+class Taken(NamedTuple):
+    """A change that a router took up, and the weight in force before and after it."""
+
+    event: Adjusted | Reverted
+    before: float
+    after: float
+
+
+def lived(history: list[Any], *bases: dict[str, float], taken: list[Taken] | None = None) -> Regulated:
+    """Return an agent after a history whose router takes up what the regulator says, as routers do.
+
+    Every three days an operator goes on to the next of the settings; ``taken`` is told each change that is taken up.
+    """
+    agent, offsets = Regulated(), NO_OFFSETS
+    for day, (mix, ambiguous, kinds, opinion, wait_ms) in enumerate(history):
+        base = bases[day // 3 % len(bases)]
+        in_force = regulated(base, offsets)
+        assert_within_bounds(in_force, base)
         agent.partition.now_ns += DAY_MS // 2 * MS
         heard = len(agent.events)
         agent.decide(mix, ambiguous=ambiguous, feedbacks=kinds, weights=without_offsets(agent, in_force))
@@ -51,9 +63,10 @@ def lived(history: list[Any], base: dict[str, float]) -> Regulated:
             agent.cycle(after_ms=wait_ms)
         for _, event in agent.events[heard:]:
             if isinstance(event, Adjusted | Reverted):
-                overlays = taken_up(overlays, "agent", event)
-        in_force = regulated(base, overlays.get("agent", NO_OFFSETS))
-        assert_within_bounds(in_force, base)
+                before = regulated(base, offsets)[event.parameter]
+                offsets = moved(offsets, event.parameter, event.delta, base)
+                if taken is not None:
+                    taken.append(Taken(event, before, regulated(base, offsets)[event.parameter]))
     return agent
 
 
@@ -70,6 +83,11 @@ def assert_within_bounds(in_force: dict[str, float], base: dict[str, float]) -> 
 
 def base_of(overrides: dict[str, float]) -> dict[str, float]:
     return effective_weights(RouterSettings(weights=overrides))
+
+
+def decided_daily(history: list[Any]) -> list[Any]:
+    """Return a history without days of no decision: what a setting has changed shows in the next one."""
+    return [({**mix, "RESPOND": mix["RESPOND"] + 1}, *rest) for mix, *rest in history]
 
 
 def changes(agent: Regulated) -> list[tuple[int, Adjusted | Reverted]]:
@@ -125,6 +143,19 @@ def test_a_revert_restores_exactly_what_was_before_the_adjustment(history: list[
                 assert event.offset == offsets.get(event.parameter, 0.0)
             case Confirmed():
                 offsets[event.parameter] = on_trial.pop(event.parameter).offset
+
+
+@given(history=histories.map(decided_daily), overrides=st.lists(by_hand, min_size=2, max_size=4))
+@several
+def test_whatever_an_operator_sets_routers_do_what_the_regulator_says(
+    history: list[Any], overrides: list[dict[str, float]]
+):
+    taken: list[Taken] = []
+    lived(history, *map(base_of, overrides), taken=taken)
+    for event, before, after in taken:
+        assert (event.before, event.after) == (before, after)
+        least, most = limits(event.parameter, WEIGHTS)
+        assert least <= after <= most
 
 
 @given(history=histories)
