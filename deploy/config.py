@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
+from deploy.config_faults import blame, members
 from deploy.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.text_files import with_texts
 
@@ -247,7 +248,7 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
     """Refuse unknown keys, read text as what the key takes, and join the keys of tables into a flat mapping."""
     if not isinstance(value, Mapping):
         return _read(value) if layer.textual and isinstance(value, str) and not _takes_text(kind) else value
-    for member in _members(kind):
+    for member in members(kind):
         if isinstance(member, inspect.StructType):
             fields = {field.encode_name: field.type for field in member.fields}
             checked = {}
@@ -258,24 +259,18 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
                 checked[name] = _check(fields[name], inner, f"{key}.{name}", layer)
             return checked
         if isinstance(member, inspect.DictType):
-            if any(isinstance(inner, inspect.StructType | inspect.DictType) for inner in _members(member.value_type)):
+            if any(isinstance(inner, inspect.StructType | inspect.DictType) for inner in members(member.value_type)):
                 return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in value.items()}
             flat = {name.removeprefix("."): inner for name, inner in _leaves("", value)}
             return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in flat.items()}
     return value
 
 
-def _members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
-    if isinstance(kind, inspect.Metadata):
-        return _members(kind.type)
-    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-
-
 def _takes_text(kind: inspect.Type) -> bool:
     return any(
         isinstance(member, inspect.StrType | inspect.EnumType)
         or (isinstance(member, inspect.LiteralType) and any(isinstance(value, str) for value in member.values))
-        for member in _members(kind)
+        for member in members(kind)
     )
 
 
@@ -307,9 +302,8 @@ def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Lay
         # Settings may be at odds with each other, so only the whole is judged; the blame is the first layer's from
         # which on this fault is there.
         culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
-        what, _, where = str(wrong).partition(" - at `$")
-        key = f"{name}{where.rstrip('`')}"
-        raise BadConfiguration(f"{portions[culprit - 1][0].origin}: {key}: {what}") from wrong
+        fault = blame(inspect.type_info(kind), name, str(wrong))
+        raise BadConfiguration(f"{portions[culprit - 1][0].origin}: {fault}") from wrong
 
 
 def _laid_over(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from actors.webhook.settings import Receiver
+from deploy.broker.storing import storing_failure
 from deploy.finding import Finding, Verdict
 from deploy.gateway_health import examine_gateway
 from deploy.model_health import examine_effectors, examine_model
@@ -74,7 +75,8 @@ async def examine(patient: Patient) -> list[Finding]:
         broker = [Finding("broker", Verdict.OK, seen), await _jetstream(connection)]
         if broker[-1].verdict is Verdict.FAIL:
             return [*broker, *findings]
-        return [*broker, *await _log(connection, patient), *findings]
+        storing = judge_storing(None if patient.system is None else await storing_failure(patient.system))
+        return [*broker, storing, *await _log(connection, patient), *findings]
     finally:
         await connection.close()
 
@@ -86,6 +88,16 @@ async def _jetstream(connection: Connection) -> Finding:
         remedy = "start nats-server with `jetstream { store_dir: ... }`, and allow this user $JS.API.INFO"
         return Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)
     return Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
+
+
+def judge_storing(failure: str | None) -> Finding:
+    """Judge whether the broker still writes; ``failure`` is why not, empty if it does, None where nobody may ask."""
+    if failure is None:
+        return Finding("storing", Verdict.SKIP, "this user cannot see whether the broker still writes")
+    if not failure:
+        return Finding("storing", Verdict.OK, "the broker writes what it is given")
+    remedy = "make room on its disk: `neuraxis up` then starts the broker anew"
+    return Finding("storing", Verdict.FAIL, f"the broker stores nothing any more: {failure}", remedy)
 
 
 async def _log(connection: Connection, patient: Patient) -> list[Finding]:

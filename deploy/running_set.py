@@ -30,6 +30,12 @@ class FolderTaken(Exception):
     code = "folder_taken"
 
 
+class FolderUnusable(Exception):
+    """The data folder cannot be made or written; the message says why."""
+
+    code = "folder_unusable"
+
+
 class NotRunning(Exception):
     """No set runs in the data folder; the message says how to start one."""
 
@@ -104,9 +110,16 @@ class DataFolder(msgspec.Struct, frozen=True):
 
         Raises:
             FolderTaken: another set holds it.
+            FolderUnusable: it cannot be made, or not be written.
         """
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as wrong:
+            raise FolderUnusable(
+                f"the data folder {self.path} cannot be written ({wrong.strerror}): mend that, or name another one "
+                "with --data"
+            ) from wrong
         try:
             self._lock(descriptor)
             os.ftruncate(descriptor, 0)
@@ -165,7 +178,8 @@ class DataFolder(msgspec.Struct, frozen=True):
             raise NotRunning(f"{self.run_file} cannot be read ({wrong}): start the set again") from wrong
         if not self._is_held():
             raise NotRunning(
-                f"the set in {self.path} (process {run.pid}) was killed: start it again with `neuraxis up`"
+                f"the set in {self.path} (process {run.pid}) was killed: start it again with "
+                f"`neuraxis up --data {self.path}`"
             )
         return run
 

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from events.bundles import is_bundle, unpack
 from events.bundles.archive import SUFFIX
-from events.errors import Misconfigured
+from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
 from events.log import LogInfo, Stored
@@ -236,6 +236,8 @@ def ledger_file(path: Path) -> Iterator[Path]:
     if path.suffix == SUFFIX and not path.exists():
         raise Misconfigured(f"{path}: there is no such bundle; `neuraxis log export --format bundle` writes one")
     if not is_bundle(path):
+        if path.suffix == SUFFIX and path.is_file():
+            raise LedgerDamaged(f"{path} is no bundle, or damaged: take another copy, or export it anew")
         yield path
         return
     with TemporaryDirectory(prefix="neuraxis-") as folder, ThreadPoolExecutor(1) as thread:

@@ -20,7 +20,7 @@ from actors.webhook.settings import WebhookSettings
 from deploy.access import Reach, access_of, context_of
 from deploy.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
 from deploy.broker.users import context_file, write_context
-from deploy.config import Config
+from deploy.config import BadConfiguration, Config
 from deploy.configured_log import configured_log
 from deploy.effectors import needed
 from deploy.lifeline import notify_systemd
@@ -60,13 +60,16 @@ def bring_up(plan: Plan) -> None:
 
     Raises:
         FolderTaken: another set runs in the data folder.
+        FolderUnusable: the data folder cannot be written.
         ProgramFailed: something could not be brought up.
         BadContext, LogError: an external broker cannot be used.
         BadEndpoint: the language model cannot be used as it is configured.
         BadReceiver: a receiver of alerts cannot be used as it is configured.
-        BadKeys, BadConfiguration: the gateway may not listen where it should, or an actor is to ask a language model
-            where there is none.
+        BadKeys, BadConfiguration: the gateway may not listen where it should, an actor is to ask a language model
+            where there is none, or the ready file cannot be written.
     """
+    if plan.ready_file is not None:
+        _check_ready_file(plan.ready_file)
     os.umask(0o077)  # people's words are in the store, the ledger and the log
     with plan.data.locked() as lock:
         try:
@@ -132,6 +135,12 @@ async def _run(plan: Plan, lock: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
     await supervisor.run(stop, ready)
     _logger.info("set_stopped", data=str(plan.data.path))
+
+
+def _check_ready_file(file: Path) -> None:
+    """Refuse a ready file that could not be written, before there is a set that would have to stop again for it."""
+    if not os.access(file.parent, os.W_OK):
+        raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
 
 
 def _check_receivers(config: Config) -> None:

@@ -13,6 +13,7 @@ import structlog
 
 from deploy.broker.binary import BinaryMissing, find_nats_server
 from deploy.broker.configuration import Layout, render, server_configuration
+from deploy.broker.storing import end_once_there_is_room
 from deploy.broker.users import (
     SYSTEM,
     Logins,
@@ -27,6 +28,7 @@ from deploy.child import spawn
 from deploy.settings import BrokerSettings
 from deploy.supervisor import ProgramFailed
 from events.errors import LogError
+from events.jetstream.connection import Access
 from schemas.permissions import STREAM
 
 NAME = "broker"
@@ -34,6 +36,7 @@ STOP_DEADLINE = 10.0
 """Seconds the server may take to end when asked."""
 
 _LOOK = 0.005
+_LOOK_AT_STORING = 5.0
 _logger = structlog.get_logger("neuraxis.broker")
 
 
@@ -50,6 +53,7 @@ class EmbeddedBroker:
         stream: The stream that holds the log; permissions name it.
         keep_fds: Descriptors the server holds open while it lives: the lock of the data folder.
         prepare: Called after every start, before the broker counts as ready: makes what is missing.
+        look_every_s: Seconds between two looks whether the server still stores.
 
     Attributes:
         logins: The users' secrets, by user name.
@@ -66,6 +70,7 @@ class EmbeddedBroker:
         stream: str = STREAM,
         keep_fds: Sequence[int] = (),
         prepare: Callable[["EmbeddedBroker"], Awaitable[None]] = _nothing_to_prepare,
+        look_every_s: float = _LOOK_AT_STORING,
     ) -> None:
         self.layout = Layout(folder.resolve())
         self._settings = settings
@@ -76,6 +81,8 @@ class EmbeddedBroker:
         self._sticky = not settings.port
         self._port = settings.port or _last_port(self.layout) or -1
         self._log_offset = 0
+        self._look_every_s = look_every_s
+        self._watch: asyncio.Task[None] | None = None
 
     @property
     def url(self) -> str:
@@ -117,6 +124,16 @@ class EmbeddedBroker:
         except LogError as wrong:
             raise ProgramFailed(f"the broker at {self.url} cannot be prepared: {wrong}") from wrong
         self._sticky = False
+        self._watch = asyncio.create_task(
+            end_once_there_is_room(
+                process,
+                Access(servers=self.url, user=SYSTEM, password=self.logins[SYSTEM].password, name="neuraxis up"),
+                self.layout.store,
+                stop_deadline=self.stop_deadline,
+                look_every_s=self._look_every_s,
+            ),
+            name="broker stores",
+        )
         _logger.info("broker_listens", url=self.url, store=str(self.layout.store), sync=self._settings.sync)
 
     def refused(self, status: int) -> str | None:
@@ -135,7 +152,10 @@ class EmbeddedBroker:
         return None
 
     def release(self) -> None:
-        """Nothing is kept open for the server."""
+        """Look no more whether the server stores."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
 
     def complaints(self) -> list[str]:
         """Return what the server has said since its last start that is not mere information, without time stamps."""

@@ -7,7 +7,7 @@ import click
 
 from deploy.access import BadContext
 from deploy.config import BadConfiguration
-from deploy.running_set import FolderTaken, NotRunning
+from deploy.running_set import FolderTaken, FolderUnusable, NotRunning
 from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 
 GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3
@@ -16,7 +16,7 @@ BUG = 70
 
 INTERRUPTED = 130
 
-_WRONG_USE = (BadConfiguration, BadContext, FolderTaken, Misconfigured)
+_WRONG_USE = (BadConfiguration, BadContext, FolderTaken, FolderUnusable, Misconfigured)
 # By code, since their modules are too dear to import for a message.
 _WRONG_USE_CODES = frozenset(
     {
@@ -51,7 +51,7 @@ def explain(error: Exception) -> tuple[str, int]:
         return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "neuraxis"
-        return f"{_line(error.format_message())} See `{command} --help`.", WRONG_USE
+        return f"{_sentence(_line(error.format_message()))} See `{command} --help`.", WRONG_USE
     if isinstance(error, click.ClickException):
         return _line(error.format_message()), error.exit_code
     if isinstance(error, (*_WRONG_USE, WrongUse)) or getattr(error, "code", "") in _WRONG_USE_CODES:
@@ -63,6 +63,10 @@ def explain(error: Exception) -> tuple[str, int]:
     if os.environ.get("NEURAXIS_DEBUG"):
         traceback.print_exception(error)
     return f"a bug: {type(error).__name__}: {_line(str(error))}; NEURAXIS_DEBUG=1 shows where. Please report it.", BUG
+
+
+def _sentence(line: str) -> str:
+    return line if line.endswith((".", "?", ".)", "?)")) else f"{line}."
 
 
 def _line(message: str) -> str:

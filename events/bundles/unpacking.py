@@ -16,7 +16,7 @@ async def unpack(bundle: Path, ledger: Path, progress: Callable[[int], None] = l
     sequence reached.
 
     Raises:
-        Misconfigured: the ledger exists, or its folder does not; or as ``read_events`` does.
+        Misconfigured: the ledger exists, or its folder does not, or cannot be written; or as ``read_events`` does.
         LedgerDamaged: the bundle is not sound.
         Unavailable: the ledger cannot be written.
     """
@@ -39,7 +39,10 @@ def _place(ledger: Path) -> Path:
     if not ledger.parent.is_dir():
         raise Misconfigured(f"there is no folder {ledger.parent}: make it, or name another file")
     part = ledger.with_name(ledger.name + ".part")
-    _remove(part)
+    try:
+        _remove(part)
+    except OSError as wrong:
+        raise Misconfigured(f"{ledger} cannot be written ({wrong.strerror}): name another file") from wrong
     return part
 
 

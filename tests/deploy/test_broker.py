@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from deploy.access import Reach, access_of
 from deploy.broker import ADMIN, DECIDERS, OBSERVER, OPERATOR, SYSTEM, BinaryMissing, EmbeddedBroker, find_nats_server
+from deploy.broker.storing import storing_failure
 from deploy.broker.users import context_file, load_logins
 from deploy.config import resolve
 from deploy.running_set import DataFolder
@@ -39,6 +42,7 @@ def embedded(folder: Path, **settings: object) -> EmbeddedBroker:
         folder,
         msgspec.convert(settings, BrokerSettings),
         prepare=lambda broker: prepare_embedded(broker, CONFIG),
+        look_every_s=0.05,
     )
 
 
@@ -113,6 +117,48 @@ def test_after_a_kill_it_serves_what_was_acknowledged_at_the_same_address(tmp_pa
         assert broker.url == url
 
     run(broker, kill_it)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another process's limits are Linux's to set")
+def test_a_broker_that_could_not_write_stores_again_once_it_can(tmp_path: Path) -> None:
+    broker = embedded(tmp_path)
+
+    async def write_in_vain(supervisor: Supervisor) -> None:
+        process = supervisor.statuses()[0].pid
+        log = await JetStreamLog.connect(as_user(broker, DECIDERS))
+        # Every write is past this limit, and fails as on a full disk. The next process has none.
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        writing = asyncio.create_task(log.append([Append([Record(CLOCK_SUBJECT, {"Nats-Msg-Id": "1"}, b"{}")])]))
+        await asyncio.to_thread(until, lambda: supervisor.statuses()[0].restarts == 1, "a restart")
+        await asyncio.to_thread(until, lambda: supervisor.statuses()[0].ready, "the broker is back")
+        await asyncio.gather(writing, return_exceptions=True)
+        await log.close()
+        again = await JetStreamLog.connect(as_user(broker, DECIDERS), create=False)
+        before = (await again.info()).last_seq
+        assert await again.append([Append([Record(CLOCK_SUBJECT, {"Nats-Msg-Id": "2"}, b"{}")])]) == before + 1
+        await again.close()
+
+    run(broker, write_in_vain)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another process's limits are Linux's to set")
+def test_without_room_a_broker_that_cannot_write_is_left_alone_and_the_disk_is_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.broker.storing.ROOM_BYTES", 1 << 62)
+    broker = embedded(tmp_path)
+
+    async def write_in_vain(supervisor: Supervisor) -> None:
+        resource.prlimit(supervisor.statuses()[0].pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        log = await JetStreamLog.connect(as_user(broker, DECIDERS))
+        with pytest.raises(LogError), capture_logs() as said:
+            await log.append([Append([Record(CLOCK_SUBJECT, {"Nats-Msg-Id": "1"}, b"{}")])])
+        await log.close()
+        assert "write error" in await storing_failure(as_user(broker, SYSTEM))
+        assert [line["event"] for line in said].count("broker_stores_nothing") == 1
+        assert supervisor.statuses()[0].restarts == 0
+
+    run(broker, write_in_vain)
 
 
 def test_the_next_start_in_the_folder_takes_the_same_port_and_secrets(tmp_path: Path) -> None:

@@ -77,6 +77,12 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("worker", "router"), 3, "no set runs in .neuraxis"),
         (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),
         (("config", "show", "ruoter"), 2, "there is no section 'ruoter'"),
+        (
+            ("config", "show", "--set", "router.base_scores.SPEAK=1"),
+            2,
+            "Invalid enum value 'SPEAK': there are ACKNOWLEDGE, ",
+        ),
+        (("alerts", "--since", "tomorrow"), 2, "write 1200, 15m, 2h or 1d. See `neuraxis alerts --help`."),
         (("feed", "-", "--session", "a\nb"), 2, "the session holds a control character (U+000A) at character 1"),
         (("feed", "-", "--agent", ""), 2, "the agent is empty"),
         (("chat", "--agent", "a\x7f"), 2, "the agent holds a control character (U+007F) at character 1"),

@@ -165,7 +165,10 @@ def test_other_environment_variables_are_none_of_our_business() -> None:
             environment_layers({"NEURAXIS_ROUTER__PROFIEL": "seed"})[0],
             "NEURAXIS_ROUTER__PROFIEL: router has no key 'profiel': did you mean 'profile'?",
         ),
-        (assignment_layer("router.profile=loud"), "--set router.profile: router.profile: Invalid enum value 'loud'"),
+        (
+            assignment_layer("router.profile=loud"),
+            "--set router.profile: router.profile: Invalid enum value 'loud': there are calibrated, seed",
+        ),
     ],
 )
 def test_a_refusal_names_the_place_the_key_and_the_nearest_name(layer: Layer, expected: str) -> None:

@@ -214,6 +214,14 @@ def test_a_bundle_that_is_not_there_is_told_as_one(tmp_path: Path):
     assert "there is no such file" in neuraxis("log", "import", missing).stderr
 
 
+def test_a_file_that_is_called_a_bundle_and_is_none_is_told_as_one(tmp_path: Path):
+    (tmp_path / "case.nxb").write_bytes(b"nothing of the kind")
+    for command in (("replay",), ("log", "verify"), ("why", "last")):
+        result = neuraxis(*command, "--log", tmp_path / "case.nxb")
+        assert result.exit_code == 1
+        assert "is no bundle, or damaged" in result.stderr
+
+
 def test_anchors_vouch_for_nothing_where_no_stream_was_looked_at(bundle: Path):
     said = neuraxis("log", "verify", "--log", bundle, "--data", bundle.parent / "none").stdout
     assert "no anchor in a stream vouches for them" in said

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.running_set import DataFolder, FolderTaken, NotRunning, RunFile
+from deploy.running_set import DataFolder, FolderTaken, FolderUnusable, NotRunning, RunFile
 from tests.deploy.waiting import until
 
 RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
@@ -32,6 +32,14 @@ def test_a_second_set_is_refused_and_told_the_first_ones_process(tmp_path: Path)
     finally:
         holder.kill()
         holder.wait()
+
+
+def test_a_folder_that_cannot_be_made_or_written_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder" / "lock").mkdir(parents=True)
+    for folder in (tmp_path / "file" / "below", tmp_path / "folder"):
+        with pytest.raises(FolderUnusable, match=f"{folder} cannot be written"), DataFolder(folder).locked():
+            pass
 
 
 def test_a_killed_set_leaves_no_lock(tmp_path: Path) -> None:
@@ -76,7 +84,7 @@ def test_a_run_file_that_a_killed_set_left_is_not_believed(tmp_path: Path) -> No
     data = DataFolder(tmp_path)
     with data.locked():
         data.write(RUN)
-    with pytest.raises(NotRunning, match="was killed: start it again"):
+    with pytest.raises(NotRunning, match=f"was killed: start it again with `neuraxis up --data {tmp_path}`"):
         data.read()
 
 

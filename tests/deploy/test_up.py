@@ -260,6 +260,13 @@ def test_a_set_that_cannot_start_says_why_in_one_last_line(tmp_path: Path, broke
     assert not (up.data / "run.json").exists()
 
 
+def test_a_ready_file_that_could_not_be_written_stops_the_set_before_it_starts(tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "ready"
+    up = Up(tmp_path, "--ready-file", str(missing))
+    assert up.process.wait(60) == 2
+    assert up.output.read_text().startswith(f"neuraxis: --ready-file {missing}: its folder is missing")
+
+
 def test_a_setting_that_an_actor_refuses_stops_the_set_before_it_starts(tmp_path: Path) -> None:
     up = Up(tmp_path, "--set", "router.weights.respond.bsae=1")
     assert up.process.wait(60) == 2

@@ -28,6 +28,12 @@ _STATUS: dict[type[Exception], int] = {
     NotReady: 503,
     Unanswered: 504,
 }
+_WRONG_PLACE = {
+    404: "nothing is served at this path: /schema lists what is",
+    405: "this path does not take this method: /schema lists those it takes",
+}
+"""In the place of the framework's bare words."""
+
 _logger = structlog.get_logger("neuraxis.gateway")
 
 
@@ -36,7 +42,8 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
     status = next((number for kind, number in _STATUS.items() if isinstance(error, kind)), 500)
     message, headers = _message(error), {}
     if isinstance(error, HTTPException):
-        status, message, headers = error.status_code, error.detail, dict(error.headers or {})
+        status, headers = error.status_code, dict(error.headers or {})
+        message = _WRONG_PLACE.get(status, error.detail)
     elif status == 503:
         headers["Retry-After"] = "1"
     if status >= 500:

@@ -64,6 +64,13 @@ def test_a_ledger_is_never_overwritten(tmp_path: Path):
     assert (tmp_path / "a.db").read_bytes() == b"mine"
 
 
+def test_a_ledger_that_cannot_be_written_is_named(tmp_path: Path):
+    bundle(tmp_path / "a.nxb")
+    (tmp_path / "a.db.part").mkdir()
+    with pytest.raises(Misconfigured, match=r"a\.db cannot be written"):
+        asyncio.run(unpack(tmp_path / "a.nxb", tmp_path / "a.db"))
+
+
 def test_a_gap_is_not_bundled(tmp_path: Path):
     with pytest.raises(Misconfigured, match="2 is missing"):
         bundle(tmp_path / "a.nxb", [MESSAGES[0], MESSAGES[2]])

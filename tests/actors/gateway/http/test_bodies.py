@@ -218,6 +218,18 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
     assert len(answer.json()["message"]) < 300
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "told"),
+    [
+        ("POST", "/v1/chat/completions", 404, "nothing is served at this path: /schema lists what is"),
+        ("GET", TICKS, 405, "this path does not take this method: /schema lists those it takes"),
+    ],
+)
+def test_a_wrong_address_is_told_where_to_look(method: str, path: str, status: int, told: str) -> None:
+    answer = ask(method, path, b"", {})
+    assert (answer.status_code, answer.json()["message"]) == (status, told)
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=paths, body=bodies, key=st.none() | names)
 @example(path=LOOP, body=json.dumps(SCORED).encode(), key="\n")
