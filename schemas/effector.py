@@ -52,6 +52,8 @@ class Effector:
             worker that stops hands such a request back at once, as it does with one that waits for its turn.
         ended: (request) -> called when a request that was given to ``turn`` has its answer in the log, or is handed
             back: what it has kept others from is theirs.
+        alone: Whether one worker at a time gets requests, while others stand by: for an effector for which order
+            matters.
         begins: (seconds) -> called when a worker begins: requests older than those that come first may come within so
             many seconds, since they are out with other workers, which may be dead; 0 where none is. Called again, with
             fewer, once all have come.
@@ -68,4 +70,5 @@ class Effector:
     turn: Callable[[Message], Awaitable[Sequence[Event | Emission] | None]] = _at_once
     waits: Callable[[Message], bool] = _never
     ended: Callable[[Message], None] = _nothing
+    alone: bool = False
     begins: Callable[[float], None] = _nothing

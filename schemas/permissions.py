@@ -119,6 +119,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
     publish += _buckets(owner_names)
     publish += _keys(owner_names, stream)
     publish += [f"{root}.{stream}.{durable_name(owner)}.>" for owner in owner_names for root in _ACK_ROOTS]
+    publish += [f"$JS.API.CONSUMER.UNPIN.{stream}.{durable_name(owner)}" for owner in owner_names]
     if asking:
         publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]
     if any(owner in DELEGATING for owner in owner_names):

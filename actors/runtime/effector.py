@@ -69,13 +69,15 @@ class EffectorCounters(msgspec.Struct):
 class _UnderWay(msgspec.Struct):
     """A delivery that is being handled, and by whom.
 
-    ``request`` is what it asks, once it may have its turn, and ``acts`` whether its performance has begun.
+    ``request`` is what it asks, once it may have its turn, ``acts`` whether its performance has begun, and ``given_up``
+    whether it is to be handed back while the worker goes on.
     """
 
     delivery: Delivery
     task: asyncio.Task[Any]
     request: Message | None = None
     acts: bool = False
+    given_up: bool = False
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -131,6 +133,7 @@ class EffectorWorker:
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._out = 0
+        self._lost = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline."""
@@ -142,13 +145,16 @@ class EffectorWorker:
             ack_wait=self._ack_wait,
             began=self.ready,
             begins=self._begins,
+            alone=self.effector.alone,
+            lost=self._lost.set,
             imported_through=self._log.imported_through,
         )
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(pull.run())
+            yielding = tasks.create_task(self._yield())
             slots = [tasks.create_task(self._serve(pull, stop)) for _ in range(self.effector.concurrency)]
             await stop.wait()
-            for task in (pulling, *self._idle):
+            for task in (pulling, yielding, *self._idle):
                 task.cancel()
             await self._finish(slots)
             for slot in slots:
@@ -159,18 +165,37 @@ class EffectorWorker:
         over = asyncio.get_running_loop().time() + self._stop_deadline
         left: Sequence[asyncio.Task[None]] = slots
         while left and asyncio.get_running_loop().time() < over:
-            for each in self._under_way.values():
-                if self._waits(each) and not each.task.cancelling():
-                    each.task.cancel()
+            for each in self._waiting():
+                each.task.cancel()
             await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
             left = [slot for slot in left if not slot.done()]
 
-    def _waits(self, one: _UnderWay) -> bool:
-        return one.request is not None and (not one.acts or self.effector.waits(one.request))
+    async def _yield(self) -> None:
+        """Whenever another worker is the one to work, hand back to it what merely waits, and what comes to."""
+        while True:
+            await self._lost.wait()
+            self._lost.clear()
+            held = tuple(self._under_way)
+            while any(seq in self._under_way for seq in held):
+                for each in self._waiting():
+                    if each.delivery.stored.seq in held:
+                        each.given_up = True
+                        each.task.cancel()
+                await asyncio.sleep(_STOP_LOOK)
+
+    def _waiting(self) -> list[_UnderWay]:
+        """Return what merely waits, and was not told to be handed back."""
+        return [
+            each
+            for each in self._under_way.values()
+            if each.request is not None
+            and (not each.acts or self.effector.waits(each.request))
+            and not each.task.cancelling()
+        ]
 
     def _begins(self, out: int) -> None:
-        self._out = out
-        self.effector.begins(self._ack_wait + _LATE if out else 0.0)
+        self._out = max(0, out - len(self._under_way))
+        self.effector.begins(self._ack_wait + _LATE if self._out else 0.0)
 
     def _came(self, delivery: Delivery) -> None:
         """Note that a request came; the last of those that were out with others when the worker began tells so."""
@@ -206,6 +231,10 @@ class EffectorWorker:
         except Refused as refused:
             _logger.error("failure_refused", effector=self.effector.name, seq=seq, detail=str(refused))
             await delivery.hand_back(_REFUSED_WAIT)
+        except asyncio.CancelledError:
+            await delivery.hand_back()
+            if not under_way.given_up or me.uncancel():
+                raise
         except BaseException:
             await delivery.hand_back()
             raise

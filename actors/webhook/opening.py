@@ -43,6 +43,7 @@ async def open_webhook(settings: WebhookSettings, around: Surroundings) -> Async
             turn=delivering.turn,
             waits=delivering.waits,
             ended=delivering.ended,
+            alone=True,
             begins=delivering.begins,
             timeout_s=settings.patience_ms / 1000 + _GRACE_S,
             # Most of a performance is waiting in line: a worker that ends meanwhile says nothing of the alert.

@@ -3,10 +3,14 @@
 Raw pull requests with idle heartbeats, as in ``reading``: nats-py's own pull subscriptions stay silent after a restart
 of the broker. On silence, on a status out of the ordinary and on every reconnection the consumer is looked for again
 (and made, should the broker have lost it) and pulled from anew.
+
+Where order matters one consumer works alone and the others stand by (the server's priority policy ``pinned_client``):
+whoever is served first is, for as long as it goes on asking. It knows itself by the id that its messages carry.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -25,6 +29,14 @@ ACK_WAIT = 10.0
 
 MAX_PENDING = 10_000
 """Messages delivered and not acknowledged, over all workers, from which on no more are delivered."""
+
+ALONE_SHARE = 0.5
+"""How long whoever works alone may not ask before another does, as a share of the wait for acknowledgements."""
+
+_GROUP = "alone"
+_PIN = "Nats-Pin-Id"
+_ANOTHER = "423"
+"""Status of a request of one who was alone: another is by now."""
 
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
@@ -68,6 +80,14 @@ class Delivery:
             _logger.info("ack_missed", seq=self.stored.seq, said=what.decode(), error=error.code)
 
 
+def _ignore(out: int) -> None:
+    pass
+
+
+def _nothing() -> None:
+    pass
+
+
 class DurablePull:
     """Pulls from a durable consumer that workers share, as many messages as it is told there is room for.
 
@@ -79,6 +99,8 @@ class DurablePull:
         ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
         began: Set when messages can arrive for the first time.
         begins: Called before any can arrive, with how many are out, delivered and not acknowledged, with others.
+        alone: Whether one consumer at a time works. ``begins`` is then called whenever this one becomes that one.
+        lost: Called when this one is that one no longer, or may not be: what it has not done is another's.
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
     """
 
@@ -91,7 +113,9 @@ class DurablePull:
         *,
         ack_wait: float = ACK_WAIT,
         began: asyncio.Event | None = None,
-        begins: Callable[[int], None] | None = None,
+        begins: Callable[[int], None] = _ignore,
+        alone: bool = False,
+        lost: Callable[[], None] = _nothing,
         imported_through: int = 0,
     ) -> None:
         self._connection = connection
@@ -101,6 +125,9 @@ class DurablePull:
         self._ack_wait = ack_wait
         self._began = began or asyncio.Event()
         self._begins = begins
+        self._alone = alone
+        self._let_go = lost
+        self._pin = ""
         self._imported_through = imported_through
         self._room = 0
         self._asked = 0
@@ -111,6 +138,7 @@ class DurablePull:
         self._arrived: asyncio.Queue[Delivery] = asyncio.Queue()
         self._lost = asyncio.Event()
         self._clock = asyncio.get_running_loop().time
+        self._look = min(HEARTBEAT, ALONE_SHARE * ack_wait / 4) if alone else HEARTBEAT
 
     async def run(self) -> None:
         """Pull until cancelled; what was delivered and not taken is then handed back."""
@@ -119,9 +147,10 @@ class DurablePull:
         try:
             while True:
                 try:
-                    async with asyncio.timeout(HEARTBEAT):
+                    async with asyncio.timeout(self._look):
                         await self._lost.wait()
                 except TimeoutError:
+                    await self._stay_alone()
                     # Without a pull request under way there is nothing to hear.
                     if not self._asked or self._clock() - self._heard < SILENCE:
                         continue
@@ -133,6 +162,7 @@ class DurablePull:
         finally:
             off()
             await self._end()
+            await self._make_room()
             while not self._arrived.empty():
                 await self._arrived.get_nowait().hand_back()
 
@@ -148,9 +178,10 @@ class DurablePull:
     async def _begin(self) -> None:
         try:
             await self._end()
-            out = await self._ensure()
-            if self._begins is not None and not self._began.is_set():
-                self._begins(out)
+            self._give_up_pin()
+            info = await self._ensure()
+            if not self._alone and not self._began.is_set():
+                self._begins(int(info.get("num_ack_pending", 0)))
             await self._listen()
         except (LogError, NatsError, OSError) as wrong:
             _logger.info("consumer_retries", consumer=self._name, error=type(wrong).__name__, detail=str(wrong))
@@ -159,8 +190,8 @@ class DurablePull:
         self._began.set()
         await self._ask()
 
-    async def _ensure(self) -> int:
-        """Make the consumer, or find it; return how many messages are delivered and not acknowledged."""
+    async def _ensure(self) -> Mapping[str, Any]:
+        """Make the consumer, or find it; return what the broker tells of it."""
         config: dict[str, Any] = {
             "name": self._name,
             "durable_name": self._name,
@@ -173,10 +204,15 @@ class DurablePull:
             "replay_policy": "instant",
             "filter_subjects": self._filters,
         }
-        info = await self._connection.api(
+        if self._alone:
+            config |= {
+                "priority_groups": [_GROUP],
+                "priority_policy": "pinned_client",
+                "priority_timeout": int(ALONE_SHARE * self._ack_wait * _SECOND),
+            }
+        return await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
-        return int(info.get("num_ack_pending", 0))
 
     async def _listen(self) -> None:
         generation = self._generation
@@ -206,12 +242,43 @@ class DurablePull:
             return
         if not self._asked:
             self._heard = self._clock()
-        self._asked += missing
+        await self._ask_for(missing)
+
+    async def _ask_for(self, messages: int) -> None:
+        self._asked += messages
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
+        more = ({"group": _GROUP} if self._alone else {}) | ({"id": self._pin} if self._pin else {})
         try:
-            await self._connection.publish(subject, pull_request(missing), reply=self._inbox)
+            await self._connection.publish(subject, pull_request(messages, **more), reply=self._inbox)
         except LogError:
             self._lost.set()
+
+    async def _stay_alone(self) -> None:
+        """Ask, for want of anything else that keeps the server from letting another work."""
+        if self._pin and self._subscription is not None:
+            await self._ask_for(1)
+
+    async def _make_room(self) -> None:
+        """Let another work at once."""
+        if self._pin and self._connection.connected:
+            subject = f"CONSUMER.UNPIN.{self._stream}.{self._name}"
+            with contextlib.suppress(LogError):
+                await self._connection.api(subject, {"group": _GROUP})
+
+    async def _work_alone(self, pin: str, place: int) -> None:
+        """Note that all messages come here, from one at a place among the consumer's deliveries on."""
+        self._pin = pin
+        try:
+            info = await self._ensure()
+            out = info["num_ack_pending"] - (info["delivered"]["consumer_seq"] - place + 1)
+        except LogError:
+            out = 1  # perhaps
+        self._begins(max(0, out))
+
+    def _give_up_pin(self) -> None:
+        if self._pin:
+            self._pin = ""
+            self._let_go()
 
     async def _take(self, msg: Msg) -> None:
         self._heard = self._clock()
@@ -219,13 +286,25 @@ class DurablePull:
         if found is None:
             await self._status(msg.headers or {})
             return
-        attempt, sequence, _, time_ns = found
+        attempt, sequence, place, time_ns = found
         self._asked = max(0, self._asked - 1)
+        if (pin := (msg.headers or {}).get(_PIN, "")) != self._pin:
+            await self._work_alone(pin, place)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
-        self._arrived.put_nowait(Delivery(self._connection, stored, attempt, msg.reply))
+        arrived = Delivery(self._connection, stored, attempt, msg.reply)
+        if self._alone and self._arrived.qsize() >= self._room:
+            await arrived.hand_back()  # it was asked for to stay alone: it comes first when there is room
+        else:
+            self._arrived.put_nowait(arrived)
 
     async def _status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
+            return
+        if self._alone and headers.get("Status") == _ANOTHER:
+            if self._pin:
+                self._asked = 0
+                self._give_up_pin()
+                await self._ask()
             return
         left = unserved(headers, self._asked)
         if left is None:
