@@ -13,6 +13,7 @@ from schemas.event import Event
 from schemas.permissions import durable_name
 from tests.actors.runtime.echo import ask, echo, effector
 from tests.actors.runtime.echoing import all_acknowledged, answered, answers, on_broker, once_each, running
+from tests.actors.runtime.test_effector import stored
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 
@@ -105,7 +106,7 @@ def test_a_worker_tells_within_what_time_older_requests_may_still_come(broker: B
     async def body(log: JetStreamLog) -> None:
         told: list[float] = []
         one = replace(effector(endless), begins=told.append)
-        async with running(broker, one, ack_wait=5.0) as (first, _):
+        async with running(broker, one, ack_wait=5.0, stop_deadline=0.0) as (first, _):
             await first.ready.wait()
             assert told == [0.0], "nothing is out with anybody"
             await ask(log, 0)
@@ -115,7 +116,8 @@ def test_a_worker_tells_within_what_time_older_requests_may_still_come(broker: B
                 assert told[1:] == [6.0]
             broker.kill()
             broker.start()
-            await until(lambda: first.ready.is_set(), "the worker to go on")
+            await until(lambda: stored(log, 1), "the broker to be back")
+            await until(lambda: first.counters.performed == 2, "the worker to go on")
             assert len(told) == 2, "what is out with itself is no news"
 
     on_broker(broker, body)
