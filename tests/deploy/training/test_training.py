@@ -143,7 +143,9 @@ def test_what_was_trained_takes_the_place_of_what_ships_and_is_named(tmp_path: P
     (tmp_path / "scorer.npz").write_bytes(data)
     asks = "from actors.intuition.scorer import MODEL_VERSION; print(MODEL_VERSION)"
     environment = os.environ | {"NEURAXIS_MODELS": str(tmp_path)}
-    told = subprocess.run([sys.executable, "-c", asks], env=environment, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", asks], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
     assert told.stdout.strip() == load_model(data, "scorer").name != MODEL_VERSION
 
 
