@@ -11,8 +11,10 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from nats.aio.client import Client
 
 DEADLINE_S = 20.0
 """Seconds in which the server must be up, or gone."""
@@ -98,8 +100,8 @@ class Broker:
             )
         self._process = process
         ports_file = ports / f"nats-server_{process.pid}.ports"
-        wait_until(lambda: process.poll() is not None or _port_in(ports_file) is not None, "nats-server to start")
-        port = _port_in(ports_file)
+        wait_until(lambda: process.poll() is not None or port_in(ports_file) is not None, "nats-server to start")
+        port = port_in(ports_file)
         if port is None:
             self._process = None
             raise RuntimeError(f"nats-server ended at once ({process.returncode}):\n{self.output.read_text()}")
@@ -147,7 +149,29 @@ class Broker:
             raise
 
 
-def _port_in(ports_file: Path) -> int | None:
+async def taken_up(client: Client) -> None:
+    """Wait until the server has taken up all that a client has said so far, its subscriptions above all.
+
+    nats-py's flush sends its ping ahead of what still waits to be written: only a second one comes behind that. What
+    another connection publishes in between is lost on a subscription that is still to be read.
+    """
+    await client.flush()
+    await client.flush()
+
+
+def files_below(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files below a folder and what they hold; those that a running server removes meanwhile hold nothing."""
+    for root, _, names in os.walk(folder):
+        for path in (Path(root, name) for name in sorted(names)):
+            try:
+                content = path.read_bytes() if path.is_file() else b""
+            except FileNotFoundError:
+                continue
+            yield path, content
+
+
+def port_in(ports_file: Path) -> int | None:
+    """Return where a server listens by the file that it writes, None while it has not written all of it."""
     with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or half written
         for url in json.loads(ports_file.read_text()).get("nats", []):
             if found := re.search(r":(\d+)$", url):

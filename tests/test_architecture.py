@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -66,16 +67,19 @@ def module_of(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports_of(file: Path) -> Iterator[str]:
-    """Yield the absolute names of the modules (or members of modules) that a file imports, wherever in the file."""
+@cache
+def imports_of(file: Path) -> tuple[str, ...]:
+    """Return the absolute names of the modules (or members of modules) that a file imports, wherever in the file."""
     package = module_of(file) if file.name == "__init__.py" else module_of(file).rpartition(".")[0]
+    found: list[str] = []
     for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            found += [f"{module}.{alias.name}" for alias in node.names]
+    return tuple(found)
 
 
 def imports_at_run_time(file: Path) -> Iterator[ast.Call]:

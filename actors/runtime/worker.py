@@ -72,6 +72,8 @@ class Worker:
         self.ready = asyncio.Event()
         self.shards: dict[Key, Shard] = {}
         self.committer: Committer | None = None
+        self._hosts: dict[str, list[str]] = {}
+        self._duties: dict[Key, bool] = {}
         self._log = log
         self._snapshots = snapshots
         self._membership = membership
@@ -165,12 +167,9 @@ class Worker:
             for actor_name in msgspec.json.decode(said, type=Presence).actors:
                 if actor_name in hosts:
                     hosts[actor_name].append(member)
-        wanted: dict[Key, bool] = {}
-        for actor_name, actor in self._actors.items():
-            duties = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])
-            for partition, duty in duties.items():
-                if duty.leader == self.name or (self._standby and duty.standby == self.name):
-                    wanted[actor_name, partition] = duty.leader == self.name
+        if hosts != self._hosts:  # asked anew twice a second, and members hardly ever change
+            self._hosts, self._duties = hosts, self._duties_among(hosts)
+        wanted = self._duties
         for key in [key for key in self.shards if key not in wanted]:
             tasks.create_task(self._retire(self.shards.pop(key)))
         for (actor_name, partition), lead in wanted.items():
@@ -181,6 +180,16 @@ class Worker:
             shard = Shard(self._actors[actor_name], partition, self._settings[actor_name], around)
             self.shards[actor_name, partition] = shard
             shard.start(lead)
+
+    def _duties_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
+        """Return what is to be held here where actors have these hosts, and whether it is to be led."""
+        wanted: dict[Key, bool] = {}
+        for actor_name, actor in self._actors.items():
+            duties = assign(actor_name, partition_names(actor, self._log.partitions), hosts[actor_name])
+            for partition, duty in duties.items():
+                if duty.leader == self.name or (self._standby and duty.standby == self.name):
+                    wanted[actor_name, partition] = duty.leader == self.name
+        return wanted
 
     async def _retire(self, shard: Shard) -> None:
         try:

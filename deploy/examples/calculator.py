@@ -95,7 +95,8 @@ async def run(context: Context) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     service = await serve(client)
-    await client.flush()
+    for _ in range(2):  # nats-py's flush overtakes what still waits to be written, such as these subscriptions
+        await client.flush()
     click.echo(f"{NAME} serves on {SUBJECT}", err=True)
     await stop.wait()
     await service.stop()

@@ -118,9 +118,12 @@ class World:
                     self._deliver(name, actor, message)
 
     def _deliver(self, name: str, actor: Actor[Any], message: Message) -> None:
+        emitted = tuple(actor.decide(self.states[name], message))
+        self.states[name] = actor.evolve(self.states[name], message)
+        if not emitted:
+            return
         place = Place(message.agent, message.session, message.exchange)
         cause = msgspec.structs.replace(self._cause(message.id, place), seq=message.seq, time_ns=message.time_ns)
-        decided = address(name, cause, tuple(actor.decide(self.states[name], message)), ONE)
-        self.states[name] = actor.evolve(self.states[name], message)
+        decided = address(name, cause, emitted, ONE)
         self._fold(name, decided)
         self._store(decided)

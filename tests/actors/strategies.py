@@ -1,6 +1,6 @@
 """Hypothesis strategies for events, derived from their types, so that a new event needs nothing here."""
 
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any
 
@@ -46,8 +46,12 @@ def view_types(actor: Actor[Any]) -> tuple[type[Event], ...]:
     return (*actor.consumes, *(entry.event for entry in owned_by(actor.name)))
 
 
+@cache
 def events_of(kind: type[Event]) -> SearchStrategy[Event]:
-    """Return the catalogue's sample of an event type, or any other instance of it."""
+    """Return the catalogue's sample of an event type, or any other instance of it.
+
+    Always the same strategy: to make one and have hypothesis check it takes longer than to draw from it.
+    """
     return st.just(CATALOGUE[topic_of(kind)].sample) | values_of(inspect.type_info(kind))
 
 

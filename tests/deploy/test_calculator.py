@@ -95,7 +95,7 @@ def test_with_the_login_for_specialists_it_serves_the_effectors_of_an_embedded_b
                 assert b"calculator serves on specialist.calculator" in await calculator.stderr.readline()
                 reach = Reach(context=str(context_file(contexts, EFFECTORS)))
                 connection = await Connection.open(access_of(reach, DataFolder(tmp_path)))
-                subject = await find(connection, "calculator", 10.0)
+                subject = await find(connection, "calculator", DEADLINE_S)
                 assert subject == "specialist.calculator"
                 answer = await connection.request(subject, b'{"query": "7 * 6", "request": "r", "timeout_ms": 1}')
                 refused = await connection.request(subject, b"?")
@@ -115,7 +115,8 @@ def test_with_the_login_for_specialists_it_serves_the_effectors_of_an_embedded_b
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(supervisor.run(stop, ready.set))
             try:
-                await ready.wait()
+                async with asyncio.timeout(DEADLINE_S):
+                    await ready.wait()
                 assert json.loads(await ask()) == {"answer": "7 * 6 = 42"}
             finally:
                 stop.set()

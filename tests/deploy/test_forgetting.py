@@ -25,7 +25,8 @@ from events.snapshot import snapshot_key
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten
-from tests.faults.rig import RunningSet, read_all, running_set, waited
+from tests.broker import files_below
+from tests.faults.rig import DEADLINE, RunningSet, at_rest, read_all, running_set, waited
 
 NAME, LOVE, OTHER = "Zanzibarius", "quokkas", "xylophones"
 SAID = (f"My name is {NAME} and I love {LOVE}", f"Tell me about {LOVE}", "What is my name?", "And what do I love?")
@@ -54,17 +55,19 @@ def said_as_json(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
 
 
 def converse(running: RunningSet, session: str, texts: tuple[str, ...], agent: str = "ann") -> list[str]:
-    """Have a conversation; returns the answers."""
+    """Have a conversation, up to the last that it leads to; returns the answers."""
 
     async def talk() -> list[str]:
         answers = []
-        async with running.log() as log, Edge.open(log) as edge:
-            for text in texts:
-                addressed = new_input(
-                    text, agent=agent, session=session, partitions=log.partitions, now_ns=time.time_ns()
-                )
-                await edge.submit(addressed)
-                answers.append((await edge.answer(addressed.exchange, 30)).event.response)
+        async with running.log() as log:
+            async with Edge.open(log) as edge:
+                for text in texts:
+                    addressed = new_input(
+                        text, agent=agent, session=session, partitions=log.partitions, now_ns=time.time_ns()
+                    )
+                    await edge.submit(addressed)
+                    answers.append((await edge.answer(addressed.exchange, DEADLINE)).event.response)
+            await at_rest(log)
         return answers
 
     return asyncio.run(talk())
@@ -83,8 +86,7 @@ def holding(data: bytes, words: tuple[str, ...] = WORDS) -> list[str]:
 
 def files_holding(folder: Path, words: tuple[str, ...] = WORDS) -> list[str]:
     """Return the files below a folder that hold any of the words."""
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_socket())
-    return [str(path.relative_to(folder)) for path in files if holding(path.read_bytes(), words)]
+    return [str(path.relative_to(folder)) for path, content in files_below(folder) if holding(content, words)]
 
 
 async def snapshots_of(log: JetStreamLog) -> list[bytes]:
@@ -102,11 +104,15 @@ def test_after_forgetting_a_session_its_words_are_nowhere_and_its_decisions_stil
     assert any(NAME in answer for answer in answers), "memory is at work"
     converse(running, "music", (f"I play {OTHER}",), agent="bob")
 
+    async def kept() -> bool:
+        async with running.log() as log:
+            return any(holding(snapshot) for snapshot in await snapshots_of(log))
+
     async def before() -> None:
         async with running.log() as log:
-            assert any(holding(snapshot) for snapshot in await snapshots_of(log))
             assert any(NAME.encode() in stored.data for stored in await read_all(log))
 
+    waited(lambda: asyncio.run(kept()), "a snapshot that holds her words")
     asyncio.run(before())
     assert holding(neuraxis(running, "log", "tail", "--no-follow", "--since", "1", "--text").stdout.encode())
     plan = said_as_json(neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--json"))
@@ -171,7 +177,7 @@ def test_after_the_set_has_stopped_no_file_of_its_folder_holds_a_forgotten_word(
     with running_set(tmp_path, processes=1) as running:
         waited(running.ready, "the set to be ready")
         converse(running, "travel", SAID)
-        assert files_holding(tmp_path), "snapshots hold words while they are not forgotten"
+        waited(lambda: bool(files_holding(tmp_path)), "a snapshot that holds her words")
         done = neuraxis(running, "forget", "--session", "travel", "--agent", "ann", "--why", "w", "--yes")
         assert done.returncode == 0, done.stderr
         assert files_holding(tmp_path) == []
@@ -204,7 +210,7 @@ def test_a_ledger_copy_is_readable_only_to_whoever_reaches_the_keys(sealed_set: 
     waited(copied, "the ledger to hold the end")
     with sqlite3.connect(running.data.ledger) as source, sqlite3.connect(copy) as target:
         source.backup(target)
-    assert files_holding(copy.parent / "data" / "ledger.db") == []
+    assert holding(copy.read_bytes()) == []
     tail = ("log", "tail", "--text", "--log", str(copy), "--count", "500", "--since", "1")
     assert NAME in neuraxis(running, *tail).stdout
     nowhere = [sys.executable, "-m", "deploy.cli", *tail, "--data", str(tmp_path / "nowhere")]

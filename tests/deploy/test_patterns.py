@@ -108,15 +108,14 @@ def test_the_line_of_a_place_that_is_not_there_is_not_told() -> None:
     assert line_of(b"[" * 5000, (0,)) is None
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture
+def url(broker: Broker) -> str:
     async def make() -> None:
-        log = await JetStreamLog.connect(server.url)
+        log = await JetStreamLog.connect(broker.url)
         await log.close()
 
-    with Broker(tmp_path_factory.mktemp("broker")) as server:
-        asyncio.run(make())
-        yield server.url
+    asyncio.run(make())
+    return broker.url
 
 
 @pytest.fixture

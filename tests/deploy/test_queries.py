@@ -8,11 +8,11 @@ from typing import Any
 
 from actors.gateway import Edge, new_input
 from events.jetstream import JetStreamLog
-from tests.faults.rig import RunningSet, running_set, waited
+from tests.faults.rig import DEADLINE, RunningSet, running_set, waited
 
 
 async def _ask(log: JetStreamLog, subject: str, question: bytes = b"") -> tuple[dict[str, str], Any]:
-    msg = await log.connection.nc.request(subject, question, timeout=5)
+    msg = await log.connection.nc.request(subject, question, timeout=DEADLINE)
     return msg.headers or {}, json.loads(msg.data) if msg.data else None
 
 
@@ -21,9 +21,9 @@ def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -
         async with running.log() as log, Edge.open(log) as edge:
             addressed = new_input("Hello", agent="a", session="s", partitions=log.partitions, now_ns=time.time_ns())
             await edge.submit(addressed)
-            answered = await edge.answer(addressed.exchange, 10)
+            answered = await edge.answer(addressed.exchange, DEADLINE)
             question = json.dumps({"exchange": addressed.exchange}).encode()
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + DEADLINE
             headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)
             while (headers or not found["ended"]) and time.monotonic() < deadline:  # the ledger follows the stream
                 headers, found = await _ask(log, "forged_id.query.ledger.exchange", question)

@@ -1,5 +1,7 @@
 """The lock of a data folder and what ``run.json`` says."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +69,7 @@ def test_the_folder_stays_held_while_a_killed_sets_broker_lives(tmp_path: Path) 
     data = DataFolder(tmp_path)
     data.write(RUN)
     assert data.read() == RUN, "the folder is held by the child"
-    subprocess.run(["kill", "-9", (tmp_path / "child").read_text()], check=True)
+    os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
     with data.locked():
         pass
 

@@ -63,7 +63,8 @@ def test_one_that_speaks_no_tls_fails_where_its_address_asks_for_it() -> None:
     async def main() -> None:
         async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
             found = await looked_at({"HOOK": f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/{SECRET}"})
-            await ended.wait()
+            async with asyncio.timeout(30):
+                await ended.wait()
         assert (found["HOOK"].verdict, found["HOOK"].detail) == (Verdict.FAIL, "cannot be reached: ConnectError")
 
     asyncio.run(main())

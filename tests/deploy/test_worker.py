@@ -31,6 +31,7 @@ from schemas.vocabulary.responder import ResponseRequested
 from tests.actors.llm.scripted import ANSWER, fails, in_background, says
 from tests.actors.llm.sessions import begun
 from tests.broker import Broker
+from tests.deploy.waiting import until
 
 ALIVE_S = 60.0
 
@@ -87,20 +88,16 @@ def test_a_worker_refuses_a_stream_of_other_partitions_in_one_line(broker: Broke
 
 
 def test_a_worker_that_stands_by_itself_does_not_end_without_a_supervisor(broker: Broker, tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        command(broker, tmp_path, "ledger"),
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
+    said = tmp_path / "worker.log"
+    with said.open("wb") as output:
+        process = subprocess.Popen(command(broker, tmp_path, "ledger"), stdin=subprocess.DEVNULL, stderr=output)
     try:
-        assert any("worker_ready" in line for line in process.stderr)
-        assert process.poll() is None
+        until(lambda: "worker_ready" in said.read_text() or process.poll() is not None, "the worker is ready")
+        assert process.poll() is None, said.read_text()
     finally:
         process.terminate()
-        _, rest = process.communicate(timeout=ALIVE_S)
-    assert process.returncode == 0, rest
+        process.wait(ALIVE_S)
+    assert process.returncode == 0, said.read_text()
 
 
 def test_the_readiness_of_a_worker_reaches_systemd(broker: Broker, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ class Live:
             assert self.process.poll() is None, self.output.read_text()
         except BaseException:
             self.process.kill()
+            self.process.wait()
             raise
 
     @property
@@ -63,6 +64,15 @@ class Live:
         """Have one input answered; return what ``ask --json`` prints."""
         (row,) = self.rows("ask", text, "--json", *flags)
         return row
+
+    def at_rest(self) -> None:
+        """Wait until nothing more follows from what is in the log: an answer is told before all that it leads to."""
+
+        def settled() -> bool:
+            (replayed,) = self.rows("replay", "--verify", "--json")
+            return not any(counts["pending"] for counts in replayed["coverage"].values())
+
+        until(settled, "the set is at rest")
 
 
 def run(folder: Path, *arguments: str, stdin: str | bytes = "", status: int = 0) -> subprocess.CompletedProcess[str]:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.actors.llm.scripted import HANGS, Endpoint, in_background
 from tests.actors.webhook.alerts import SECRET, TAKES
+from tests.broker import taken_up
 from tests.deploy.waiting import until
 from tests.e2e.live import TIMEOUT_S, Live, command, environment, run
 
@@ -78,7 +79,7 @@ async def overheard(live: Live, session: str) -> dict[str, Any]:
     )
     try:
         subscription = await client.subscribe(SUBJECT)
-        await client.flush()
+        await taken_up(client)
         asking = asyncio.create_task(asyncio.to_thread(live.ask, ATTACK, "--session", session))
         message = await subscription.next_msg(timeout=60)
         await asking

@@ -83,11 +83,13 @@ def test_a_beginning_that_several_share_is_refused_with_some_of_them(live: Live)
     first, second = (live.ask("Hello there!")["exchange"] for _ in range(2))
     shared = next(first[:length] for length in range(31, 0, -1) if second.startswith(first[:length]))
     assert "more than one exchange begins with" in live.run("why", shared, status=2).stderr
-    assert "no exchange in the ledger" in live.run("why", "zzz", status=2).stderr
+    # A ledger that lags far behind is passed over for the stream.
+    assert re.search("no exchange in the (ledger|stream) .*begins with 'zzz'", live.run("why", "zzz", status=2).stderr)
 
 
 def test_stream_and_ledger_give_the_same_explanation(live: Live, tmp_path: Path) -> None:
     exchange = live.ask("What is the capital of Peru?")["exchange"]
+    live.at_rest()
     operator = str(live.data / "broker" / "contexts" / "operator.json")
     from_stream = live.rows("why", exchange[:24], "--context", operator, "--json")
     assert from_stream == live.rows("why", exchange, "--json")
@@ -112,6 +114,7 @@ def test_a_decision_under_other_thresholds_is_explained_by_those(tmp_path: Path)
 def test_a_replay_verifies_what_was_decided_and_two_give_equal_hashes(live: Live, tmp_path: Path) -> None:
     live.ask("What is the capital of Peru?")
     live.ask(ATTACK)
+    live.at_rest()
     ledger = str(copied(live, tmp_path))
     (from_ledger,) = run_rows(tmp_path, "replay", "--verify", "--json", "--log", ledger)
     upto = str(from_ledger["last_seq"])
@@ -204,12 +207,16 @@ def test_a_tail_follows_a_subject_and_ends_after_its_count(live: Live) -> None:
         following.wait()
 
 
-def test_stream_and_ledger_count_the_same_events(live: Live, tmp_path: Path) -> None:
+def test_stream_and_ledger_count_the_same_events(live: Live) -> None:
     live.ask("Hello there!")
-    copied(live, tmp_path)
-    stream, ledger = live.rows("log", "info", "--json")
-    assert stream["topics"] == ledger["topics"]
-    assert sum(stream["topics"].values()) == stream["messages"] == stream["last_seq"]
+
+    def same() -> bool:
+        stream, ledger = live.rows("log", "info", "--json")
+        everything = sum(stream["topics"].values())
+        return bool(stream["topics"] == ledger["topics"] and everything == stream["messages"] == stream["last_seq"])
+
+    # One is looked at after the other, and a set that is left alone writes too.
+    until(same, "both count the same")
 
 
 def test_a_ledger_is_verified_against_its_stream_and_says_what_that_proves(live: Live) -> None:
@@ -220,7 +227,7 @@ def test_a_ledger_is_verified_against_its_stream_and_says_what_that_proves(live:
     assert "unkeyed" in told
     (row,) = live.rows("log", "verify", "--json")
     assert row["ok"] is True
-    assert row["stream"]["compared"] == row["chain"]["rows"]
+    assert row["stream"]["compared"] >= row["chain"]["rows"] > 0, "the chain is looked at first"
 
 
 def test_a_copied_ledger_is_verified_where_nothing_runs(live: Live, tmp_path: Path) -> None:

@@ -246,6 +246,7 @@ def test_an_interrupted_feed_sums_up_what_was_done(live: Live) -> None:
         assert feeding.stdout is not None
         feeding.stdin.write(b'{"text": "Hello there!"}\n')
         feeding.stdin.flush()
+        assert select.select([feeding.stdout], [], [], 60)[0], "the outcome never came"
         assert json.loads(feeding.stdout.readline())["mode"] == "ACKNOWLEDGE"
         feeding.send_signal(signal.SIGINT)  # while it waits for a line that never comes
         assert feeding.wait(30) == 130
@@ -268,6 +269,7 @@ def test_a_reader_that_has_seen_enough_ends_a_feed_quietly(live: Live) -> None:
     try:
         assert feeding.stdout is not None
         assert feeding.stderr is not None
+        assert select.select([feeding.stdout], [], [], 60)[0], "the first outcome never came"
         feeding.stdout.readline()
         feeding.stdout.close()
         assert feeding.wait(60) == 0

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -215,13 +214,11 @@ def test_an_address_that_others_reach_takes_keys_or_nothing_starts(tmp_path: Pat
 
 
 def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Live) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    output = (live.folder / "gateway.log").open("wb")
+    said = live.folder / "gateway.log"
     with (
-        output,
+        said.open("wb") as output,
         subprocess.Popen(
-            command("gateway", "--http", f"127.0.0.1:{port}"),
+            command("gateway", "--http", "127.0.0.1:0"),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -230,9 +227,11 @@ def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Li
         ) as process,
     ):
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
+            until(lambda: "gateway_ready" in said.read_text() or process.poll() is not None, "the gateway serves")
+            assert process.poll() is None, said.read_text()
+            [address] = set(re.findall(r"http://127\.0\.0\.1:[0-9]+", said.read_text()))
+            with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
                 until(lambda: is_ready(client) or process.poll() is not None, "the gateway is ready")
-                assert process.poll() is None, (live.folder / "gateway.log").read_text()
                 assert client.post(LOOP, json=completion("keyed_001")).status_code == 401
                 allowed = {"Authorization": f"Bearer {KEY}"}
                 assert client.post(LOOP, json=completion("keyed_001"), headers=allowed).status_code == 200
@@ -240,7 +239,7 @@ def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Li
             assert process.wait(60) == 0
         finally:
             process.kill()
-    assert KEY not in (live.folder / "gateway.log").read_text()
+    assert KEY not in said.read_text()
 
 
 def is_ready(client: httpx.Client) -> bool:

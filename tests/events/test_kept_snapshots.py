@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from events.jetstream import JetStreamLog, KeyValueSnapshots
-from tests.broker import Broker
+from tests.broker import Broker, files_below
 
 LARGE = random.Random(1).randbytes(1_200_000)  # three chunks, and nothing that compression would shorten
 SMALL = random.Random(2).randbytes(10_000)
@@ -30,7 +30,7 @@ def with_bucket(broker: Broker, body: Callable[[KeyValueSnapshots, KeyValueSnaps
 def pieces_on_disk(folder: Path, data: bytes) -> list[int]:
     """Return where pieces of a snapshot still lie in the store, as places in what was written."""
     packed = zlib.compress(data, 1)
-    stored = b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    stored = b"\n".join(content for _, content in files_below(folder))
     return [place for place in range(0, len(packed) - 64, 4096) if packed[place : place + 64] in stored]
 
 

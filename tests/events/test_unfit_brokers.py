@@ -14,7 +14,7 @@ from events.jetstream import Access, JetStreamLog
 from events.jetstream.connection import Connection
 from events.jetstream.stream import stream_config
 from schemas.subjects import Partitions
-from tests.broker import Broker, nats_server, wait_until
+from tests.broker import Broker, nats_server, port_in, wait_until
 
 
 @asynccontextmanager
@@ -59,8 +59,9 @@ def test_a_server_without_jetstream_is_refused_with_the_setting_it_needs(tmp_pat
     ]
     with subprocess.Popen(command) as server:
         try:
-            wait_until(lambda: any(ports.glob("*.ports")), "the server to say where it listens")
-            url = json.loads(next(ports.glob("*.ports")).read_text())["nats"][0]
+            said = ports / f"nats-server_{server.pid}.ports"
+            wait_until(lambda: port_in(said) is not None, "the server to say where it listens")
+            url = f"nats://127.0.0.1:{port_in(said)}"
             with pytest.raises(Misconfigured, match="JetStream switched off: start nats-server with"):
                 asyncio.run(JetStreamLog.connect(url))
         finally:

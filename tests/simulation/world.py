@@ -310,7 +310,7 @@ class World:
 
     def _judge_living(self) -> None:
         """Compare what the living workers hold with a clean fold of the log."""
-        replay, _ = replayed(self.actors, self.stream.store.messages, PARTITIONS)
+        replay, _ = replayed(self.actors, self.stream.store.messages, PARTITIONS, verify=False)
         for worker in self._workers.values():
             for key, shard in worker.shards.items():
                 clean = replay.views.get(key)

@@ -8,6 +8,8 @@ from nats.micro import add_service
 from nats.micro.request import Request
 from nats.micro.service import ServiceConfig
 
+from tests.broker import taken_up
+
 METADATA = {"neuraxis.specialist": "1"}
 
 Handler = Callable[[Request], Awaitable[None]]
@@ -27,7 +29,7 @@ async def specialist(
     try:
         service = await add_service(client, ServiceConfig(name=name, version="1.0.0", metadata=dict(metadata)))
         await service.add_endpoint(name="ask", subject=subject, handler=handler)
-        await client.flush()
+        await taken_up(client)
         yield
     finally:
         await client.close()

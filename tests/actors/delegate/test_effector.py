@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from nats.micro.request import Request
 from actors.delegate import EFFECTOR, DelegateSettings
 from actors.delegate.asking import Refused, judged
 from actors.delegate.discovery import find, subject_of
-from actors.runtime.clock import SystemClock
+from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effector import EffectorWorker
 from actors.runtime.hosting import Surroundings
 from actors.runtime.records import to_record
@@ -34,7 +33,13 @@ from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 from tests.events.setting import collect
 
+PATIENT = DelegateSettings(discovery_ms=int(DEADLINE_S * 1000))
+"""For a specialist that is there, however busy the machine is."""
+
 IMPATIENT = DelegateSettings(discovery_ms=200)
+"""For one that will not be found."""
+
+STORED_NS = 1_750_000_000_000_000_000
 
 
 def asked(name: str = "oracle", *, timeout_ms: int = int(DEADLINE_S * 1000)) -> ActDelegationRequested:
@@ -45,7 +50,7 @@ def asked(name: str = "oracle", *, timeout_ms: int = int(DEADLINE_S * 1000)) -> 
 def request(event: Event) -> Record:
     cause = Cause("cause", 0, 0, "ann", "s", "exchange-0", "_", "_")
     [decided] = address("act", cause, (event,), Partitions())
-    return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
+    return to_record(decided, "test", "", STORED_NS, 0)
 
 
 @contextlib.asynccontextmanager
@@ -71,7 +76,7 @@ def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any]) -> None:
     asyncio.run(run())
 
 
-async def answer_of(log: JetStreamLog, event: Event, settings: DelegateSettings = IMPATIENT) -> Event:
+async def answer_of(log: JetStreamLog, event: Event, settings: DelegateSettings = PATIENT) -> Event:
     """Store a request, and return what answers it."""
     stored = request(event)
 
@@ -90,9 +95,7 @@ async def answer_of(log: JetStreamLog, event: Event, settings: DelegateSettings 
     return answer
 
 
-def failure(
-    broker: Broker, event: Event, *handlers: Any, settings: DelegateSettings = IMPATIENT, **service: Any
-) -> Any:
+def failure(broker: Broker, event: Event, *handlers: Any, settings: DelegateSettings = PATIENT, **service: Any) -> Any:
     """Return (reason, error) of a request that fails, with one specialist there, or none."""
     seen: list[Event] = []
 
@@ -107,6 +110,15 @@ def failure(
     assert isinstance(failed, DelegateFailed), failed
     assert (failed.failed_seq, failed.failed_topic) == (1, "forged_id.act.delegation_requested")
     return failed.reason, failed.error
+
+
+async def performed(log: JetStreamLog, event: Event, clock: Clock, settings: DelegateSettings) -> DelegateFailed:
+    """Return how a request that was stored at ``STORED_NS`` fails by a clock of one's own."""
+    around = Surroundings(log.connection, log.connection.publish, {}, clock)
+    async with EFFECTOR.open(settings, around) as effector:
+        [failed] = await effector.perform(Message(event, seq=1, id="r", time_ns=STORED_NS))
+    assert isinstance(failed, DelegateFailed)
+    return failed
 
 
 def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broker) -> None:
@@ -132,12 +144,13 @@ def test_a_specialist_is_found_by_its_name_and_its_answer_recorded(broker: Broke
 
 def test_without_a_specialist_of_that_name_the_request_fails(broker: Broker) -> None:
     """mode-router: Innate Skills, delegate empty registry by default."""
-    assert failure(broker, asked("nobody")) == ("no_specialist", "")
+    assert failure(broker, asked("nobody"), settings=IMPATIENT) == ("no_specialist", "")
 
 
 @pytest.mark.parametrize("name", ["", ">", "*", "oracle.x", "or acle", "x" * 65, "oracle\r\nPUB x 0"])
 def test_a_name_that_is_no_name_is_never_part_of_a_subject(broker: Broker, name: str) -> None:
-    assert failure(broker, asked(name), answering(b'{"answer": "42"}')) == ("no_specialist", "")
+    found = failure(broker, asked(name), answering(b'{"answer": "42"}'), settings=IMPATIENT)
+    assert found == ("no_specialist", "")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +167,7 @@ def test_a_service_that_is_no_specialist_is_not_asked(broker: Broker, service: d
     async def never(question: Request) -> None:
         raise AssertionError("asked")
 
-    assert failure(broker, asked(), never, **service) == ("no_specialist", "")
+    assert failure(broker, asked(), never, settings=IMPATIENT, **service) == ("no_specialist", "")
 
 
 def test_a_specialist_that_refuses_is_a_failure_with_its_code_and_not_its_words(broker: Broker) -> None:
@@ -179,26 +192,37 @@ def test_an_answer_of_bad_form_or_size_is_refused(broker: Broker, body: bytes, e
 
 
 def test_a_specialist_that_says_nothing_is_out_of_time(broker: Broker) -> None:
+    """All but a moment of the request's time is over once it is found: however long that took on this machine."""
+
+    class OverSoon(SystemClock):
+        passed_s = 0.0
+
+        def now_ns(self) -> int:
+            now_ns, self.passed_s = STORED_NS + int(self.passed_s * 1e9), DEADLINE_S - 0.2
+            return now_ns
+
     async def ponder(question: Request) -> None:
         return
 
-    assert failure(broker, asked(timeout_ms=500), ponder) == ("effect_timed_out", "UnknownOutcome")
+    async def body(log: JetStreamLog) -> None:
+        async with specialist(broker.url, ponder):
+            failed = await performed(log, asked(), OverSoon(), PATIENT)
+        assert (failed.reason, failed.error) == ("effect_timed_out", "UnknownOutcome")
+
+    on_broker(broker, body)
 
 
 def test_a_request_that_waited_past_its_time_asks_nobody(broker: Broker) -> None:
     class Later(SystemClock):
         def now_ns(self) -> int:
-            return time.time_ns() + 3_600_000_000_000
+            return STORED_NS + 3_600_000_000_000
 
     async def never(question: Request) -> None:
         raise AssertionError("asked")
 
     async def body(log: JetStreamLog) -> None:
-        around = Surroundings(log.connection, log.connection.publish, {}, Later())
-        async with specialist(broker.url, never), EFFECTOR.open(IMPATIENT, around) as effector:
-            message = Message(asked(), seq=1, id="r", time_ns=time.time_ns())
-            [failed] = await effector.perform(message)
-        assert isinstance(failed, DelegateFailed)
+        async with specialist(broker.url, never):
+            failed = await performed(log, asked(), Later(), IMPATIENT)
         assert (failed.reason, failed.error) == ("effect_timed_out", "RequestExpired")
 
     on_broker(broker, body)

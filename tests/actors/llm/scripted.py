@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import queue
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -100,6 +101,19 @@ async def _request(reader: asyncio.StreamReader) -> Asked:
     return Asked(method, path, headers, body)
 
 
+async def close(server: asyncio.Server) -> None:
+    """Let nobody in any more, and close a server once those who were let in are being served.
+
+    Who is accepted in one turn of the loop has a transport in the next, a protocol in the second, and is served in the
+    third. A server that is closed before drops a connection that has no transport yet, and leaves its socket open.
+    """
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
+    for _ in range(4):
+        await asyncio.sleep(0)
+    server.close()
+
+
 @contextlib.asynccontextmanager
 async def serving(*replies: Reply, models: Sequence[str] = ("qwen3:8b", "qwen3:4b")) -> AsyncIterator[Endpoint]:
     """Run an endpoint on a loopback port of its own."""
@@ -109,8 +123,7 @@ async def serving(*replies: Reply, models: Sequence[str] = ("qwen3:8b", "qwen3:4
     try:
         yield endpoint
     finally:
-        server.close()
-        await asyncio.sleep(0)  # for those that were let in with the last turn of the loop
+        await close(server)
         async with asyncio.timeout(30):
             while endpoint.connections:
                 endpoint.drop_all()
@@ -137,6 +150,14 @@ def in_background(*replies: Reply, models: Sequence[str] = ("qwen3:8b", "qwen3:4
     finally:
         loop.call_soon_threadsafe(ended.set)
         thread.join(30)
+
+
+@contextlib.contextmanager
+def nobody() -> Iterator[str]:
+    """Give an address at which nobody listens, and nobody else can: its port is taken for the length of the block."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
 def says(text: str = ANSWER, *, model: str = "served", finish: str = "stop", **more: Any) -> Reply:

@@ -29,7 +29,7 @@ from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import TiebreakRequested
-from tests.actors.llm.scripted import ANSWER, HANGS, Endpoint, says, serving, streams
+from tests.actors.llm.scripted import ANSWER, HANGS, Endpoint, nobody, says, serving, streams
 from tests.actors.llm.sessions import begun
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
@@ -141,12 +141,11 @@ def test_pieces_reach_the_inbox_before_the_answer_is_stored(broker: Broker) -> N
 
 def test_a_dead_endpoint_leaves_a_failure_that_names_its_request(broker: Broker) -> None:
     async def body(log: JetStreamLog) -> None:
-        async with serving(says()) as endpoint:
-            gone = endpoint.base_url
         stored = request(0, response())
-        async with running(log, msgspec.structs.replace(QUICK, base_url=gone)):
-            await log.append([Append([stored])])
-            [answer] = await answers(log, 1)
+        with nobody() as gone:
+            async with running(log, msgspec.structs.replace(QUICK, base_url=gone)):
+                await log.append([Append([stored])])
+                [answer] = await answers(log, 1)
         failed = answer.message.event
         assert isinstance(failed, LlmFailed)
         assert (failed.reason, failed.request, failed.purpose) == (

@@ -11,7 +11,7 @@ from actors.llm.settings import Models
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import QUICK, Asking, call_of, over
-from tests.actors.llm.scripted import HANGS, Reply, fails, says, serving
+from tests.actors.llm.scripted import HANGS, Reply, fails, nobody, says
 from tests.actors.runtime.waiting import until
 
 
@@ -55,11 +55,10 @@ def test_attempts_are_bounded_and_the_last_failure_is_recorded() -> None:
 
 def test_an_endpoint_that_is_not_there_is_unreachable() -> None:
     async def run() -> None:
-        async with serving(says()) as endpoint:
-            gone = endpoint.base_url
-        async with ChatClient.open(Endpoint(gone), connect_s=2.0, concurrency=1) as client:
-            asking = Asking(client, QUICK)
-            failed = await asking.failed()
+        with nobody() as gone:
+            async with ChatClient.open(Endpoint(gone), connect_s=2.0, concurrency=1) as client:
+                asking = Asking(client, QUICK)
+                failed = await asking.failed()
         assert (failed.reason, failed.error) == ("endpoint_unreachable", "ConnectError")
         assert len(asking.slept) == QUICK.attempts - 1
 
@@ -101,7 +100,7 @@ def test_a_wait_longer_than_the_time_left_ends_the_request_at_once() -> None:
 def test_an_endpoint_that_hangs_is_overdue() -> None:
     @over(HANGS)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
-        failed = await asking.failed(call_of(timeout_ms=100))
+        failed = await asking.failed(call_of(timeout_ms=500))
         assert (failed.reason, failed.error) == ("endpoint_overdue", "TimeoutError")
 
 
@@ -133,7 +132,7 @@ def test_a_performance_that_is_cancelled_ends_as_cancelled() -> None:
 
 
 def test_a_dead_endpoint_is_left_alone_and_tried_again_after_a_while() -> None:
-    settings = msgspec.structs.replace(QUICK, attempts=1, circuit_failures=3, circuit_wait_ms=100)
+    settings = msgspec.structs.replace(QUICK, attempts=1, circuit_failures=3, circuit_wait_ms=1_000)
 
     @over(fails(500), fails(500), fails(500), says(), settings=settings)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
@@ -158,8 +157,8 @@ def test_hanging_opens_the_circuit_and_refusing_does_not() -> None:
 
     @over(fails(401), fails(429), HANGS, settings=settings)
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
-        quick = call_of(timeout_ms=200)
-        reasons = [(await asking.failed(quick)).reason for _ in range(4)]
+        patient, quick = call_of(), call_of(timeout_ms=200)
+        reasons = [(await asking.failed(call)).reason for call in (patient, patient, quick, quick)]
         assert reasons == ["endpoint_refused", "endpoint_refused", "endpoint_overdue", "circuit_open"]
 
 

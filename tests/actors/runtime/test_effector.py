@@ -294,11 +294,11 @@ async def forgets_ids(log: JetStreamLog) -> bool:
 
 
 def test_a_call_longer_than_the_wait_for_its_acknowledgement_is_not_delivered_again(broker: Broker) -> None:
-    ack_wait = 0.5
+    ack_wait = 2.0
 
     async def body(log: JetStreamLog) -> None:
         async def slow(message: Message) -> Sequence[Event | Emission]:
-            await asyncio.sleep(4 * ack_wait)
+            await asyncio.sleep(2 * ack_wait)
             return await echo(message)
 
         both = (running(broker, effector(slow), name=name, ack_wait=ack_wait) for name in ("a", "b"))

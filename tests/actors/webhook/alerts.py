@@ -17,7 +17,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.webhook import WebhookQueued
-from tests.actors.llm.scripted import Endpoint, Reply
+from tests.actors.llm.scripted import Endpoint, Reply, close
 
 TAKES = Reply((b"ok",))
 SECRET = "T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX"
@@ -112,7 +112,10 @@ async def dripping() -> AsyncIterator[str]:
     def let_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         served.add(asyncio.create_task(serve(reader, writer)))
 
-    async with await asyncio.start_server(let_in, "127.0.0.1", 0) as server:
+    server = await asyncio.start_server(let_in, "127.0.0.1", 0)
+    try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    if served:
-        await asyncio.wait(served, timeout=30)
+    finally:
+        await close(server)
+        if served:
+            await asyncio.wait(served, timeout=30)

@@ -19,7 +19,7 @@ from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.entry import Severity
 from schemas.event import Event
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
-from tests.actors.llm.scripted import HANGS, Endpoint, Reply, fails, serving
+from tests.actors.llm.scripted import HANGS, Endpoint, Reply, fails, nobody, serving
 from tests.actors.runtime.waiting import until
 from tests.actors.webhook.alerts import (
     QUICK,
@@ -113,11 +113,10 @@ def test_what_another_call_does_not_mend_is_a_dead_letter_at_once(status: int) -
 
 def test_a_receiver_that_cannot_be_reached_is_tried_for_as_long_as_the_alert_is_of_use() -> None:
     async def main() -> None:
-        async with serving(TAKES) as endpoint:
-            gone = url_of(endpoint)
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=100)
-        async with delivering(settings, {"ops": gone}) as one:
-            [recorded] = await one.perform(queued())
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=1_000)
+        with nobody() as gone:
+            async with delivering(settings, {"ops": gone}) as one:
+                [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)
         assert (recorded.reason, recorded.error) == ("receiver_unreachable", "ConnectError")
         assert recorded.attempts > 1
@@ -130,12 +129,12 @@ def test_a_receiver_that_does_not_answer_is_not_waited_for_for_ever() -> None:
     async def _(endpoint: Endpoint) -> None:
         recorded = await delivered_by(endpoint, msgspec.structs.replace(receivers("ops"), answer_ms=50))
         assert isinstance(recorded, WebhookDelivered)
-        assert recorded.attempts == 2
+        assert recorded.attempts > 1
 
 
 def test_nor_is_one_that_never_comes_to_an_end_of_its_answer() -> None:
     async def main() -> None:
-        settings = msgspec.structs.replace(receivers("ops"), answer_ms=50, patience_ms=400)
+        settings = msgspec.structs.replace(receivers("ops"), answer_ms=50, patience_ms=1_000)
         async with dripping() as endless, delivering(settings, {"ops": endless}) as one:
             [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)
@@ -290,7 +289,7 @@ def test_a_queued_alert_is_tried_until_the_receiver_is_back_and_others_go_after_
 def test_an_alert_that_has_become_too_old_is_a_dead_letter() -> None:
     @over(fails(503))
     async def _(endpoint: Endpoint) -> None:
-        settings = msgspec.structs.replace(receivers("ops"), patience_ms=200)
+        settings = msgspec.structs.replace(receivers("ops"), patience_ms=1_000)
         async with delivering(settings, {"ops": url_of(endpoint)}, sleep=forever) as one:
             [recorded] = await one.perform(queued())
         assert isinstance(recorded, WebhookFailed)

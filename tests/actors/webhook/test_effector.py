@@ -21,7 +21,7 @@ from schemas.entry import Severity
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import HANGS, fails, serving
 from tests.actors.runtime.waiting import until
-from tests.actors.webhook.alerts import QUICK, TAKES, alert, dripping, receivers, url_of
+from tests.actors.webhook.alerts import QUICK, TAKES, alert, receivers, url_of
 from tests.actors.webhook.on_log import on_broker, recorded, stored
 from tests.broker import Broker
 
@@ -164,11 +164,11 @@ def test_a_receiver_that_is_down_keeps_no_alert_from_another_however_many_wait_f
     monkeypatch.setattr(line_module, "DOWN_S", 0.0)
 
     async def body(log: JetStreamLog) -> None:
-        async with serving(TAKES) as well, dripping() as bad:
+        async with serving(TAKES) as well, serving(fails(503)) as bad:
             settings = msgspec.structs.replace(
-                receivers("well", "bad"), backlog=8, answer_ms=100, backoff_first_ms=60_000, backoff_most_ms=60_000
+                receivers("well", "bad"), backlog=8, backoff_first_ms=60_000, backoff_most_ms=60_000
             )
-            async with running(log, settings, {"URL_well": url_of(well), "URL_bad": bad}):
+            async with running(log, settings, {"URL_well": url_of(well), "URL_bad": url_of(bad)}):
                 for number in range(40):
                     await log.append([Append([stored(number, alert(count=number + 1))])])
                 await until(lambda: len(well.asked) == 40, "a call for each at the one that is well")

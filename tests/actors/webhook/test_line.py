@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from actors.webhook import line as line_module
 from actors.webhook.line import Overrun, Room
 from tests.actors.runtime.waiting import DEADLINE_S
+from tests.simulation.loop import run_virtual
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -84,7 +85,7 @@ def test_a_line_that_is_held_gives_its_first_turn_to_the_oldest_that_came_meanwh
             await one.joined[1]
             assert one.order == [1]
 
-    asyncio.run(main())
+    run_virtual(main())
 
 
 def test_a_line_is_held_no_longer_than_was_said_last() -> None:

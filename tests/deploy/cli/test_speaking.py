@@ -14,7 +14,7 @@ from events.jetstream import Access, Connection
 from schemas.catalogue import entry_of
 from schemas.event import encode_event
 from schemas.vocabulary.responder import ResponseEmitted
-from tests.broker import Broker
+from tests.broker import Broker, taken_up
 
 END = entry_of(ResponseEmitted).sample
 
@@ -85,7 +85,7 @@ def test_pieces_come_to_the_inbox_of_the_caller(broker: Broker) -> None:
         written: asyncio.Queue[str] = asyncio.Queue()
         try:
             async with hearing(hers, Speaker(written.put_nowait)) as inbox:
-                await hers.nc.flush()
+                await taken_up(hers.nc)
                 for number, text in enumerate(("Lima", " is", " it.")):
                     await theirs.publish(inbox, piece(number, text))
                 async with asyncio.timeout(20):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from actors.intuition.scorer import MODEL_VERSION
 from deploy.cli import main as neuraxis
 from deploy.training.augment import augmented, authored
 from deploy.training.corpus import Row, folds_of, load_rows, quoting, training_places
-from deploy.training.fitting import Recipe, fit, log_odds_of, prepare
+from deploy.training.fitting import Prepared, Recipe, fit, log_odds_of, prepare
 from deploy.training.grams import Penalties
 from deploy.training.writing import train_into
 from schemas.reading.evidence import read_text
@@ -43,6 +44,12 @@ def corpus() -> list[Row]:
                 )
     rows.append(Row("A long report. " * 40, "benign", "document", "reports"))
     return rows
+
+
+@cache
+def prepared_corpus() -> Prepared:
+    """Return what every fit here begins with, and none changes."""
+    return prepare(corpus(), folds=3)
 
 
 def test_a_source_is_never_split() -> None:
@@ -96,7 +103,7 @@ def test_the_same_corpus_gives_the_same_rows_of_our_own() -> None:
 
 
 def test_training_twice_gives_the_same_bytes_and_ranks_a_held_out_source_right() -> None:
-    prepared = prepare(corpus(), folds=3)
+    prepared = prepared_corpus()
     model = fit(prepared, RECIPE, [0])
     assert dump_model(model) == dump_model(fit(prepared, RECIPE, [0]))
     held = [place for place, number in enumerate(prepared.folds) if number == 0]
@@ -106,7 +113,7 @@ def test_training_twice_gives_the_same_bytes_and_ranks_a_held_out_source_right()
 
 
 def test_what_training_computes_for_all_rows_is_what_a_reader_computes_for_one() -> None:
-    prepared = prepare(corpus(), folds=3)
+    prepared = prepared_corpus()
     model = load_model(dump_model(fit(prepared, RECIPE)), "test")
     places = np.array([0, 5, 60, len(prepared.rows) - 1])
     expected = [log_odds(model, read_text(prepared.rows[place].text)) for place in places]
@@ -132,11 +139,13 @@ def test_a_corpus_of_too_few_sources_is_refused(tmp_path: Path) -> None:
 
 def test_what_was_trained_takes_the_place_of_what_ships_and_is_named(tmp_path: Path) -> None:
     recipe = msgspec.structs.replace(RECIPE, kind="scorer")
-    data = dump_model(fit(prepare(corpus(), folds=3), recipe))
+    data = dump_model(fit(prepared_corpus(), recipe))
     (tmp_path / "scorer.npz").write_bytes(data)
     asks = "from actors.intuition.scorer import MODEL_VERSION; print(MODEL_VERSION)"
     environment = os.environ | {"NEURAXIS_MODELS": str(tmp_path)}
-    told = subprocess.run([sys.executable, "-c", asks], env=environment, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", asks], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
     assert told.stdout.strip() == load_model(data, "scorer").name != MODEL_VERSION
 
 

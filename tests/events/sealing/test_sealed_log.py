@@ -18,7 +18,7 @@ from schemas.vocabulary.arbiter import ArbiterImmediate
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import ForgetOrdered
 from tests.actors.runtime.waiting import until
-from tests.broker import Broker
+from tests.broker import Broker, files_below
 from tests.events.sealing.records import recorded, said
 from tests.events.setting import Setting, back, collect, plain, read
 
@@ -68,7 +68,7 @@ class OutOfReach:
 
 def files_with(folder: Path, content: bytes) -> list[str]:
     """Return the names of the files below a folder that hold some bytes."""
-    return sorted(path.name for path in folder.rglob("*") if path.is_file() and content in path.read_bytes())
+    return sorted(path.name for path, held in files_below(folder) if content in held)
 
 
 def test_words_are_read_by_another_process_and_lie_nowhere_on_disk(broker: Broker) -> None:

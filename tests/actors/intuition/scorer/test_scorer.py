@@ -64,7 +64,12 @@ def test_another_process_gives_the_same_scores_whatever_its_hash_seed() -> None:
     script = f"from actors.intuition.scorer import score; print([score(text) for text in {texts!r}])"
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+            env={"PYTHONHASHSEED": seed},
         ).stdout.strip()
         for seed in ("1", "2")
     }
