@@ -69,15 +69,15 @@ class EffectorCounters(msgspec.Struct):
 class _UnderWay(msgspec.Struct):
     """A delivery that is being handled, and by whom.
 
-    ``request`` is what it asks, once it may have its turn, ``acts`` whether its performance has begun, and ``given_up``
-    whether it is to be handed back while the worker goes on.
+    ``request`` is what it asks, once it may have its turn, ``acts`` whether its performance has begun, ``lost`` whether
+    it is another worker's by now, to which it is handed back unless it ends first.
     """
 
     delivery: Delivery
     task: asyncio.Task[Any]
     request: Message | None = None
     acts: bool = False
-    given_up: bool = False
+    lost: bool = False
 
 
 class _Request(msgspec.Struct, frozen=True):
@@ -146,7 +146,7 @@ class EffectorWorker:
             began=self.ready,
             begins=self._begins,
             alone=self.effector.alone,
-            lost=self._lost.set,
+            lost=self._lose,
             imported_through=self._log.imported_through,
         )
         async with asyncio.TaskGroup() as tasks:
@@ -170,16 +170,19 @@ class EffectorWorker:
             await asyncio.wait(left, timeout=min(_STOP_LOOK, self._stop_deadline))
             left = [slot for slot in left if not slot.done()]
 
+    def _lose(self) -> None:
+        for each in self._under_way.values():
+            each.lost = True
+        self._lost.set()
+
     async def _yield(self) -> None:
         """Whenever another worker is the one to work, hand back to it what merely waits, and what comes to."""
         while True:
             await self._lost.wait()
             self._lost.clear()
-            held = tuple(self._under_way)
-            while any(seq in self._under_way for seq in held):
+            while any(each.lost for each in self._under_way.values()):
                 for each in self._waiting():
-                    if each.delivery.stored.seq in held:
-                        each.given_up = True
+                    if each.lost:
                         each.task.cancel()
                 await asyncio.sleep(_STOP_LOOK)
 
@@ -194,12 +197,12 @@ class EffectorWorker:
         ]
 
     def _begins(self, out: int) -> None:
-        self._out = max(0, out - len(self._under_way))
-        self.effector.begins(self._ack_wait + _LATE if self._out else 0.0)
+        self._out = out
+        self.effector.begins(self._ack_wait + _LATE if out else 0.0)
 
-    def _came(self, delivery: Delivery) -> None:
-        """Note that a request came; the last of those that were out with others when the worker began tells so."""
-        if self._out and delivery.attempt > 1:
+    def _one_less_out(self) -> None:
+        """Note that one of those that were out when the worker began is here, or done; tell of the last."""
+        if self._out:
             self._out -= 1
             if not self._out:
                 self.effector.begins(_LATE)
@@ -215,7 +218,8 @@ class EffectorWorker:
 
     async def _handle(self, delivery: Delivery) -> None:
         self.counters.delivered += 1
-        self._came(delivery)
+        if delivery.was_out:
+            self._one_less_out()
         seq = delivery.stored.seq
         held = self._under_way.get(seq)
         if held is not None:
@@ -233,13 +237,15 @@ class EffectorWorker:
             await delivery.hand_back(_REFUSED_WAIT)
         except asyncio.CancelledError:
             await delivery.hand_back()
-            if not under_way.given_up or me.uncancel():
+            if not under_way.lost or me.uncancel():
                 raise
         except BaseException:
             await delivery.hand_back()
             raise
         else:
             await delivery.acknowledge()
+            if under_way.lost:
+                self._one_less_out()
         finally:
             keeping.cancel()
             del self._under_way[seq]

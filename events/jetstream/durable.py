@@ -49,11 +49,15 @@ class Delivery:
     Attributes:
         stored: The message.
         attempt: How many times it was delivered, this time included.
+        was_out: Whether it was out with another worker, or may have been, when this one began.
     """
 
-    def __init__(self, connection: Connection, stored: Stored, attempt: int, reply: str) -> None:
+    def __init__(
+        self, connection: Connection, stored: Stored, attempt: int, reply: str, *, was_out: bool = False
+    ) -> None:
         self.stored = stored
         self.attempt = attempt
+        self.was_out = was_out
         self._connection = connection
         self._reply = reply
 
@@ -128,6 +132,7 @@ class DurablePull:
         self._alone = alone
         self._let_go = lost
         self._pin = ""
+        self._began_at = 0
         self._imported_through = imported_through
         self._room = 0
         self._asked = 0
@@ -270,7 +275,8 @@ class DurablePull:
         self._pin = pin
         try:
             info = await self._ensure()
-            out = info["num_ack_pending"] - (info["delivered"]["consumer_seq"] - place + 1)
+            self._began_at = info["delivered"]["consumer_seq"]
+            out = info["num_ack_pending"] - (self._began_at - place + 1)
         except LogError:
             out = 1  # perhaps
         self._begins(max(0, out))
@@ -291,7 +297,8 @@ class DurablePull:
         if (pin := (msg.headers or {}).get(_PIN, "")) != self._pin:
             await self._work_alone(pin, place)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
-        arrived = Delivery(self._connection, stored, attempt, msg.reply)
+        was_out = attempt > 1 and place > self._began_at
+        arrived = Delivery(self._connection, stored, attempt, msg.reply, was_out=was_out)
         if self._alone and self._arrived.qsize() >= self._room:
             await arrived.hand_back()  # it was asked for to stay alone: it comes first when there is room
         else:

@@ -134,3 +134,51 @@ def test_a_worker_tells_when_all_that_were_out_have_come(broker: Broker) -> None
             assert told == [1801.0, 1.0]
 
     on_broker(broker, body)
+
+
+def test_of_workers_that_work_alone_one_performs_and_another_takes_over_when_it_stops(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        one = replace(effector(), alone=True)
+        async with running(broker, one, name="b", ack_wait=1800.0) as (second, _):
+            await second.ready.wait()
+            async with running(broker, one, name="a", ack_wait=1800.0) as (first, _):
+                await first.ready.wait()
+                await ask(log, *range(10))
+                await answered(log, 10)
+                assert sorted((first.counters.performed, second.counters.performed)) == [0, 10]
+            await ask(log, *range(10, 15))
+            assert once_each(await answered(log, 15), 15)
+            async with running(broker, one, name="c", ack_wait=1800.0) as (third, _):
+                await third.ready.wait()
+                await ask(log, 15)
+                await answered(log, 16)
+
+    on_broker(broker, body)
+
+
+def test_a_worker_that_works_alone_stays_it_while_it_has_no_room_and_keeps_the_order(broker: Broker) -> None:
+    async def body(log: JetStreamLog) -> None:
+        go_on = asyncio.Event()
+        performed: list[str] = []
+
+        async def perform(message: Message) -> Sequence[Event | Emission]:
+            async with asyncio.timeout(DEADLINE_S):
+                await go_on.wait()
+            performed.append(message.exchange)
+            return await echo(message)
+
+        one = replace(effector(perform, concurrency=1), alone=True)
+        async with running(broker, one, ack_wait=2.0) as (worker, _), running(broker, one, name="v", ack_wait=2.0):
+            await ask(log, *range(5))
+            await until(lambda: handed_back(log), "a request that there is no room for to come and go")
+            assert worker.counters.delivered in (0, 1), "the one that is under way, if it is this one that works"
+            go_on.set()
+            assert once_each(await answered(log, 5), 5)
+        assert performed == [f"exchange-{number}" for number in range(5)]
+
+    on_broker(broker, body)
+
+
+async def handed_back(log: JetStreamLog) -> bool:
+    info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
+    return bool(info["num_redelivered"])
