@@ -167,9 +167,8 @@ class DurablePull:
         finally:
             off()
             await self._end()
+            await self._hand_back_arrived()
             await self._make_room()
-            while not self._arrived.empty():
-                await self._arrived.get_nowait().hand_back()
 
     async def next(self) -> Delivery:
         """Wait for the next message: as many are asked for as calls wait."""
@@ -183,7 +182,7 @@ class DurablePull:
     async def _begin(self) -> None:
         try:
             await self._end()
-            self._give_up_pin()
+            await self._give_up_pin()
             info = await self._ensure()
             if not self._alone and not self._began.is_set():
                 self._begins(int(info.get("num_ack_pending", 0)))
@@ -281,10 +280,15 @@ class DurablePull:
             out = 1  # perhaps
         self._begins(max(0, out))
 
-    def _give_up_pin(self) -> None:
+    async def _give_up_pin(self) -> None:
         if self._pin:
             self._pin = ""
             self._let_go()
+            await self._hand_back_arrived()
+
+    async def _hand_back_arrived(self) -> None:
+        while not self._arrived.empty():
+            await self._arrived.get_nowait().hand_back()
 
     async def _take(self, msg: Msg) -> None:
         self._heard = self._clock()
@@ -310,7 +314,7 @@ class DurablePull:
         if self._alone and headers.get("Status") == _ANOTHER:
             if self._pin:
                 self._asked = 0
-                self._give_up_pin()
+                await self._give_up_pin()
                 await self._ask()
             return
         left = unserved(headers, self._asked)
