@@ -39,7 +39,10 @@ TEXT_FORGOTTEN = "text_forgotten"
 """The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
 
 _LATE = 1.0
-"""Seconds by which the broker may be late to take a request from a silent worker, or a worker to look one up."""
+"""Seconds by which the broker may be late to take a request from a silent worker."""
+
+_SETTLING = 0.2
+"""Seconds that requests which are here may take to their turns."""
 
 STOP_DEADLINE = 10.0
 """Seconds that performances under way get to end when the worker is told to stop."""
@@ -159,6 +162,7 @@ class EffectorWorker:
             await self._finish(slots)
             for slot in slots:
                 slot.cancel()
+        await pull.make_room()
 
     async def _finish(self, slots: Sequence[asyncio.Task[None]]) -> None:
         """Let performances end within the stop deadline, and those that merely wait at once."""
@@ -205,7 +209,7 @@ class EffectorWorker:
         if self._out:
             self._out -= 1
             if not self._out:
-                self.effector.begins(_LATE)
+                self.effector.begins(_SETTLING)
 
     async def _serve(self, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()

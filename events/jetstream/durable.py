@@ -49,7 +49,7 @@ class Delivery:
     Attributes:
         stored: The message.
         attempt: How many times it was delivered, this time included.
-        was_out: Whether it was out with another worker, or may have been, when this one began.
+        was_out: Whether it was out when this worker began, with another or on its way here.
     """
 
     def __init__(
@@ -102,8 +102,9 @@ class DurablePull:
         filters: The subjects it delivers, one filter at least; no two may overlap.
         ack_wait: See :data:`ACK_WAIT`; the latest to start decides.
         began: Set when messages can arrive for the first time.
-        begins: Called before any can arrive, with how many are out, delivered and not acknowledged, with others.
-        alone: Whether one consumer at a time works. ``begins`` is then called whenever this one becomes that one.
+        begins: Called before any can arrive, with how many are out: delivered, and not acknowledged.
+        alone: Whether one consumer at a time works. ``begins`` is then called whenever this one becomes that one, with
+            how many are out besides the first that it gets.
         lost: Called when this one is that one no longer, or may not be: what it has not done is another's.
         imported_through: Messages up to this sequence were imported; see ``JetStreamLog``.
     """
@@ -132,7 +133,7 @@ class DurablePull:
         self._alone = alone
         self._let_go = lost
         self._pin = ""
-        self._began_at = 0
+        self._first = self._known_to = 0
         self._imported_through = imported_through
         self._room = 0
         self._asked = 0
@@ -156,8 +157,7 @@ class DurablePull:
                         await self._lost.wait()
                 except TimeoutError:
                     await self._stay_alone()
-                    # Without a pull request under way there is nothing to hear.
-                    if not self._asked or self._clock() - self._heard < SILENCE:
+                    if not await self._is_silent():
                         continue
                     _logger.warning("consumer_silent", consumer=self._name)
                 self._lost.clear()
@@ -168,7 +168,15 @@ class DurablePull:
             off()
             await self._end()
             await self._hand_back_arrived()
-            await self._make_room()
+
+    async def _is_silent(self) -> bool:
+        for _ in range(2):
+            # Without a pull request under way there is nothing to hear.
+            if not self._asked or self._clock() - self._heard < SILENCE:
+                return False
+            # Who was stalled has not read what has come meanwhile.
+            await asyncio.sleep(_RETRY_WAIT)
+        return True
 
     async def next(self) -> Delivery:
         """Wait for the next message: as many are asked for as calls wait."""
@@ -178,6 +186,13 @@ class DurablePull:
             return await self._arrived.get()
         finally:
             self._room -= 1
+
+    async def make_room(self) -> None:
+        """Let another work at once; to be called when :meth:`run` has ended, and all that it brought is done with."""
+        if self._pin and self._connection.connected:
+            subject = f"CONSUMER.UNPIN.{self._stream}.{self._name}"
+            with contextlib.suppress(LogError):
+                await self._connection.api(subject, {"group": _GROUP})
 
     async def _begin(self) -> None:
         try:
@@ -262,23 +277,18 @@ class DurablePull:
         if self._pin and self._subscription is not None:
             await self._ask_for(1)
 
-    async def _make_room(self) -> None:
-        """Let another work at once."""
-        if self._pin and self._connection.connected:
-            subject = f"CONSUMER.UNPIN.{self._stream}.{self._name}"
-            with contextlib.suppress(LogError):
-                await self._connection.api(subject, {"group": _GROUP})
-
     async def _work_alone(self, pin: str, place: int) -> None:
-        """Note that all messages come here, from one at a place among the consumer's deliveries on."""
-        self._pin = pin
-        try:
+        """Note that all messages come here, from one at a place among the consumer's deliveries on.
+
+        What is not acknowledged comes in any order: the server turns its queue while nobody may be served.
+        """
+        self._pin, self._first, self._known_to = pin, place, place
+        out = 1  # perhaps
+        with contextlib.suppress(LogError):
             info = await self._ensure()
-            self._began_at = info["delivered"]["consumer_seq"]
-            out = info["num_ack_pending"] - (self._began_at - place + 1)
-        except LogError:
-            out = 1  # perhaps
-        self._begins(max(0, out))
+            self._known_to = info["delivered"]["consumer_seq"]
+            out = max(0, info["num_ack_pending"] - 1)
+        self._begins(out)
 
     async def _give_up_pin(self) -> None:
         if self._pin:
@@ -301,7 +311,7 @@ class DurablePull:
         if (pin := (msg.headers or {}).get(_PIN, "")) != self._pin:
             await self._work_alone(pin, place)
         stored = as_recorded(sequence, time_ns, msg.subject, msg.headers or {}, msg.data, self._imported_through)
-        was_out = attempt > 1 and place > self._began_at
+        was_out = place != self._first and (attempt > 1 or place <= self._known_to)
         arrived = Delivery(self._connection, stored, attempt, msg.reply, was_out=was_out)
         if self._alone and self._arrived.qsize() >= self._room:
             await arrived.hand_back()  # it was asked for to stay alone: it comes first when there is room

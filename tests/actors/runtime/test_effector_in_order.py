@@ -131,7 +131,7 @@ def test_a_worker_tells_when_all_that_were_out_have_come(broker: Broker) -> None
             await until(lambda: worker.counters.performed == 3, "all to be out")
         async with running(broker, replace(effector(), begins=told.append), ack_wait=1800.0):
             await answered(log, 3)
-            assert told == [1801.0, 1.0]
+            assert told == [1801.0, 0.2]
 
     on_broker(broker, body)
 
