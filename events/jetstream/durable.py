@@ -33,6 +33,9 @@ MAX_PENDING = 10_000
 ALONE_SHARE = 0.5
 """How long whoever works alone may not ask before another does, as a share of the wait for acknowledgements."""
 
+_ASKED_AT_LEAST = 4
+"""What part of the room is not asked for before more is: requests one by one, a server drops beyond 512, unsaid."""
+
 _GROUP = "alone"
 _PIN = "Nats-Pin-Id"
 _ANOTHER = "423"
@@ -179,7 +182,7 @@ class DurablePull:
         return True
 
     async def next(self) -> Delivery:
-        """Wait for the next message: as many are asked for as calls wait."""
+        """Wait for the next message: about as many are asked for as calls wait."""
         self._room += 1
         try:
             await self._ask()
@@ -257,7 +260,7 @@ class DurablePull:
 
     async def _ask(self) -> None:
         missing = self._room - self._asked - self._arrived.qsize()
-        if missing <= 0 or self._subscription is None:
+        if missing < max(1, self._room // _ASKED_AT_LEAST) or self._subscription is None:
             return
         if not self._asked:
             self._heard = self._clock()

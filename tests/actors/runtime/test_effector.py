@@ -148,6 +148,20 @@ def test_no_more_are_performed_at_once_than_there_is_room_for(broker: Broker) ->
     assert most == 3
 
 
+def test_room_for_many_is_asked_for_in_few_requests(broker: Broker) -> None:
+    """A server drops what is beyond 512 requests, and does not say so."""
+
+    async def body(log: JetStreamLog) -> None:
+        async with running(broker, effector(concurrency=600)):
+            await ask(log, *range(300))
+            assert once_each(await answered(log, 300), 300)
+            await all_acknowledged(log)
+            info = await log.connection.api(f"CONSUMER.INFO.{log.stream}.{durable_name('echo')}")
+        assert 1 <= info["num_waiting"] <= 60
+
+    on_broker(broker, body)
+
+
 def test_two_workers_share_the_work(broker: Broker) -> None:
     """Four performances meet in each round, of which one worker alone could only have two."""
 
