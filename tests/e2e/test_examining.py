@@ -43,7 +43,7 @@ def topics(node: dict[str, Any]) -> list[str]:
 
 
 def test_why_shows_the_chain_and_the_terms_of_every_score(live: Live) -> None:
-    row = live.ask("What is the capital of Peru?")
+    row = live.ask("What is the capital of Peru?", "--agent", fresh("why"))
     told = live.run("why", row["exchange"]).stdout
     for part in (*PATH, "no signature matched", "entropy 0.", "trust 0.5 → ", "falsehood", "escalated: no_precedent"):
         assert part in told
@@ -62,7 +62,8 @@ def test_why_shows_where_an_attack_was_found_and_what_was_never_reached(live: Li
 
 
 def test_why_gives_machines_the_tree(live: Live) -> None:
-    row = live.ask("What is the capital of Peru?")
+    # An agent without a past: what others have asked may lead to a review of this answer, too.
+    row = live.ask("What is the capital of Peru?", "--agent", fresh("why"))
     (told,) = live.rows("why", row["exchange"], "--json")
     (root,) = told["roots"]
     # Guards work side by side: which of two joined ones came last, and is a cause, differs from run to run.
