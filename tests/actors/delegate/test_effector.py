@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ from schemas.subjects import Partitions
 from schemas.vocabulary.act import ActDelegationRequested, Action
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from tests.actors.delegate.specialists import answering, specialist
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 from tests.events.setting import collect
@@ -63,17 +64,6 @@ async def running(log: JetStreamLog, settings: DelegateSettings) -> AsyncIterato
             yield
         finally:
             stop.set()
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any]) -> None:
-    async def run() -> None:
-        log = await JetStreamLog.connect(broker.url, sealed=False)
-        try:
-            await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(run())
 
 
 async def answer_of(log: JetStreamLog, event: Event, settings: DelegateSettings = PATIENT) -> Event:

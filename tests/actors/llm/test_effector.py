@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import msgspec
@@ -31,6 +31,7 @@ from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import TiebreakRequested
 from tests.actors.llm.scripted import ANSWER, HANGS, Endpoint, nobody, says, serving, streams
 from tests.actors.llm.sessions import begun
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 from tests.events.setting import collect
@@ -83,17 +84,6 @@ async def answers(log: JetStreamLog, count: int) -> Sequence[Recorded]:
     await until(there, f"{count} answers of llm")
     found = [decode(stored) for stored in await collect(log, filters=("log.*.*.llm.>",))]
     return [each for each in found if isinstance(each, Recorded)]
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any], *, sealed: bool = False) -> None:
-    async def run() -> None:
-        log = await JetStreamLog.connect(broker.url, sealed=sealed)
-        try:
-            await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(run())
 
 
 def test_each_kind_of_request_is_answered_to_its_own_exchange_by_its_own_model(broker: Broker) -> None:

@@ -61,7 +61,7 @@ def raised_twice() -> Together:
     return together
 
 
-def test_what_is_adjusted_moves_though_a_setting_had_put_its_offset_beyond_the_bound():
+def test_what_is_adjusted_moves_though_a_setting_had_put_its_offset_beyond_the_bound() -> None:
     together = raised_twice()
     together.set(ACT=0.39)
     assert together.weight() == 0.4  # the bound, where .43 would be
@@ -72,7 +72,7 @@ def test_what_is_adjusted_moves_though_a_setting_had_put_its_offset_beyond_the_b
     assert together.weight() == adjusted.after
 
 
-def test_what_is_undone_moves_though_a_setting_had_put_its_offset_beyond_the_bound():
+def test_what_is_undone_moves_though_a_setting_had_put_its_offset_beyond_the_bound() -> None:
     together = raised_twice()
     together.set(ACT=0.39)
     together.day(NEVER_ACTING)
@@ -81,14 +81,14 @@ def test_what_is_undone_moves_though_a_setting_had_put_its_offset_beyond_the_bou
     assert together.weight() == reverted.after
 
 
-def test_a_setting_that_is_taken_back_before_the_next_change_leaves_the_offset_as_it_was():
+def test_a_setting_that_is_taken_back_before_the_next_change_leaves_the_offset_as_it_was() -> None:
     together = raised_twice()
     together.set(ACT=0.39)
     together.set(ACT=0.2)
     assert together.weight() == 0.24
 
 
-def test_what_failed_on_a_weight_that_was_set_beyond_its_bounds_is_undone_once_it_is_back():
+def test_what_failed_on_a_weight_that_was_set_beyond_its_bounds_is_undone_once_it_is_back() -> None:
     together = raised_twice()
     together.set(ACT=0.5)
     for _ in range(3):
@@ -100,7 +100,7 @@ def test_what_failed_on_a_weight_that_was_set_beyond_its_bounds_is_undone_once_i
     assert together.weight() == reverted.after
 
 
-def test_while_one_undoing_waits_other_weights_are_still_corrected():
+def test_while_one_undoing_waits_other_weights_are_still_corrected() -> None:
     together = raised_twice()
     together.set(ACT=0.5)
     together.day(NEVER_ACTING)
@@ -109,7 +109,7 @@ def test_while_one_undoing_waits_other_weights_are_still_corrected():
     assert together.weight("RESPOND.base") == moved.after
 
 
-def test_an_undoing_passes_no_bound_that_a_setting_has_brought_near():
+def test_an_undoing_passes_no_bound_that_a_setting_has_brought_near() -> None:
     together = Together()
     lowered = only(Adjusted, together.day(OFTEN_RESPONDING))
     assert lowered.delta == -0.02

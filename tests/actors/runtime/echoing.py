@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from actors.runtime.effector import EffectorWorker
 from events.codec import Recorded, decode
@@ -77,19 +77,6 @@ async def all_acknowledged(log: JetStreamLog) -> None:
         return bool(info["ack_floor"]["stream_seq"]) and not info["num_pending"] and not info["num_ack_pending"]
 
     await until(there, "every request to be acknowledged")
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], object]) -> None:
-    """Run a test's body with a log to ask and look with."""
-
-    async def main() -> None:
-        log = await JetStreamLog.connect(broker.url)
-        try:
-            await body(log)  # type: ignore[misc]  # a coroutine
-        finally:
-            await log.close()
-
-    asyncio.run(main())
 
 
 def once_each(found: Sequence[Recorded], count: int) -> bool:

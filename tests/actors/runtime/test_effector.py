@@ -22,13 +22,13 @@ from schemas.event import Event, Failed
 from schemas.identity import event_id
 from schemas.permissions import durable_name
 from schemas.vocabulary.reflex import ReflexPassed
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.echo import EchoAnswered, EchoAsked, EchoFailed, ask, echo, effector, question, song
 from tests.actors.runtime.echo_worker import ACK_WAIT, leave_trace
 from tests.actors.runtime.echoing import (
     all_acknowledged,
     answered,
     answers,
-    on_broker,
     once_each,
     outcome,
     running,

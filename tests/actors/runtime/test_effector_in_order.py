@@ -11,8 +11,9 @@ from events.jetstream import JetStreamLog
 from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.permissions import durable_name
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.echo import ask, echo, effector
-from tests.actors.runtime.echoing import all_acknowledged, answered, answers, on_broker, once_each, running, stored
+from tests.actors.runtime.echoing import all_acknowledged, answered, answers, once_each, running, stored
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.broker import Broker
 

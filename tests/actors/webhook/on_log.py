@@ -1,9 +1,5 @@
 """Alerts on a real broker's log, and what is recorded of their deliveries."""
 
-import asyncio
-from collections.abc import Callable
-from typing import Any
-
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address
@@ -11,7 +7,6 @@ from events.jetstream import JetStreamLog
 from events.log import Record
 from schemas.event import Event
 from schemas.subjects import Partitions
-from tests.broker import Broker
 from tests.events.setting import collect
 
 
@@ -20,17 +15,6 @@ def stored(number: int, event: Event) -> Record:
     cause = Cause(f"cause-{number}", 0, 0, "", "", "", "_", "_")
     [decided] = address("alerts", cause, (event,), Partitions())
     return to_record(decided, "test", "", 1_750_000_000_000_000_000, 0)
-
-
-def on_broker(broker: Broker, body: Callable[[JetStreamLog], Any]) -> None:
-    async def run() -> None:
-        log = await JetStreamLog.connect(broker.url, sealed=False)
-        try:
-            await body(log)
-        finally:
-            await log.close()
-
-    asyncio.run(run())
 
 
 async def recorded(log: JetStreamLog) -> list[Event]:

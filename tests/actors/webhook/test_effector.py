@@ -20,9 +20,10 @@ from events.log import Append
 from schemas.entry import Severity
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import HANGS, fails, serving
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import until
 from tests.actors.webhook.alerts import QUICK, TAKES, alert, receivers, url_of
-from tests.actors.webhook.on_log import on_broker, recorded, stored
+from tests.actors.webhook.on_log import recorded, stored
 from tests.broker import Broker
 
 

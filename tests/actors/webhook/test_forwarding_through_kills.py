@@ -13,9 +13,10 @@ from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
 from tests.actors.llm.scripted import HANGS, Endpoint, serving
+from tests.actors.on_broker import on_broker
 from tests.actors.runtime.waiting import DEADLINE_S, until
 from tests.actors.webhook.alerts import TAKES, alert
-from tests.actors.webhook.on_log import on_broker, recorded, stored
+from tests.actors.webhook.on_log import recorded, stored
 from tests.broker import Broker
 from tests.events.setting import collect
 
