@@ -8,8 +8,8 @@ forgotten message ids, one answer is stored.
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -22,7 +22,7 @@ from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
-from events.log import Seal, Stored
+from events.log import Seal
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effector import Effector
@@ -30,6 +30,8 @@ from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.permissions import durable_name
 from schemas.subjects import STORED_ROOT, split_stored, topic_filter
+
+T = TypeVar("T")
 
 EFFECT_RAISED = "effect_raised"
 EFFECT_TIMED_OUT = "effect_timed_out"
@@ -264,7 +266,7 @@ class EffectorWorker:
     async def _answer(self, under_way: _UnderWay) -> None:
         """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
         delivery = under_way.delivery
-        offered = decode(await self._opened(delivery.stored))
+        offered = decode(await self._insist(lambda: self._log.opened(delivery.stored)))
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
         request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
@@ -280,23 +282,18 @@ class EffectorWorker:
             _logger.error("append_refused", effector=self.effector.name, detail=str(refused))
             await self._store(request, self._failure(request, APPEND_REFUSED), took_us)
 
-    async def _opened(self, stored: Stored) -> Stored:
-        """Open a request's words; insists while their key cannot be reached."""
+    async def _insist(self, asking: Callable[[], Awaitable[T]]) -> T:
+        """Ask the log until it can be asked."""
         wait = _RETRY_FIRST
         while True:
             try:
-                return await self._log.opened(stored)
+                return await asking()
             except LogError as error:
                 wait = await self._wait(error, wait)
 
     async def _is_answered(self, request: _Request) -> bool:
-        """Whether the log holds an answer; insists while the broker cannot be asked."""
-        wait = _RETRY_FIRST
-        while True:
-            try:
-                return await self._answers.holds(request.filter, request.answer, request.offered.stored.seq)
-            except LogError as error:
-                wait = await self._wait(error, wait)
+        seq = request.offered.stored.seq
+        return await self._insist(lambda: self._answers.holds(request.filter, request.answer, seq))
 
     async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
