@@ -7,11 +7,10 @@ from deploy.replaying import END, Point
 from deploy.sources import Source
 from events.effects import CausesReader, EffectReport, Effects
 from events.log import Stored
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.act import ActDelegationRequested
-from schemas.vocabulary.alerts import ALERTS
 from schemas.vocabulary.webhook import WebhookQueued
 
 SERVED: Mapping[str, frozenset[type[Event]]] = {

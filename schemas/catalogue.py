@@ -1,34 +1,52 @@
 """The catalogue: every subject there is, as data.
 
 Documentation, JSON Schemas, AsyncAPI, broker permissions and contract tests are all derived from here.
-A module below ``schemas.vocabulary`` adds its ``ENTRIES``; nothing else needs to change.
+A module below ``schemas.vocabulary`` adds its ``ENTRIES``; nothing else needs to change. The subjects of alerts
+follow from the severities in them.
 """
 
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
 import msgspec
 
 from schemas import vocabulary
-from schemas.entry import Entry
+from schemas.entry import Entry, Severity
 from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
 from schemas.event import Event, topic_of
 from schemas.versions import upcast
+from schemas.vocabulary.alerts import Alert, alert_entries, alert_type
 
 
 def _load() -> dict[str, Entry]:
+    modules = (
+        import_module(f"{vocabulary.__name__}.{found.name}") for found in pkgutil.iter_modules(vocabulary.__path__)
+    )
+    listed: list[Entry] = [entry for module in modules for entry in module.ENTRIES]
     entries: dict[str, Entry] = {}
-    for module in pkgutil.iter_modules(vocabulary.__path__):
-        for entry in import_module(f"{vocabulary.__name__}.{module.name}").ENTRIES:
-            if entry.topic in entries:
-                raise ValueError(f"{entry.topic} is listed twice, by {entry.owner} and {entries[entry.topic].owner}")
-            entries[entry.topic] = entry
+    for entry in (*listed, *alert_entries(listed)):
+        if entry.topic in entries:
+            raise ValueError(f"{entry.topic} is listed twice, by {entry.owner} and {entries[entry.topic].owner}")
+        entries[entry.topic] = entry
     return dict(sorted(entries.items()))
 
 
 CATALOGUE: dict[str, Entry] = _load()
 """Public subject -> entry, sorted by subject."""
+
+ALERTING: Mapping[str, Entry] = {
+    topic: entry for topic, entry in CATALOGUE.items() if entry.severity and entry.owner != "alerts"
+}
+"""Public subject -> entry, of all that call for alerts."""
+
+ALERTS: Mapping[tuple[Severity, str], type[Alert]] = {
+    (entry.severity, entry.owner): alert_type(entry.severity, entry.owner)
+    for entry in ALERTING.values()
+    if entry.severity
+}
+"""(severity, owner of what calls for it) -> the event type, one a subject."""
 
 
 @cache

@@ -16,10 +16,10 @@ An alert never holds people's words: the catalogue's sentence, numbers and codes
 """
 
 from actors.alerts.decider import State, decide, evolve
-from actors.alerts.grouping import ALERTING, ENDED
+from actors.alerts.grouping import ENDED
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Actor, Scope
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import ALERTING, CATALOGUE
 from schemas.vocabulary.alerts import AlertsConfigured, AlertsFailed
 from schemas.vocabulary.clock import ClockFired
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from actors.alerts.grouping import ALERTING, ENDED, OTHERS, Key, key_of
+from actors.alerts.grouping import ENDED, OTHERS, Key, key_of
 from actors.alerts.groups import (
     Group,
     Window,
@@ -32,6 +32,7 @@ from actors.alerts.groups import (
 )
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Emission, Message, readable_settings
+from schemas.catalogue import ALERTING
 from schemas.event import Event, topic_of
 from schemas.persistent import Map
 from schemas.vocabulary.alerts import LAPSED, QUIET, Alert, AlertsConfigured, AlertsScheduled

@@ -4,13 +4,13 @@ By default an event of a session or an agent is grouped by its agent, not by its
 attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import msgspec
 
 from schemas.actor import Message, Scope
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import ALERTING, CATALOGUE
 from schemas.entry import Entry
 from schemas.event import Event, Failed, topic_of
 
@@ -116,14 +116,6 @@ def _shown(event: Event, name: str) -> str:
     shown = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return shown[:_LONGEST]
 
-
-def _alerting() -> Iterable[Entry]:
-    # What alerts itself fails at calls for an alert too, and there is nobody left to make it.
-    return (entry for entry in CATALOGUE.values() if entry.severity is not None and entry.owner != "alerts")
-
-
-ALERTING: Mapping[str, Entry] = {entry.topic: entry for entry in _alerting()}
-"""Public subject -> entry, of all that call for alerts."""
 
 GROUPINGS: Mapping[str, Grouping] = {topic: grouping_of(entry) for topic, entry in ALERTING.items()}
 """Public subject -> how its events are grouped."""

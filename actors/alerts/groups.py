@@ -5,12 +5,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.alerts.grouping import ALERTING, Key, summary
+from actors.alerts.grouping import Key, summary
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Message
+from schemas.catalogue import ALERTING, ALERTS
 from schemas.entry import Severity
 from schemas.persistent import Map
-from schemas.vocabulary.alerts import ALERTS, LOUDNESS, Alert
+from schemas.vocabulary.alerts import LOUDNESS, Alert
 
 _NS_PER_MS = 1_000_000
 _MINUTE_NS = 60_000_000_000

@@ -24,9 +24,10 @@ from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted
 from actors.webhook.settings import WebhookSettings
 from schemas.actor import Message
+from schemas.catalogue import ALERTS
 from schemas.entry import Severity
 from schemas.event import Event, Failed, topic_of
-from schemas.vocabulary.alerts import ALERTS, Alert
+from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 
 MOST_PAUSE_S = 3_600.0

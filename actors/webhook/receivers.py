@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.webhook.settings import Receiver
+from schemas.catalogue import ALERTS
 from schemas.entry import Severity
-from schemas.vocabulary.alerts import ALERTS
 
 _LOUDNESS = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 _SOURCES = sorted({source for _, source in ALERTS} - {"webhook"})

@@ -29,13 +29,13 @@ from events.ledger.rows import (
     to_row,
 )
 from events.ledger.tables import TABLES, VIEWS, make
-from schemas.catalogue import decode_event
+from schemas.catalogue import ALERTS, decode_event
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.act import ActFinished, ActIterated
-from schemas.vocabulary.alerts import ALERTS, Alert
+from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.responder import ResponseEmitted

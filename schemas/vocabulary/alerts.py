@@ -1,6 +1,7 @@
 """What calls for a person, grouped and limited. Owner: ``alerts``; subjects ``forged_id.alert.<severity>.<source>``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Annotated, Literal
 
 import msgspec
@@ -89,43 +90,9 @@ class AlertsFailed(Failed, frozen=True, kw_only=True, tag="forged_id.alert.faile
     """A message that alerts could not decide: what it called for, nobody is told of."""
 
 
-SOURCES: Mapping[Severity, tuple[str, ...]] = {
-    Severity.CRITICAL: (
-        "act",
-        "appraisal",
-        "arbiter",
-        "breaker",
-        "clock",
-        "coherence",
-        "guardrails",
-        "intuition",
-        "memory",
-        "monitor",
-        "reflex",
-        "responder",
-        "router",
-        "swarm",
-    ),
-    Severity.WARNING: (
-        "arbiter",
-        "coherence",
-        "drift",
-        "guardrails",
-        "intuition",
-        "llm",
-        "monitor",
-        "reflection",
-        "reflex",
-        "regulator",
-        "self_review",
-        "webhook",
-    ),
-    Severity.INFO: ("breaker", "delegate", "gateway", "guardrails", "operator", "self_review"),
-}
-"""Severity -> the owners that have events of it, ``alerts`` itself aside; a test holds it against the catalogue."""
-
-
-def _alert_type(severity: Severity, source: str) -> type[Alert]:
+@cache
+def alert_type(severity: Severity, source: str) -> type[Alert]:
+    """Return the type of alerts of a severity about what ``source`` reports: the same type on each call."""
     name = f"{severity.value.capitalize()}{source.title().replace('_', '')}Alert"
     doc = f"An alert of severity {severity.value} about what ``{source}`` reports."
     kind = msgspec.defstruct(
@@ -142,14 +109,8 @@ def _alert_type(severity: Severity, source: str) -> type[Alert]:
     return kind
 
 
-ALERTS: Mapping[tuple[Severity, str], type[Alert]] = {
-    (severity, source): _alert_type(severity, source) for severity, sources in SOURCES.items() for source in sources
-}
-"""(severity, source) -> the event type, one a subject."""
-
-
 def _sample(severity: Severity, source: str) -> Alert:
-    return ALERTS[severity, source](
+    return alert_type(severity, source)(
         alert="0f" * 8,
         status="firing",
         severity=LOUDNESS[severity],
@@ -170,16 +131,6 @@ def _sample(severity: Severity, source: str) -> Alert:
 
 
 ENTRIES = (
-    *(
-        Entry(
-            event=kind,
-            owner="alerts",
-            scope=Scope.GLOBAL,
-            meaning=f"A group of {severity.value} events of {source} began, goes on, or is over.",
-            sample=_sample(severity, source),
-        )
-        for (severity, source), kind in ALERTS.items()
-    ),
     Entry(
         event=AlertsScheduled,
         owner="alerts",
@@ -206,3 +157,23 @@ ENTRIES = (
         severity=Severity.CRITICAL,
     ),
 )
+
+_LOUDEST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
+
+
+def alert_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the entries of alerts: one for each severity and owner that ``entries`` call for.
+
+    What alerts itself fails at calls for one too, and there is nobody left to make it: it has no entry.
+    """
+    pairs = {(entry.severity, entry.owner) for entry in entries if entry.severity and entry.owner != "alerts"}
+    return tuple(
+        Entry(
+            event=alert_type(severity, source),
+            owner="alerts",
+            scope=Scope.GLOBAL,
+            meaning=f"A group of {severity.value} events of {source} began, goes on, or is over.",
+            sample=_sample(severity, source),
+        )
+        for severity, source in sorted(pairs, key=lambda pair: (_LOUDEST_FIRST.index(pair[0]), pair[1]))
+    )

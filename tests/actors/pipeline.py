@@ -7,11 +7,18 @@ from typing import Any
 import msgspec
 
 from schemas.actor import Actor, Message
+from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.identity import event_id
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import MS, START_NS, Address, Partition
+
+PATH = frozenset({
+    "appraisal", "arbiter", "breaker", "clock", "coherence", "gateway", "guardrails", "intuition", "llm", "memory",
+    "reflex", "responder", "router",
+})  # fmt: skip
+"""Owners of the events that one exchange costs; an actor that somebody adds may record more of it."""
 
 
 class Pipeline:
@@ -67,6 +74,11 @@ class Pipeline:
             self._follow(cause, fired)
             self._drain()
         self.now_ns = until
+
+    def told(self) -> list[str]:
+        """Return what the path's owners recorded of exchanges, in order: public subjects without their root."""
+        entries = (entry_of(message.event) for message in self.stream if message.exchange)
+        return [entry.topic.removeprefix("forged_id.") for entry in entries if entry.owner in PATH]
 
     def ends(self) -> list[Message]:
         """Return the messages that ended an exchange, in order."""

@@ -11,12 +11,11 @@ from deploy.effects import SERVED
 from events.bundles import read_events
 from events.effects import CausesReader, EffectReport, Effects
 from events.log import Stored
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
 from schemas.vocabulary.act import ActDelegationRequested
-from schemas.vocabulary.alerts import ALERTS
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 from tests.fixtures import FOLDER

@@ -1,12 +1,14 @@
 """What makes one alert of many events, and what it says."""
 
+import msgspec
 import pytest
 
-from actors.alerts.grouping import ALERTING, ENDED, GROUPINGS, key_of, summary
-from schemas.actor import Message
-from schemas.catalogue import CATALOGUE
+from actors.alerts.grouping import ENDED, GROUPINGS, key_of, summary
+from schemas.actor import Message, Scope
+from schemas.catalogue import ALERTING, ALERTS, CATALOGUE
+from schemas.entry import Entry, Severity
 from schemas.event import Failed, Personal, topic_of
-from schemas.vocabulary.alerts import ALERTS, SOURCES
+from schemas.vocabulary.alerts import alert_entries
 from tests.actors.alerts.builders import (
     BLOCKED,
     RESET,
@@ -22,14 +24,21 @@ from tests.actors.scenario import START_NS
 every_topic = pytest.mark.parametrize("topic", ALERTING)
 
 
-def test_there_is_a_subject_for_each_severity_and_owner_that_the_catalogue_has_and_no_other() -> None:
-    needed = {
-        (entry.severity, entry.owner)
-        for entry in CATALOGUE.values()
-        if entry.severity is not None and entry.owner != "alerts"
-    }
-    assert set(ALERTS) == needed
-    assert {(severity, source) for severity, sources in SOURCES.items() for source in sources} == needed
+def test_each_severity_of_an_owner_has_its_subject() -> None:
+    called_for = {(entry.severity, entry.owner) for entry in CATALOGUE.values() if entry.severity is not None}
+    assert set(ALERTS) == {pair for pair in called_for if pair[1] != "alerts"}
+    assert {topic_of(kind) for kind in ALERTS.values()} <= CATALOGUE.keys()
+
+
+def test_a_new_owner_s_severity_brings_its_subject_and_nothing_else_does() -> None:
+    class GreeterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.greeter.failed"):
+        """A message that an actor of somebody else's could not decide."""
+
+    sample = GreeterFailed(reason="decider_raised", error="ValueError", failed_seq=1, failed_topic="forged_id.x.y")
+    quiet = Entry(event=GreeterFailed, owner="greeter", scope=Scope.SESSION, meaning="It failed.", sample=sample)
+    loud = msgspec.structs.replace(quiet, severity=Severity.WARNING)
+    assert [entry.topic for entry in alert_entries([quiet, loud, loud])] == ["forged_id.alert.warning.greeter"]
+    assert alert_entries([quiet]) == ()
 
 
 def test_alerts_are_published_under_their_severity_and_source() -> None:

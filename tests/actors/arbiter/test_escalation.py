@@ -12,7 +12,7 @@ from actors.arbiter.ruling import rule
 from actors.arbiter.settings import ArbiterSettings
 from actors.registry import ACTORS
 from schemas.catalogue import entry_of
-from schemas.event import Event, topic_of
+from schemas.event import Event
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust, Risks
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.breaker import BreakerTerminated, BreakerTripped
@@ -49,14 +49,9 @@ def flow(
     pipeline.ask(text, HERE)
     if "appraisal" not in stopped:
         pipeline.send(appraisal or appraised(), HERE)
-    if "intuition" not in stopped and topics(pipeline).count("reflex.passed"):
+    if "intuition" not in stopped and pipeline.told().count("reflex.passed"):
         pipeline.send(intuition or felt(), HERE)
     return pipeline
-
-
-def topics(pipeline: Pipeline) -> list[str]:
-    """Return what was recorded of the exchange, in order."""
-    return [topic_of(message.event).removeprefix("forged_id.") for message in pipeline.stream if message.exchange]
 
 
 def end_of(pipeline: Pipeline) -> ResponseEmitted:
@@ -70,7 +65,7 @@ def told(end: ResponseEmitted) -> tuple[str, str, str]:
 
 
 def test_r1_and_r5_the_stages_speak_in_the_order_of_the_pipeline():
-    spoken = topics(flow())
+    spoken = flow().told()
     order = [
         "input.received", "reflex.passed", "intuition.passed", "coherence.passed", "arbiter.escalated",
         "memory.recalled", "router.mode_selected", "response.emitted", "memory.remembered",
@@ -84,19 +79,19 @@ def test_r5_1_stage_1_a_known_threat_is_blocked_and_nothing_later_speaks():
     pipeline = flow(ATTACK)
     (found,) = [message.event for message in pipeline.stream if isinstance(message.event, ReflexBlocked)]
     assert told(end_of(pipeline)) == ("REFLEX", "BLOCKED", found.pattern)
-    assert not {"coherence.passed", "arbiter.escalated", "router.mode_selected"} & set(topics(pipeline))
+    assert not {"coherence.passed", "arbiter.escalated", "router.mode_selected"} & set(pipeline.told())
 
 
 def test_r5_1_stage_2_a_danger_motif_is_rejected_by_its_name_and_nothing_later_speaks():
     pipeline = flow(intuition=REJECTED)
     assert told(end_of(pipeline)) == ("INTUITION", "REJECTED", "p-1")
-    assert not {"coherence.passed", "coherence.rejected", "arbiter.escalated"} & set(topics(pipeline))
+    assert not {"coherence.passed", "coherence.rejected", "arbiter.escalated"} & set(pipeline.told())
 
 
 def test_r5_1_stage_3_a_dissonant_thought_is_rejected_and_nothing_later_speaks():
     pipeline = flow(appraisal=appraised(harm=True))
     assert told(end_of(pipeline)) == ("COHERENCE", "REJECTED", "DISSONANT")
-    assert not {"arbiter.denied", "arbiter.escalated", "router.mode_selected"} & set(topics(pipeline))
+    assert not {"arbiter.denied", "arbiter.escalated", "router.mode_selected"} & set(pipeline.told())
 
 
 def test_r5_1_stage_4_an_approved_precedent_is_executed_at_once_and_nothing_is_deliberated():
@@ -104,7 +99,7 @@ def test_r5_1_stage_4_an_approved_precedent_is_executed_at_once_and_nothing_is_d
     end = end_of(pipeline)
     assert told(end) == ("ARBITER", "EXECUTED", "p-2")
     assert end.response == "Lima."
-    assert "router.mode_selected" not in topics(pipeline)
+    assert "router.mode_selected" not in pipeline.told()
 
 
 def test_r5_1_stage_5_everything_else_is_deliberated_on():
@@ -116,13 +111,13 @@ def test_r5_1_stage_5_everything_else_is_deliberated_on():
 def test_r5_1_a_denial_does_not_fall_through_to_deliberation():
     pipeline = flow(intuition=felt(similar(0.8, outcome="harmful")))
     assert told(end_of(pipeline)) == ("ARBITER", "REJECTED", "harmful_precedent")
-    assert "router.mode_selected" not in topics(pipeline)
+    assert "router.mode_selected" not in pipeline.told()
 
 
 def test_an_input_that_trips_the_breaker_is_withheld_whatever_the_other_stages_say():
     pipeline = flow(appraisal=appraised(falsehood=0.9), intuition=felt(similar(0.95, answer="Lima.")))
     assert told(end_of(pipeline)) == ("BREAKER", "WITHHELD", "role_confusion")
-    assert "arbiter.immediate" not in topics(pipeline)
+    assert "arbiter.immediate" not in pipeline.told()
 
 
 @pytest.mark.parametrize(
@@ -184,7 +179,7 @@ def test_r7_the_sources_configuration_is_the_default(actor: str, field: str, val
 
 def test_r8_a_threat_is_rejected_before_deliberation():
     for pipeline in (flow(ATTACK), flow(intuition=REJECTED), flow(appraisal=appraised(harm=True))):
-        assert "router.mode_selected" not in topics(pipeline)
+        assert "router.mode_selected" not in pipeline.told()
         assert end_of(pipeline).action in ("BLOCKED", "REJECTED")
 
 
@@ -221,7 +216,7 @@ def test_r6_and_r7_deliberation_beyond_its_5000_ms_ends_in_a_recorded_fallback()
 def test_an_end_in_time_costs_no_timer_event():
     pipeline = flow()
     pipeline.advance(60_000)
-    assert "clock.fired" not in topics(pipeline)
+    assert "clock.fired" not in pipeline.told()
 
 
 @pytest.mark.parametrize("verdict", [BreakerTripped, BreakerTerminated])

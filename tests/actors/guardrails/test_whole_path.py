@@ -77,8 +77,7 @@ class Talk:
     @property
     def topics(self) -> list[str]:
         """The exchange's events, in order, without their root."""
-        told = [each for each in self.pipeline.stream if each.exchange]
-        return [topic_of(each.event).removeprefix("forged_id.") for each in told]
+        return self.pipeline.told()
 
     def pending(self) -> Mapping[str, int]:
         """Return how many exchanges each actor still keeps."""

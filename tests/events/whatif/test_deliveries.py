@@ -4,10 +4,10 @@ import msgspec
 
 from actors.registry import ACTORS
 from events.whatif import PastReader
+from schemas.catalogue import ALERTS
 from schemas.entry import Severity
 from schemas.envelope import Envelope, decode_headers
 from schemas.event import Event
-from schemas.vocabulary.alerts import ALERTS
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
 from tests.actors.scenario import Address
