@@ -1,5 +1,6 @@
-"""The actor that CONTRIBUTING.md builds, built as it says, in a copy of the project, passes the tests of the project."""
+"""The actor that CONTRIBUTING.md builds, built as it says in a copy of the project, passes the project's tests."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -32,9 +33,11 @@ def written_files(text: str) -> dict[str, str]:
 
 
 def run(folder: Path, *arguments: str, timeout_s: float = 300) -> str:
-    """Run a module of the copy; return what it printed."""
-    command = [sys.executable, "-m", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout_s, check=False)
+    """Run a module of the copy, whose processes import the copy wherever they run; return what it printed."""
+    command, environment = [sys.executable, "-m", *arguments], os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -182,6 +182,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
     from actors.breaker.machine import stance_of
     from actors.registry import actor_named
     from deploy.cli.failures import WrongUse
+    from deploy.cli.output import latest
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
     from events.replay import Replay
@@ -193,14 +194,14 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
         upto = (await source.info()).last_seq
         with progress("folding", upto) as advance:
             await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
-        latest = await _latest(source, agent, session, upto, max(last, 1))
-        if not latest:
+        found = await _latest(source, agent, session, upto, max(last, 1))
+        if not found:
             raise WrongUse(
                 f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
                 "check the name, or name another --agent"
             )
     state = replay.views[actor.name, partition].state
-    machine = recall(state, latest[-1].message)
+    machine = recall(state, found[-1].message)
     return Shown(
         agent=agent,
         session=session,
@@ -215,7 +216,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
         falsehoods=machine.falsehoods,
         balances=machine.balances,
         upto=upto,
-        events=tuple(_moved(recorded) for recorded in latest[len(latest) - last :] if last),
+        events=tuple(_moved(recorded) for recorded in latest(found, last)),
     )
 
 

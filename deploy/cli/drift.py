@@ -131,6 +131,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
     """Return where an agent's drift stands at a time, given its state and the agent's own events of drift."""
     from actors.drift.mind import Mind, fatigue, resting
+    from deploy.cli.output import latest
 
     mind, settings = state.minds.get(agent, Mind()), state.settings
     cooldown_ns = settings.cooldown_ms * 1_000_000
@@ -146,7 +147,7 @@ def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_
             RestingShown(concept=seed, seconds_left=(mind.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
             for seed in resting(mind, now_ns, settings)
         ),
-        thoughts=tuple(thoughts[len(thoughts) - last :] if 0 < last < len(thoughts) else thoughts if last else ()),
+        thoughts=tuple(latest(thoughts, last)),
     )
 
 

@@ -1,13 +1,14 @@
 """Printing rows: JSON objects, one a line, for machines; a table for people."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from deploy.rendering.printable import printable
 
+T = TypeVar("T")
 Row = msgspec.Struct | Mapping[str, Any]
 
 
@@ -24,6 +25,11 @@ def emit(rows: Iterable[Row], *, as_json: bool, columns: Sequence[str] | None = 
             click.echo(msgspec.json.encode(row).decode())
         return
     table(rows, columns)
+
+
+def latest(items: Sequence[T], count: int) -> Sequence[T]:
+    """Return the last ``count`` items: all where there are fewer, none for 0."""
+    return items[max(0, len(items) - count) :]
 
 
 def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:

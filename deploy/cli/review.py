@@ -137,6 +137,8 @@ async def _show(target: Target, log_file: Path | None, citizen: str, last: int) 
 
 
 def _shown(citizen: str, mind: "Mind", memories: "Memories | None", settings: "SelfReviewSettings", last: int) -> Shown:
+    from deploy.cli.output import latest
+
     scores = tuple(each.parts[-1] for each in mind.past if each.parts)
     warm = len(mind.past) >= settings.warm_up
     return Shown(
@@ -145,7 +147,7 @@ def _shown(citizen: str, mind: "Mind", memories: "Memories | None", settings: "S
         ticks=mind.ticks,
         criticality=mind.criticality,
         scores_since_review=mind.scores,
-        last_scores=scores[len(scores) - last :] if last else (),
+        last_scores=tuple(latest(scores, last)),
         signals=tuple(_signals(mind, settings)),
         entities=tuple(_entities(mind, memories))[:last],
         opposition=tuple(_opposition(mind, settings)),

@@ -108,6 +108,9 @@ def test_show_tells_where_a_session_stands_and_how_it_came_there(broker: Broker,
         assert found["falsehoods"] == [0.0, 0.75, 0.0]
         assert [each["event"] for each in found["events"]] == ["cleared", "tripped", "recovery_started", "withheld"]
         assert [each["why"] for each in found["events"]] == ["", "role_confusion, text", "input", ""]
+        for last in (0, 1, 3, 4, 5, 7):
+            fewer = await neuraxis(tmp_path, broker, "show", SESSION, "--last", str(last))
+            assert fewer["events"] == found["events"][4 - min(last, 4) :], f"of four events, the last {last}"
 
     meanwhile(broker, scenario)
 

@@ -43,6 +43,13 @@ def test_a_citizen_is_shown_with_its_gate_records_scores_and_entities(broker: Br
             assert {each["signal"] for each in shown["signals"]} >= {"regret", "wm_churn"}
             assert len(shown["scores_since_review"]) == 1
             assert len(shown["last_scores"]) == 10
+            everything: Any = json.loads(await neuraxis(tmp_path, broker, "felix", "--last", "1000", "--json"))
+            scores = everything["last_scores"]
+            assert len(scores) > 10
+            assert shown["last_scores"] == scores[-10:]
+            for last in (0, len(scores), len(scores) + 1):
+                some: Any = json.loads(await neuraxis(tmp_path, broker, "felix", "--last", str(last), "--json"))
+                assert some["last_scores"] == (scores if last else [])
             worth = {each["entity"]: each["pog"] for each in shown["entities"]}
             assert worth["validator"] > worth["worse"]
             assert {each["weight"] for each in shown["entities"]} == {None}, "entities of an engine outside"
