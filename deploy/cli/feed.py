@@ -98,10 +98,9 @@ def summary_text(summary: "Summary") -> str:
         )
         if found
     ]
+    ended = f"{summary.ended} exchanges ended, {summary.bad} bad, in {summary.seconds:g} s"
     speed = f"{summary.rate:g} exchanges/s, latency p50 {summary.p50_ms:g} ms, p99 {summary.p99_ms:g} ms"
-    return "\n".join(
-        [f"{summary.ended} exchanges ended, {summary.bad} bad, in {summary.seconds:g} s; {speed}", *counts]
-    )
+    return "\n".join([ended, *([speed] if summary.ended else []), *counts])
 
 
 def _open(file: str) -> BinaryIO:

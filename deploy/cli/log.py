@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
@@ -24,7 +25,7 @@ PROVES = (
 )
 
 
-@click.group(epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
+@click.group(cls=Commands, epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
 def log() -> None:
     """Look at the log and its ledger; copy, move and keep what they hold.
 

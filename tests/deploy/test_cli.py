@@ -47,6 +47,21 @@ def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...])
     assert f"neuraxis {' '.join(path)}" in result.output.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize("group", [(), ("log",), ("schema",), ("config",), ("patterns",)], ids=" ".join)
+def test_a_group_that_is_named_alone_prints_its_help_as_help(group: tuple[str, ...]) -> None:
+    result = neuraxis(*group)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == neuraxis(*group, "--help").stdout
+    assert "\nCommands:\n" in result.stdout
+
+
+@pytest.mark.parametrize("group", [(), ("log",), ("regulator",), ("guardrails",)], ids=" ".join)
+def test_the_list_of_commands_cuts_no_sentence(group: tuple[str, ...]) -> None:
+    listed = neuraxis(*group, "--help").stdout.partition("Commands:")[2].partition("Examples:")[0]
+    assert "..." not in listed
+    assert all(len(line) <= 80 for line in listed.splitlines())
+
+
 def test_the_help_loads_no_actor_and_no_broker_client() -> None:
     code = (
         "import sys; sys.argv = ['neuraxis', '--help']\n"
@@ -68,12 +83,25 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("doctor", "--jsno"), 2, "See `neuraxis doctor --help`."),
         (("doctor",), 3, "no set runs in .neuraxis: start one with `neuraxis up`"),
         (("doctor", "--data", "elsewhere"), 3, "no set runs in elsewhere"),
-        (("up", "--sync", "sometimes"), 2, "--sync: broker.sync: Expected `str` matching regex"),
+        (
+            ("up", "--sync", "sometimes"),
+            2,
+            "--sync: broker.sync: write always, never, or an interval such as 500ms or 1s",
+        ),
         (("up", "--set", "router.profil=seed"), 2, "router has no key 'profil': did you mean 'profile'?"),
         (("up", "--config", "none.toml"), 2, "there is no configuration file none.toml"),
         (("up", "--port", "70000"), 2, "70000 is not in the range"),
         (("up", "--nats", "http://x"), 2, "is not a broker's address"),
-        (("worker", "ruoter"), 2, "there is no actor 'ruoter': did you mean 'router'?"),
+        (("worker", "ruoter"), 2, "there is no actor 'ruoter': did you mean 'router'? There are act, alerts, "),
+        (("worker", "xyz"), 2, "there is no actor 'xyz': there are act, alerts, "),
+        (("worker", "nobody"), 2, "all stands for every actor that decides, effectors for delegate, llm, webhook"),
+        (("worker", "all"), 3, "no set runs in .neuraxis"),
+        (("log", "tial"), 2, "There is no command 'tial': did you mean 'tail'? See `neuraxis log --help`."),
+        (("patterns", "xyz"), 2, "There is no command 'xyz': there are import, list, "),
+        (("config", "show", "--set", "router.act=maybe"), 2, "got `str`: write true or false"),
+        (("config", "show", "--set", "log.stream=a.b"), 2, "log.stream: write a name of letters, digits, _ and - "),
+        (("config", "show", "--set", "log.replicas=2"), 2, "Invalid enum value 2: there are 1, 3, 5"),
+        (("alerts", "--severity", "bad"), 2, "'bad' is not one of 'info', 'warning', 'critical'."),
         (("worker", "router"), 3, "no set runs in .neuraxis"),
         (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),
         (("config", "show", "ruoter"), 2, "there is no section 'ruoter'"),
