@@ -55,8 +55,8 @@ BREAKER: Mapping[str, str] = {
     "attempts_used_up": "it ended the session: a violation after every attempt to recover was used up",
     "attempt_budget": "it ended the session: recovering took more turns than are allowed",
     "breakers_in_session": "it ended the session: too many violations in it",
-    "recent_falsehood": "it ended the session: too many inputs of high falsehood of late",
-    "balance_trend": "it ended the session: its inputs got worse and worse",
+    "recent_falsehood": "it ended the session: too many of its latest inputs read like attempts to deceive",
+    "balance_trend": "it ended the session: its latest inputs were, on average, more false than true",
     "refusal_share": "it ended the session: too large a share of its inputs was refused",
     "violation_count": "it ended the session: too many violations of all kinds",
 }
