@@ -13,7 +13,7 @@ from deploy.cli.options import Target
 from deploy.cli.speaking import Speaker, hearing
 from deploy.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
 from deploy.rendering.printable import printable
-from deploy.rendering.terminal import console
+from deploy.rendering.terminal import console, print_hanging
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
@@ -73,7 +73,7 @@ def show(found: Exchange, *, as_json: bool, spoken: str = "", answer_first: bool
     answer = printable(found.response, keep="\n\t")
     below = answer_first or bool(spoken)
     if not below:
-        console().print(sentence_of(found), soft_wrap=True)
+        print_hanging(console(), sentence_of(found), 2)
     if not spoken:
         click.echo(answer or click.style("(no words)", dim=True))
     elif answer.startswith(spoken):
@@ -84,4 +84,4 @@ def show(found: Exchange, *, as_json: bool, spoken: str = "", answer_first: bool
         click.echo()
         click.echo(f"{click.style('(in the end)', dim=True)} {answer}")
     for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
-        console().print(line, soft_wrap=True)
+        print_hanging(console(), line, 2)

@@ -155,7 +155,7 @@ async def _tail(
     import msgspec
 
     from deploy.rendering.entries import entry_of, line_of
-    from deploy.rendering.terminal import console
+    from deploy.rendering.terminal import console, print_hanging
 
     out = console()
     task = asyncio.current_task()
@@ -170,7 +170,7 @@ async def _tail(
                 if as_json:
                     click.echo(msgspec.json.encode(entry).decode())
                 else:
-                    out.print(line_of(entry))
+                    print_hanging(out, line_of(entry), 9)
             if left is not None:
                 left -= len(batch)
                 if left <= 0:
