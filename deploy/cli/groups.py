@@ -29,7 +29,9 @@ class Commands(click.Group):
     def hint(self, name: str, known: Sequence[str]) -> str:
         """Return what follows an unknown name: the nearest command, else all of them."""
         near = get_close_matches(name, known, n=1)
-        return f": did you mean {near[0]!r}?" if near else f": there are {', '.join(known)}."
+        if near:
+            return f": did you mean {near[0]!r}?"
+        return f": there {'is' if len(known) == 1 else 'are'} {', '.join(known)}."
 
 
 def first_sentence(command: click.Command) -> str:

@@ -16,6 +16,7 @@ from deploy.config import BadConfiguration
 from deploy.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.broker import Broker
+from tests.deploy.typed import arguments_of, parse
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,39 @@ def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...])
     result = neuraxis(*path, "--help")
     assert result.exit_code == 0
     assert f"neuraxis {' '.join(path)}" in result.output.partition("Examples:")[2]
+
+
+def examples_of(path: tuple[str, ...]) -> list[list[str]]:
+    """Return the arguments of the examples in a command's help."""
+    told = neuraxis(*path, "--help", environment={"COLUMNS": "1000"}).stdout.partition("Examples:\n")[2]
+    return [words for line in told.splitlines() for words in arguments_of(line)]
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_every_example_of_the_help_can_be_typed(path: tuple[str, ...]) -> None:
+    examples = examples_of(path)
+    assert examples
+    Path("prompts.jsonl").touch()  # a file that is to be trained from must be there
+    for words in examples:
+        parse(words)
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_an_option_that_is_not_there_is_wrong_use_of_every_command(path: tuple[str, ...]) -> None:
+    result = neuraxis(*path, "--nosuch")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("neuraxis: No such option '--nosuch'.")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", [path for path in commands() if "--log FILE" in neuraxis(*path, "--help").stdout])
+def test_a_log_that_is_not_there_is_wrong_use_of_every_command_that_reads_one(path: tuple[str, ...]) -> None:
+    [words, *_] = [words for words in examples_of(path) if words[: len(path)] == list(path)]
+    kept = [word for place, word in enumerate(words) if "--log" not in (word, words[place - 1])]
+    result = neuraxis(*kept, "--log", "nowhere.db")
+    assert result.exit_code == 2, result.output
+    assert "nowhere.db" in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("group", [(), ("log",), ("schema",), ("config",), ("patterns",)], ids=" ".join)
