@@ -93,9 +93,10 @@ class _Neuraxis(Commands):
             status = 0
         except Exception as error:
             from deploy.cli.failures import explain
+            from deploy.cli.saying import say
 
             line, status = explain(error)
-            click.echo(f"neuraxis: {line}", err=True)
+            say(f"neuraxis: {line}", err=True)
         sys.exit(status if isinstance(status, int) else 0)
 
 

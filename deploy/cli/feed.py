@@ -11,6 +11,7 @@ import click
 
 from deploy.cli.ask import ANSWER_S
 from deploy.cli.options import Target, agent_option, examples, target_options
+from deploy.cli.saying import say
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
@@ -79,7 +80,7 @@ def feed(
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
     if not interrupted:
         stream.close()  # interrupted, its reader may wait for a pipe, and closing would wait for the reader
-    click.echo(summary_text(summary), err=True)
+    say(summary_text(summary), err=True)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
     if summary.bad:

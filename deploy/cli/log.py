@@ -98,6 +98,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
+    from deploy.cli.saying import say
     from deploy.rendering.terminal import progress
     from deploy.sources import ledger_file
     from events.ledger import verify as verify_ledger
@@ -111,13 +112,13 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     if as_json:
         emit([{"chain": chain, "stream": compared, "not_compared": unreachable, "ok": count == 0}], as_json=True)
     else:
-        click.echo(
+        say(
             f"chain: {chain.rows:,} rows, sequence {chain.first_seq:,} to {chain.last_seq:,},"
             f" {chain.anchors:,} anchors, head {chain.head}"
         )
-        click.echo(_compared(compared, unreachable))
+        say(_compared(compared, unreachable))
         emit(findings, as_json=False)
-        click.echo(_proved(compared))
+        say(_proved(compared), indent=0)
     if count:
         raise CheckFailed(f"{file}: {count:,} findings, the first at sequence {findings[0].seq}: {findings[0].detail}")
 

@@ -29,9 +29,12 @@ def fitted(names: Sequence[str], rows: Sequence[Cells], width: int) -> Table:
         width: Characters of a line.
     """
     headings = {name: name.replace("_", " ") for name in names}
-    wide = {name: max(_longest(headings[name]), *(_line(row[name]) for row in rows)) for name in names}
-    if sum(wide.values()) + _GAP * (len(names) - 1) <= width:
-        return _grid(names, rows, headings, wide)
+    cells = {name: max(_line(row[name]) for row in rows) for name in names}
+    # A heading is broken between its words before any column has to go.
+    for of_heading in (len, _longest):
+        wide = {name: max(of_heading(headings[name]), cells[name]) for name in names}
+        if sum(wide.values()) + _GAP * (len(names) - 1) <= width:
+            return _grid(names, rows, headings, wide)
     names = [name for name in names if any(row[name] for row in rows)]
     prose = max(names, key=lambda name: (_is_prose(rows, name), name != names[0], wide[name]))
     beside = [name for name in names if name != prose]
