@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from deploy.config_faults import blame, members
+from deploy.config_faults import blame
 from deploy.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.text_files import with_texts
+from schemas.choices import members
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT = "NEURAXIS_"

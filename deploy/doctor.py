@@ -31,6 +31,9 @@ LAG_WARNING = 1_000
 CLOCK_WARNING_S, CLOCK_FAILURE_S = 0.5, 30.0
 """Difference between the broker's clock and ours: deadlines are set by the one and slept for by the other."""
 
+_NEVER_S = 365 * 24 * 3600.0
+"""An interval that nobody waits for: ``--sync never``."""
+
 DISK_WARNING = 0.1
 """Share of the disk that should be free."""
 
@@ -200,7 +203,8 @@ def judge_sync(storage: Mapping[str, Any] | None, replicas: int) -> Finding:
         )
     if storage.get("sync_always"):
         return Finding("durability", Verdict.OK, promise("always", replicas))
-    interval = f"{int(storage.get('sync_interval', 0)) / 1e9:g} s"
+    seconds = int(storage.get("sync_interval", 0)) / 1e9
+    interval = f"{seconds:g} s" if seconds < _NEVER_S else "never"
     return Finding("durability", Verdict.WARN, promise(interval, replicas), "start with `--sync always`")
 
 

@@ -10,7 +10,7 @@ import socket
 import msgspec
 
 from deploy.config import BadConfiguration
-from deploy.supervisor import ProgramFailed
+from deploy.supervisor import ProgramRefused
 
 OFF = "off"
 """Stands for no gateway at all."""
@@ -43,18 +43,19 @@ def listen(address: Address, *, or_else_any: bool) -> socket.socket:
     """Open a listening socket, on any free port of the host where the one asked for is taken and ``or_else_any``.
 
     Raises:
-        ProgramFailed: it cannot be opened; the message says what to do.
+        ProgramRefused: it cannot be opened; the message says what to do.
     """
     try:
         return _opened(address)
     except OSError as wrong:
         if wrong.errno != errno.EADDRINUSE:
-            raise ProgramFailed(
-                f"the gateway cannot listen on {url_host(address.host)}:{address.port}: {wrong.strerror or wrong}"
+            raise ProgramRefused(
+                f"the gateway cannot listen on {url_host(address.host)}:{address.port}: {wrong.strerror or wrong}; "
+                "choose an address of this machine with --http"
             ) from wrong
         if or_else_any:
             return listen(Address(address.host, 0), or_else_any=False)
-        raise ProgramFailed(
+        raise ProgramRefused(
             f"{url_host(address.host)}:{address.port} is taken by another program: stop that one, or choose another "
             "address with --http (port 0: any free one)"
         ) from wrong

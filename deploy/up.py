@@ -1,7 +1,9 @@
 """``neuraxis up``: the embedded broker, the worker processes and the ledger, kept running until told to stop."""
 
 import asyncio
+import contextlib
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -27,6 +29,7 @@ from deploy.lifeline import notify_systemd
 from deploy.listening import address_of, listen, url_of
 from deploy.models import Attachment, actor_flags, attach, check_answerable, worker_flags
 from deploy.program import WorkerProgram
+from deploy.rendering.greeting import Up, called_by, greeting
 from deploy.running_set import DataFolder, RunFile
 from deploy.supervisor import Program, ProgramFailed, Supervisor
 from events.errors import Misconfigured
@@ -46,6 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         reach: The broker to use; one that names none means the embedded one.
         ready_file: Written when every actor is live, removed at the end.
         config_flags: The configuration flags, for the worker processes.
+        find_flags: The flags by which other commands find the set, where they need any.
     """
 
     data: DataFolder
@@ -53,6 +57,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     reach: Reach
     ready_file: Path | None = None
     config_flags: tuple[str, ...] = ()
+    find_flags: tuple[str, ...] = ()
 
 
 def bring_up(plan: Plan) -> None:
@@ -120,7 +125,8 @@ async def _run(plan: Plan, lock: int) -> None:
             plan.ready_file.write_text(f"{os.getpid()}\n")
         notify_systemd("READY=1")
         data, backend = str(plan.data.path), model.use.backend
-        _logger.info("set_ready", actors=[*ACTORS, LEDGER], data=data, url=place.url(), http=http, llm=backend)
+        _logger.info("set_ready", http=http, url=place.url(), data=data, llm=backend)
+        _greet(plan, place.url(), http, model)
 
     gateways = () if door is None else (_gateway(plan, place, door),)
     supervisor = Supervisor([*place.stages, (*worker_programs(plan, place, model), *gateways)], changed=describe)
@@ -135,6 +141,24 @@ async def _run(plan: Plan, lock: int) -> None:
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
     await supervisor.run(stop, ready)
     _logger.info("set_stopped", data=str(plan.data.path))
+
+
+def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
+    """End the start with what a person needs next, on stdout; whoever asked for logs in JSON gets those alone."""
+    if plan.config.runtime.log_format == "json":
+        return
+    up = Up(
+        program=called_by(sys.argv[0], shutil.which("neuraxis"), Path.cwd()),
+        data=str(plan.data.path),
+        flags=plan.find_flags,
+        http=http,
+        nats=nats,
+        backend=model.use.backend,
+        models=model.use.models,
+        why=model.why,
+    )
+    with contextlib.suppress(OSError):  # nobody reads it any more: the set runs on
+        print(greeting(up), flush=True)
 
 
 def _check_ready_file(file: Path) -> None:
@@ -283,6 +307,8 @@ def promise(sync: str, replicas: int) -> str:
     """Return what holds for an acknowledged append, given how often servers flush and how many keep a copy."""
     if sync == "always":
         return "an acknowledged append survives a power cut"
+    if sync == "never":
+        return "an acknowledged append survives a crash of the broker, but a power cut may lose the whole log"
     if replicas > 1:
         return f"an acknowledged append survives the loss of a server; a power cut of all may lose the last {sync}"
     return f"an acknowledged append survives a crash of the broker, but a power cut may lose the last {sync}"

@@ -58,22 +58,31 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ledger_file: Path
 
 
+GROUPS = {"all": tuple(ACTORS), "effectors": tuple(EFFECTORS)}
+"""Names that stand for several: every actor that decides, and all that speak to the world outside."""
+
+
 def known_work() -> tuple[str, ...]:
     """Return what a worker can be asked to run."""
     return (*ACTORS, *EFFECTORS, LEDGER)
 
 
 def check_work(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names without repeats; raises UnknownWork for one there is no actor of."""
+    """Return the names without repeats, groups spelled out; raises UnknownWork for one there is no actor of."""
     known = known_work()
     for name in names:
+        if name in GROUPS:
+            continue
         if name == "gateway":
             raise UnknownWork("the gateway is no actor and has a command of its own: run `neuraxis gateway`")
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise UnknownWork(f"there is no actor {name!r}: {hint}")
-    return tuple(dict.fromkeys(names))
+            near = get_close_matches(name, (*known, *GROUPS), n=1)
+            hint = f"did you mean {near[0]!r}? There" if near else "there"
+            raise UnknownWork(
+                f"there is no actor {name!r}: {hint} are {', '.join(known)}; all stands for every actor that decides, "
+                f"effectors for {', '.join(EFFECTORS)}"
+            )
+    return tuple(dict.fromkeys(each for name in names for each in GROUPS.get(name, (name,))))
 
 
 def run(job: Job, lifeline: Lifeline) -> None:

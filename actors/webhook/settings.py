@@ -10,8 +10,8 @@ from schemas.event import Milliseconds
 Style = Literal["slack", "alertmanager", "json"]
 """What a receiver understands: Slack's incoming webhooks, Alertmanager's API v2, or the alert's own body."""
 
-Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-Owner = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]*$")]
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="a name of letters, digits, _ and -")]
+Owner = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]*$", description="an actor's name")]
 
 
 class Receiver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

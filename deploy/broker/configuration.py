@@ -8,6 +8,9 @@ import msgspec
 MAX_PAYLOAD = 2 * 1024 * 1024
 """Largest message, headers included, in bytes: twice the log's largest record, whose own check comes first."""
 
+NEVER = "87600h"
+"""``never`` as nats-server takes it: an interval of ten years."""
+
 _MEMORY = 256 * 1024 * 1024
 _LOG_BYTES = 10 * 1024 * 1024
 
@@ -56,7 +59,8 @@ def server_configuration(
     Args:
         layout: Where its things are.
         port: Port on the loopback interface; -1 lets the server choose a free one.
-        sync: JetStream's ``sync_interval``; ``always`` flushes every append before it is acknowledged.
+        sync: JetStream's ``sync_interval``; ``always`` flushes every append before it is acknowledged,
+            ``never`` leaves that to the system.
         max_store: Bytes the store may grow to.
         accounts: The ``accounts`` block.
     """
@@ -68,7 +72,7 @@ def server_configuration(
         "max_payload": MAX_PAYLOAD,
         "jetstream": {
             "store_dir": str(layout.store),
-            "sync_interval": sync,
+            "sync_interval": NEVER if sync == "never" else sync,
             "max_memory_store": _MEMORY,
             "max_file_store": max_store,
         },

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from deploy.cli.groups import Commands
+
 COMMANDS: dict[str, str] = {
     "up": "deploy.cli.up:up",
     "worker": "deploy.cli.worker:worker",
@@ -42,7 +44,7 @@ COMMANDS: dict[str, str] = {
 """Command -> ``module:function``, in the order of the help. To add one, add its line here."""
 
 
-class _Neuraxis(click.Group):
+class _Neuraxis(Commands):
     """A group that loads a command's module when the command is named, and turns every error into one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,12 +54,16 @@ class _Neuraxis(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command."""
         if cmd_name not in COMMANDS:
-            near = get_close_matches(cmd_name, COMMANDS, n=1)
-            ctx.fail(f"There is no command {cmd_name!r}{f': did you mean {near[0]!r}?' if near else '.'}")
+            return None
         module, _, function = COMMANDS[cmd_name].partition(":")
         command = getattr(import_module(module), function)
         assert isinstance(command, click.Command)
         return command
+
+    def hint(self, name: str, known: Sequence[str]) -> str:
+        """Return the nearest command; where none is near, the help that the error points to lists them all."""
+        near = get_close_matches(name, known, n=1)
+        return f": did you mean {near[0]!r}?" if near else "."
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; one whose output nobody reads any more (``| head``) has done its work."""
@@ -81,11 +87,16 @@ class _Neuraxis(click.Group):
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
             status = super().main(args, prog_name or "neuraxis", complete_var, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as bare:
+            # A group that is named alone is a question, not a mistake.
+            click.echo(bare.ctx.get_help() if bare.ctx is not None else bare.format_message())
+            status = 0
         except Exception as error:
             from deploy.cli.failures import explain
+            from deploy.cli.saying import say
 
             line, status = explain(error)
-            click.echo(f"neuraxis: {line}", err=True)
+            say(f"neuraxis: {line}", err=True)
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -93,7 +104,7 @@ class _Neuraxis(click.Group):
     name="neuraxis",
     cls=_Neuraxis,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Start with `neuraxis up` in one terminal and `neuraxis doctor` in another.",
+    epilog='Start with `neuraxis up` in one terminal, and in another: neuraxis ask "What is the capital of Peru?"',
 )
 @click.version_option(package_name="neuraxis")
 def main() -> None:

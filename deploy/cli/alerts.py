@@ -127,12 +127,12 @@ def _say(alert: "AlertShown", as_json: bool) -> None:
     import msgspec
 
     from deploy.rendering.alerts import line_of
-    from deploy.rendering.terminal import console
+    from deploy.rendering.terminal import console, print_hanging
 
     if as_json:
         click.echo(msgspec.json.encode(alert).decode())
     else:
-        console().print(line_of(alert))
+        print_hanging(console(), line_of(alert), 9)
 
 
 async def _recorded(target: Target, log_file: Path | None, since: int) -> AsyncIterator["AlertShown"]:

@@ -38,8 +38,9 @@ ANSWER_S = 65.0
 def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_json: bool) -> None:
     """Send one input and print the answer, with the decision below it; TEXT `-` is read from stdin.
 
-    Below the answer stand mode and confidence, who wrote it, and, where there were any, the tie-break and the steps of
-    an ACT loop. On a terminal a model's words appear as it speaks.
+    The first line says in plain words how the input ended and why. Below the answer stand mode and confidence, who
+    wrote it, and, where there were any, the tie-break and the steps of an ACT loop. On a terminal a model's words
+    appear as it speaks, and the sentence below them.
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """

@@ -21,7 +21,7 @@ BENCHES = {
 
 
 @click.command(epilog=examples("neuraxis bench", "neuraxis bench append ledger"))
-@click.argument("names", nargs=-1, type=click.Choice(list(BENCHES)))
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHES)), metavar="[NAME]...")
 def bench(names: tuple[str, ...]) -> None:
     """Measure beside the peers, in the same run; all benchmarks, or those NAMED.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, agent_option, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -56,7 +57,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Moved, ...]
 
 
-@click.group(epilog=examples("neuraxis breaker show travel", 'neuraxis breaker reset travel --by ann --why "reviewed"'))
+@click.group(
+    cls=Commands,
+    epilog=examples("neuraxis breaker show travel", 'neuraxis breaker reset travel --by ann --why "reviewed"'),
+)
 def breaker() -> None:
     """Look at a session's circuit breaker, reset it, or have it begin to recover."""
 

@@ -42,7 +42,7 @@ def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue
-        show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "")
+        show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "", answer_first=True)
 
 
 def _next_line(at_terminal: bool) -> str | None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import config_options, examples, json_option
 
 
-@click.group(epilog=examples("neuraxis config show"))
+@click.group(cls=Commands, epilog=examples("neuraxis config show"))
 def config() -> None:
     """Look at the configuration."""
 

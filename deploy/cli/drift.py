@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -58,7 +59,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     thoughts: tuple[ThoughtShown, ...]
 
 
-@click.group(epilog=examples("neuraxis drift show felix", "neuraxis drift show felix --json"))
+@click.group(cls=Commands, epilog=examples("neuraxis drift show felix", "neuraxis drift show felix --json"))
 def drift() -> None:
     """Look at what an agent thinks while nobody talks to it."""
 

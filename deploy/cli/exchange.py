@@ -11,9 +11,9 @@ from actors.gateway import Edge, new_input
 from deploy.cli.connect import connected
 from deploy.cli.options import Target
 from deploy.cli.speaking import Speaker, hearing
-from deploy.rendering.decision import TOLD, Exchange, exchange_of, lines_of
+from deploy.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
 from deploy.rendering.printable import printable
-from deploy.rendering.terminal import console
+from deploy.rendering.terminal import console, print_hanging
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
@@ -61,12 +61,19 @@ async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, afte
     ]
 
 
-def show(found: Exchange, *, as_json: bool, spoken: str = "") -> None:
-    """Print an exchange: the answer, and below it the decision; ``spoken`` is what stands on the terminal already."""
+def show(found: Exchange, *, as_json: bool, spoken: str = "", answer_first: bool = False) -> None:
+    """Print an exchange: a plain sentence on it, the answer, and below it the decision.
+
+    ``spoken`` is what stands on the terminal of the answer already: then the sentence comes below it, as with
+    ``answer_first``.
+    """
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
     answer = printable(found.response, keep="\n\t")
+    below = answer_first or bool(spoken)
+    if not below:
+        print_hanging(console(), sentence_of(found), 2)
     if not spoken:
         click.echo(answer or click.style("(no words)", dim=True))
     elif answer.startswith(spoken):
@@ -76,5 +83,5 @@ def show(found: Exchange, *, as_json: bool, spoken: str = "") -> None:
     else:
         click.echo()
         click.echo(f"{click.style('(in the end)', dim=True)} {answer}")
-    for line in lines_of(found):
-        console().print(line, soft_wrap=True)
+    for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
+        print_hanging(console(), line, 2)

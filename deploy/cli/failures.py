@@ -22,6 +22,7 @@ _WRONG_USE_CODES = frozenset(
     {
         "unknown_actor",
         "unknown_work",
+        "program_refused",
         "bad_point",
         "invalid_input",
         "bad_endpoint",

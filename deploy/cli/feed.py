@@ -11,6 +11,7 @@ import click
 
 from deploy.cli.ask import ANSWER_S
 from deploy.cli.options import Target, agent_option, examples, target_options
+from deploy.cli.saying import say
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
@@ -79,7 +80,7 @@ def feed(
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
     if not interrupted:
         stream.close()  # interrupted, its reader may wait for a pipe, and closing would wait for the reader
-    click.echo(summary_text(summary), err=True)
+    say(summary_text(summary), err=True)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
     if summary.bad:
@@ -98,10 +99,9 @@ def summary_text(summary: "Summary") -> str:
         )
         if found
     ]
+    ended = f"{summary.ended} exchanges ended, {summary.bad} bad, in {summary.seconds:g} s"
     speed = f"{summary.rate:g} exchanges/s, latency p50 {summary.p50_ms:g} ms, p99 {summary.p99_ms:g} ms"
-    return "\n".join(
-        [f"{summary.ended} exchanges ended, {summary.bad} bad, in {summary.seconds:g} s; {speed}", *counts]
-    )
+    return "\n".join([ended, *([speed] if summary.ended else []), *counts])
 
 
 def _open(file: str) -> BinaryIO:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, agent_option, by_option, examples, json_option, target_options
+from deploy.cli.saying import say
 
 if TYPE_CHECKING:
     from deploy.forgetting import Forgotten, Survey
@@ -119,21 +120,21 @@ def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | No
         click.echo(msgspec.json.encode({**plan, "memories": memories}).decode())
         return
     if found is None:
-        click.echo(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
+        say(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
     else:
-        click.echo(
+        say(
             f"session {found.session} of agent {found.agent}: {found.exchanges:,} exchanges, {found.events:,} events;"
             f" memory would drop {memories:,}, and the words of {found.sealed:,} events would become unreadable"
         )
         if found.gone:
-            click.echo(f"{found.gone:,} have words that are unreadable already")
+            say(f"{found.gone:,} have words that are unreadable already")
         if found.readable:
-            click.echo(f"{found.readable:,} have words that lie open: this log is not sealed, they would stay")
+            say(f"{found.readable:,} have words that lie open: this log is not sealed, they would stay")
         _say_reminded(found.reminded)
         if found.open:
-            click.echo(f"{found.open:,} exchanges are open: they must end first")
-    click.echo("Nothing was done. --yes does it; there is no way back.")
-    click.echo(COVERS)
+            say(f"{found.open:,} exchanges are open: they must end first")
+    say("Nothing was done. --yes does it; there is no way back.")
+    say(COVERS)
 
 
 def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
@@ -148,14 +149,14 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
         what = f"fact {fact!r} of agent {done.agent} is forgotten"
     else:
         what = f"agent {done.agent} knows no fact {fact!r}"
-    click.echo(f"{what}: ordered at sequence {done.ordered_seq}")
+    say(f"{what}: ordered at sequence {done.ordered_seq}")
     snapshots = f"{done.snapshots_replaced} replaced, {done.snapshots_dropped} dropped"
-    click.echo(f"memory dropped {done.memories:,}; snapshots: {snapshots}")
+    say(f"memory dropped {done.memories:,}; snapshots: {snapshots}")
     if fact is None:
         key = "its key is destroyed" if done.key_destroyed else "it had no key"
-        click.echo(f"{key}; the words of {done.unreadable:,} events are unreadable")
+        say(f"{key}; the words of {done.unreadable:,} events are unreadable")
         _say_reminded(done.reminded)
-    click.echo(COVERS)
+    say(COVERS)
 
 
 def _unknown(agent: str, session: str | None, fact: str | None) -> str:
@@ -166,7 +167,7 @@ def _unknown(agent: str, session: str | None, fact: str | None) -> str:
 
 def _say_reminded(sessions: tuple[str, ...]) -> None:
     if sessions:
-        click.echo(
+        say(
             f"{len(sessions)} other session(s) were reminded of it, and keep that under their own keys until they are "
             f"forgotten, too: {', '.join(sessions)}"
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -67,10 +68,11 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.group(
+    cls=Commands,
     epilog=examples(
         "neuraxis guardrails show loop_001",
         'neuraxis guardrails override loop_001 --max-reruns --by ann --why "close to an answer"',
-    )
+    ),
 )
 def guardrails() -> None:
     """Look at how guardrails judged a loop, or let its family run on past a limit."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
@@ -24,7 +25,7 @@ PROVES = (
 )
 
 
-@click.group(epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
+@click.group(cls=Commands, epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
 def log() -> None:
     """Look at the log and its ledger; copy, move and keep what they hold.
 
@@ -97,6 +98,7 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     """
     from deploy.cli.failures import CheckFailed
     from deploy.cli.output import emit
+    from deploy.cli.saying import say
     from deploy.rendering.terminal import progress
     from deploy.sources import ledger_file
     from events.ledger import verify as verify_ledger
@@ -110,13 +112,13 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     if as_json:
         emit([{"chain": chain, "stream": compared, "not_compared": unreachable, "ok": count == 0}], as_json=True)
     else:
-        click.echo(
+        say(
             f"chain: {chain.rows:,} rows, sequence {chain.first_seq:,} to {chain.last_seq:,},"
             f" {chain.anchors:,} anchors, head {chain.head}"
         )
-        click.echo(_compared(compared, unreachable))
+        say(_compared(compared, unreachable))
         emit(findings, as_json=False)
-        click.echo(_proved(compared))
+        say(_proved(compared), indent=0)
     if count:
         raise CheckFailed(f"{file}: {count:,} findings, the first at sequence {findings[0].seq}: {findings[0].detail}")
 
@@ -154,7 +156,7 @@ async def _tail(
     import msgspec
 
     from deploy.rendering.entries import entry_of, line_of
-    from deploy.rendering.terminal import console
+    from deploy.rendering.terminal import console, print_hanging
 
     out = console()
     task = asyncio.current_task()
@@ -169,7 +171,7 @@ async def _tail(
                 if as_json:
                     click.echo(msgspec.json.encode(entry).decode())
                 else:
-                    out.print(line_of(entry))
+                    print_hanging(out, line_of(entry), 9)
             if left is not None:
                 left -= len(batch)
                 if left <= 0:

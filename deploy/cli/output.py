@@ -33,24 +33,16 @@ def latest(items: Sequence[T], count: int) -> Sequence[T]:
 
 
 def table(rows: Iterable[Row], columns: Sequence[str] | None = None) -> None:
-    """Print rows as a table; nothing when there are none."""
+    """Print rows as a table that fits the terminal; nothing when there are none."""
     plain: list[dict[str, Any]] = [msgspec.to_builtins(row) for row in rows]
     if not plain:
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from deploy.rendering.fitting import fitted
+    from deploy.rendering.terminal import console
 
+    out = console()  # a file has no width: nothing is wrapped there
     names = list(columns or plain[0])
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=1000)  # a file has no width: nothing is cut or wrapped
-    grid = Table(box=None, header_style="bold", pad_edge=False)
-    for name in names:
-        grid.add_column(name.replace("_", " "), overflow="fold")
-    for row in plain:
-        grid.add_row(*(Text(cell(row.get(name))) for name in names))
-    console.print(grid)
+    out.print(fitted(names, [{name: cell(row.get(name)) for name in names} for row in plain], out.width))
 
 
 def cell(value: object) -> str:

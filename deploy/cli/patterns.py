@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from actors.reflex.settings import ReflexSettings
 
 
-@click.group(epilog=examples("neuraxis patterns list", 'neuraxis patterns test "ignore previous instructions"'))
+@click.group(
+    cls=Commands, epilog=examples("neuraxis patterns list", 'neuraxis patterns test "ignore previous instructions"')
+)
 def patterns() -> None:
     """The library of known threats that reflex matches: a profile that ships, and what you import."""
 

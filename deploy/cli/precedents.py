@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, agent_option, by_option, content_of, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from schemas.vocabulary.precedents import PrecedentRecorded
 
 
-@click.group(epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
+@click.group(cls=Commands, epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
 def precedents() -> None:
     """What intuition learns from: earlier situations, what was done in them, and how that turned out."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -42,7 +43,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     opinions: tuple[OpinionShown, ...]
 
 
-@click.group(epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
+@click.group(cls=Commands, epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
 def reflection() -> None:
     """Look at what a model thinks of an agent's past routing decisions."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -59,7 +60,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[Told, ...]
 
 
-@click.group(epilog=examples("neuraxis regulator show felix", "neuraxis regulator show felix --json | jq '.weights[]'"))
+@click.group(
+    cls=Commands,
+    epilog=examples("neuraxis regulator show felix", "neuraxis regulator show felix --json | jq '.weights[]'"),
+)
 def regulator() -> None:
     """Look at how an agent's routing is corrected."""
 

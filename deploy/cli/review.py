@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
 
@@ -61,7 +62,9 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     opposition: tuple[OppositionShown, ...]
 
 
-@click.group(epilog=examples("neuraxis review show felix", "neuraxis review show felix --json | jq .criticality"))
+@click.group(
+    cls=Commands, epilog=examples("neuraxis review show felix", "neuraxis review show felix --json | jq .criticality")
+)
 def review() -> None:
     """Look at how a citizen (an agent) reviews its own prompting."""
 

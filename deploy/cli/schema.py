@@ -5,10 +5,11 @@ from typing import Any
 
 import click
 
+from deploy.cli.groups import Commands
 from deploy.cli.options import examples, json_option
 
 
-@click.group(epilog=examples("neuraxis schema subjects", "neuraxis schema asyncapi > asyncapi.json"))
+@click.group(cls=Commands, epilog=examples("neuraxis schema subjects", "neuraxis schema asyncapi > asyncapi.json"))
 def schema() -> None:
     """Print the catalogue of events."""
 

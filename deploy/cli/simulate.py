@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _PLANTS = ("none", "misrouting", "bad-adjustment")
 _MOST_DAYS = 3650
+_ROOMY = 120
+"""Columns of a terminal from which the table of days has one for each mode."""
+
 _MOST_SEED = 2**63 - 1
 _MOST_EXCHANGES = 1_000_000
 """Of a whole life: some ten minutes."""
@@ -129,16 +132,26 @@ def _draw(plot: Path, report: "Report") -> None:
 
 def _tell(report: "Report", every: int) -> None:
     from deploy.cli.output import emit
+    from deploy.rendering.terminal import console
 
     click.echo(f"{report.plant}: {report.meaning}")
     if report.planted_on is not None:
         click.echo(f"planted on day {report.planted_on}")
     click.echo()
-    emit(_days(report, every), as_json=False)
+    roomy = console().width >= _ROOMY
+    emit(_days(report, every) if roomy else map(_narrow, _days(report, every)), as_json=False)
     click.echo()
     emit(_changes(report), as_json=False)
     click.echo()
     click.echo(f"{report.days} days, {report.events:,} events, digest {report.digest[:16]}, seed {report.seed}")
+
+
+def _narrow(day: DayShown) -> dict[str, object]:
+    """Return a day for a terminal that has no room for a column a mode."""
+    shares = ((mode, getattr(day, mode)) for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE"))
+    told = ", ".join(f"{mode} {share}" for mode, share in shares if share)
+    kept = {name: getattr(day, name) for name in ("day", "decisions", "ambiguous", "misrouted")}
+    return {**kept, "percent": told, "unhealthy": day.unhealthy, "weights": day.weights}
 
 
 def _days(report: "Report", every: int) -> Iterator[DayShown]:

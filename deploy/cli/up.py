@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.options import Target, examples, target_options
+from deploy.cli.options import DATA, Target, examples, target_options
 
 
 @click.command(
@@ -14,13 +14,14 @@ from deploy.cli.options import Target, examples, target_options
         "neuraxis up --data /var/lib/neuraxis --port 4222 --processes 2",
         "neuraxis up --nats nats://broker.example:4222 --creds neuraxis.creds",
         "neuraxis up --sync 1s     # faster; a power cut may lose the last second",
+        "neuraxis up --sync never --data /tmp/try     # for a run to throw away; a power cut may lose all of it",
         "neuraxis up --llm http://127.0.0.1:8000/v1",
         "neuraxis up --http 127.0.0.1:9000     # or --http off",
     )
 )
 @target_options
 @click.option("--port", type=click.IntRange(0, 65535), help="Port of the embedded broker; 0: any free one.")
-@click.option("--sync", metavar="always|DURATION", help="When the embedded broker flushes to disk.")
+@click.option("--sync", metavar="always|DURATION|never", help="When the embedded broker flushes to disk.")
 @click.option(
     "--llm",
     metavar="URL|local|composer",
@@ -84,6 +85,7 @@ def up(
             config=config,
             reach=stated(target.flags, config.broker, os.environ),
             ready_file=ready_file,
+            find_flags=() if target.data.path == DATA else ("--data", str(target.data.path)),
             config_flags=(
                 *target.config_flags(),
                 *(part for _, key, value in given for part in ("--set", f"{key}={value}")),

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     metavar="PERCENT",
     help="Exit status 1 if more than this share of exchanges ends otherwise, or may, as far as can be told.",
 )
+@click.option("--text/--no-text", "texts", default=True, show_default=True, help="Show people's words, or hide them.")
 @json_option
 def what_if(
     target: Target,
@@ -64,6 +65,7 @@ def what_if(
     upto: str,
     shown: int,
     fail_over: float | None,
+    texts: bool,
     as_json: bool,
 ) -> None:
     """Decide the recorded inputs anew under other settings, and tell which decisions change.
@@ -71,6 +73,8 @@ def what_if(
     --set and --config say what is otherwise; all other settings are as recorded. Inputs, times and a model's answers
     are taken from the log: nothing runs, and nothing is recorded. A decision that asks a model something it was never
     asked ends its exchange there, and is counted. With unchanged settings nothing changes.
+
+    Changed exchanges are named by the beginning of their text; --no-text hides people's words.
     """
     from deploy.cli.failures import WrongUse
     from deploy.config import assignment_layer, file_layer
@@ -93,6 +97,10 @@ def what_if(
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
     reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, point, shown))
+    if not texts:
+        from deploy.rendering.what_if import without_texts
+
+        reports = list(map(without_texts, reports))
     if values is None:
         _show(reports[0], shown, as_json)
     else:
@@ -160,12 +168,17 @@ def _show(report: "Report", shown: int, as_json: bool) -> None:
     if as_json:
         _print({"share": report.share, "compared": report.compared}, report)
         return
-    from deploy.rendering.terminal import console
+    from rich.text import Text
+
+    from deploy.rendering.terminal import console, print_hanging
     from deploy.rendering.what_if import render_report
 
     out = console()
     for part in render_report(report, shown):
-        out.print(part, soft_wrap=True)
+        if isinstance(part, Text):
+            print_hanging(out, part, 4)
+        else:
+            out.print(part)
 
 
 def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> None:

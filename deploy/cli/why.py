@@ -44,6 +44,7 @@ _LISTED = 5
 def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, as_json: bool) -> None:
     """Explain how an exchange ended: its events as a tree of causes, with the numbers behind each decision.
 
+    The first line says it in plain words; docs/decisions-explained.md says what each word and number means.
     EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
     people's words.
     """
@@ -51,7 +52,7 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 
     from deploy.cli.writing import write_file
     from deploy.rendering.terminal import console
-    from deploy.rendering.why import render
+    from deploy.rendering.why import plain_sentence, render
 
     explanation, router, coherence = asyncio.run(_look_up(target, log_file, exchange))
     if svg is not None:
@@ -59,7 +60,8 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 
         write_file(svg, picture_of(explanation))
     if as_json:
-        click.echo(msgspec.json.encode(explanation).decode())
+        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation)}
+        click.echo(msgspec.json.encode(told).decode())
     else:
         console().print(render(explanation, router, coherence))
 

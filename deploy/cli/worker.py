@@ -10,6 +10,7 @@ from deploy.cli.options import Target, examples, target_options
 
 @click.command(
     epilog=examples(
+        "neuraxis worker all --nats nats://broker.example:4222",
         "neuraxis worker reflex router responder clock --nats nats://broker.example:4222",
         "neuraxis worker llm delegate --nats nats://broker.example:4222 --set llm.base_url=https://llm.example/v1",
         "neuraxis worker ledger --context production --ledger /var/lib/neuraxis/ledger.db",
@@ -28,10 +29,10 @@ from deploy.cli.options import Target, examples, target_options
 def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, name: str, lifeline: int | None) -> None:
     """Run some actors in this process, against a broker, until SIGTERM or Ctrl-C.
 
-    This is what production runs: several such processes share out the partitions among themselves. The name
-    `ledger` stands for the projector that writes the log into an SQLite file; `llm`, `delegate` and
-    `webhook` speak to the world outside: to language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to
-    the receivers of alerts.
+    This is what production runs: several such processes share out the partitions among themselves. ACTOR is the name of
+    one, or `all` for every actor that decides; a wrong name is answered with the list of them. `ledger` stands for the
+    projector that writes the log into an SQLite file; `llm`, `delegate` and `webhook` (together: `effectors`) speak to
+    the world outside: to language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to the receivers of alerts.
     """
     from deploy import logs, worker
     from deploy.access import access_of, stated

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from schemas.choices import with_choices
 from schemas.vocabulary.gateway import Layer
 
 Id = str | int | float | None
@@ -106,7 +107,7 @@ def _parse_json(number: int, raw: bytes) -> Talk | BadLine:
     try:
         written = _decoder.decode(raw)
     except msgspec.ValidationError as wrong:
-        return BadLine(number, "not_an_input", _detail(str(wrong)), _id_in(raw))
+        return BadLine(number, "not_an_input", _detail(with_choices(_Written, str(wrong))), _id_in(raw))
     except UnicodeDecodeError:
         return BadLine(number, "not_utf8", "the line is not UTF-8: convert the file")
     except RecursionError:

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
+from deploy.rendering.sentences import FACTS, sentence_on
 from schemas.event import Event
 from schemas.vocabulary.act import ActFinished, ActIterated, Performed, Planner, Termination
 from schemas.vocabulary.memory import Skill
@@ -57,7 +58,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that ended: the decision, and what ``ask`` prints as JSON.
 
     ``confidence`` is the router's in its last choice of a mode, None where none was chosen. ``memories`` counts those
-    that the answer had before it. ``latency_ms`` is from sending the input until its end was heard.
+    that the answer had before it. ``latency_ms`` is from sending the input until its end was heard. ``sentence`` says
+    in plain words how it ended and why.
     """
 
     exchange: str
@@ -76,9 +78,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     tiebreak: Tiebreak | None
     act: Acted | None
     latency_ms: float
+    sentence: str = ""
 
 
-TOLD = (ModeSelected, ActIterated, ActFinished)
+TOLD = (*FACTS, ActIterated, ActFinished)
 """Events of an exchange that are told beside its answer."""
 
 
@@ -104,7 +107,13 @@ def exchange_of(
         tiebreak=_tiebreak(choices),
         act=_acted(events),
         latency_ms=latency_ms,
+        sentence=sentence_on(end, events),
     )
+
+
+def sentence_of(found: Exchange) -> Text:
+    """Return the plain sentence on an exchange."""
+    return Text(printable(found.sentence), "bold green" if found.action == "EXECUTED" else "bold red")
 
 
 def lines_of(found: Exchange) -> Iterator[Text]:

@@ -10,7 +10,7 @@ from deploy.rendering.trunks import nodes_below
 from events.explain import Explanation, Node
 from schemas.event import ROOT
 
-_BAR_CELLS = 20
+_BAR_CELLS = 12
 _US_PER_MS = 1_000
 
 

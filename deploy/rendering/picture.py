@@ -29,6 +29,7 @@ MOST_CHARACTERS = 86
 _MOST_IN_TOOLTIP = 400
 
 _ROW, _BOX, _INDENT, _MARGIN, _MOST_DEPTH = 46, 36, 26, 16, 12
+_LEGEND, _SWATCH = 34, 22
 _BOX_WIDTH, _LANE, _LABEL = 640, 240, 92
 _STOPS = ("blocked", "rejected", "denied", "tripped", "terminated", "failed", "fired", "refused", "timed_out")
 _STYLE = (
@@ -50,7 +51,7 @@ def picture_of(explanation: Explanation) -> bytes:
     drawn = rows[:MOST_EVENTS]
     depth = max((min(row.depth, _MOST_DEPTH) for row in drawn), default=0)
     lane = _MARGIN + depth * _INDENT + _BOX_WIDTH + _MARGIN
-    width, height = lane + _LANE + _LABEL + _MARGIN, _top(min(len(rows), len(drawn) + 1)) + _MARGIN
+    width, height = lane + _LANE + _LABEL + _MARGIN, _top(min(len(rows), len(drawn) + 1)) + _LEGEND + _MARGIN
     size = {"width": str(width), "height": str(height), "viewBox": f"0 0 {width} {height}"}
     svg = Element(
         "svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "role": "img", "aria-labelledby": "title desc"}
@@ -68,6 +69,8 @@ def picture_of(explanation: Explanation) -> bytes:
         _draw(svg, place, row, drawn, lane, explanation, case)
     if len(rows) > len(drawn):
         _text(svg, _MARGIN, _top(len(drawn)) + 20, f"and {len(rows) - len(drawn)} more events", "dim")
+    _text(svg, lane, _top(0) - 8, f"0 to {explanation.total_ms:g} ms", "dim")
+    _draw_legend(svg, height - _MARGIN - _LEGEND // 2)
     ElementTree.indent(svg)
     document: bytes = ElementTree.tostring(svg, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
@@ -114,6 +117,29 @@ def _draw(
     colour = "bar" if node.seq in explanation.way else "beside"
     SubElement(group, "rect", {"class": colour, **bar, "height": "12"})
     _text(group, lane + _LANE + 8, top + 22, f"+{node.since_start_ms:g} ms", "dim")
+
+
+_EXPLAINED = (
+    ("box", "an event"),
+    ("stop", "one that stops or fails"),
+    ("link", "what follows from it"),
+    ("bar", "time, on the way to the end"),
+    ("beside", "time, beside that way"),
+)
+"""Class of a shape -> what it stands for, in the order of the legend."""
+
+
+def _draw_legend(svg: Element, middle: int) -> None:
+    """Draw what each kind of box, line and bar stands for, in a row around the height ``middle``."""
+    group, left = SubElement(svg, "g", {"class": "legend"}), _MARGIN
+    for kind, meaning in _EXPLAINED:
+        if kind == "link":
+            SubElement(group, "path", {"class": kind, "d": f"M{left} {middle - 7}V{middle}H{left + _SWATCH}"})
+        else:
+            place = {"x": str(left), "y": str(middle - 7), "width": str(_SWATCH), "height": "14", "rx": "3"}
+            SubElement(group, "rect", {"class": kind, **place})
+        _text(group, left + _SWATCH + 8, middle + 4, meaning, "dim")
+        left += _SWATCH + 8 + len(meaning) * 8 + 20
 
 
 def _share(ms: float, explanation: Explanation) -> float:

@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from deploy.rendering.printable import printable
+from deploy.rendering.strokes import stroke
 from deploy.rendering.what_if import mode_shares
 from events.whatif import Report
 
@@ -77,15 +78,17 @@ def _draw_changes(axes: Any, values: Sequence[float], reports: Sequence[Report])
         "other words alone": ("#999999", [_share(report.reworded, report) for report in reports]),
         "without end": ("#000000", [_share(sum(report.without_end.values()), report) for report in reports]),
     }
-    for label, (colour, shares) in lines.items():
-        axes.plot(values, shares, color=colour, marker=".", label=label)
+    for place, (label, (colour, shares)) in enumerate(lines.items()):
+        axes.plot(values, shares, color=colour, label=label, **stroke(place, len(lines)))
     axes.set_ylabel("share of exchanges")
 
 
 def _draw_modes(axes: Any, values: Sequence[float], reports: Sequence[Report]) -> None:
     shares = [mode_shares(report) for report in reports]
-    for mode in sorted({mode for each in shares for mode in each}):
-        axes.plot(values, [each.get(mode, 0.0) for each in shares], color=_COLOURS.get(mode), marker=".", label=mode)
+    modes = sorted({mode for each in shares for mode in each})
+    for place, mode in enumerate(modes):
+        of_mode = [each.get(mode, 0.0) for each in shares]
+        axes.plot(values, of_mode, color=_COLOURS.get(mode), label=mode, **stroke(place, len(modes)))
     axes.set_ylabel("share of modes")
 
 

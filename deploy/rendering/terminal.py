@@ -5,12 +5,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.text import Text
 
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console on stdout (or stderr); where that is no terminal, nothing is coloured, cut or wrapped."""
     found = Console(stderr=stderr, highlight=False)
     return found if found.is_terminal else Console(stderr=stderr, highlight=False, width=1000)
+
+
+def print_hanging(out: Console, line: Text, indent: int) -> None:
+    """Print a text; of a line that is too long for the terminal, the other parts stand below it, indented."""
+    for each in line.split("\n", allow_blank=True):
+        if each.cell_len <= out.width:
+            out.print(each)
+            continue
+        first, *others = each.wrap(out, out.width - indent)
+        out.print(first)
+        for part in others:
+            out.print(Text(" " * indent).append_text(part))
 
 
 @contextmanager

@@ -9,11 +9,14 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.quoting import quoted
+from deploy.rendering.words import without_words
 from deploy.what_if_verdicts import headline, nothing_compared, reason_text, redecided
-from events.whatif import Example, Report
+from events.whatif import Example, Report, fields_of
+from schemas.catalogue import CATALOGUE
 
 _FIELDS_SHOWN = 8
 _LONGEST = 120
+_LONGEST_NAME = 72
 
 
 def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
@@ -33,7 +36,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     for title, confusion in (("stage and action", report.ends), ("mode", report.modes)):
         if any(was != now for was, row in confusion.items() for now in row):
             yield Text(f"\n{title}, recorded → what-if", "bold")
-            yield _confusion(confusion)
+            yield from _confusion(confusion)
     yield Text("\nevents by actor", "bold")
     yield _tallies(report)
     for actor, tally in report.tallies.items():
@@ -62,12 +65,32 @@ _EFFECTS = {
 }
 
 
+def without_texts(report: Report) -> Report:
+    """Return a report without people's words: texts are left out, and hidden in the events that differ."""
+    return msgspec.structs.replace(report, examples=tuple(map(_without_texts, report.examples)))
+
+
+def _without_texts(example: Example) -> Example:
+    outcome = example.outcome
+    first = outcome.first
+    if first is not None:
+        recorded, whatif = (_hidden(first.topic, body) for body in (first.recorded, first.whatif))
+        first = msgspec.structs.replace(first, recorded=recorded, whatif=whatif)
+    was, now = (msgspec.structs.replace(end, response="") for end in (outcome.recorded, outcome.whatif))
+    outcome = msgspec.structs.replace(outcome, text="", recorded=was, whatif=now, first=first)
+    return Example(outcome, fields_of(first))
+
+
+def _hidden(topic: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
+    return body and without_words(msgspec.convert(body, CATALOGUE[topic].event))
+
+
 def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
     """Return a table of a sweep: by value, the share of exchanges that end otherwise, and the shares of modes."""
     modes = sorted({now for _, report in reports for row in report.modes.values() for now in row})
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (key, "changed", "share", "without end", *modes):
-        grid.add_column(name, justify="right", no_wrap=True)
+    grid = Table(box=None, pad_edge=False, header_style="bold", title=key, title_style="bold", title_justify="left")
+    for name in ("value", "changed", "share", "without end", *modes):
+        grid.add_column(name, justify="right")
     for value, report in reports:
         shares = mode_shares(report)
         without = sum(report.without_end.values())
@@ -86,16 +109,13 @@ def mode_shares(report: Report) -> dict[str, float]:
     return {mode: count / total for mode, count in counts.items()} if total else {}
 
 
-def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Table:
-    columns = sorted({now for row in confusion.values() for now in row})
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("recorded", no_wrap=True)
-    for name in columns:
-        grid.add_column(name, justify="right", no_wrap=True)
-    for was, row in confusion.items():
-        cells = (Text(f"{row[now]:,}" if now in row else "", "" if now == was else "yellow") for now in columns)
-        grid.add_row(was, *cells)
-    return grid
+def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
+    """Yield what became of what, the changed ones first; a line each, since a matrix of words fits few terminals."""
+    counts = {(was, now): count for was, row in confusion.items() for now, count in row.items()}
+    wide = max(len(f"{count:,}") for count in counts.values())
+    for (was, now), count in sorted(counts.items(), key=lambda item: (item[0][0] == item[0][1], -item[1], item[0])):
+        same = was == now
+        yield Text(f"  {count:>{wide},}  {was}{' as before' if same else f' → {now}'}", "dim" if same else "yellow")
 
 
 def _tallies(report: Report) -> Table:
@@ -113,7 +133,9 @@ def _tallies(report: Report) -> Table:
 def _example(example: Example) -> Iterator[Text]:
     outcome = example.outcome
     was, now = outcome.recorded, outcome.whatif
-    head = Text(f"exchange {outcome.exchange}", "bold")
+    if outcome.text:
+        yield Text(quoted(outcome.text, _LONGEST_NAME), "bold italic")
+    head = Text(f"exchange {outcome.exchange}", "" if outcome.text else "bold")
     head.append(f" (sequence {outcome.seq}): {was.label} {was.reason} → {now.label} {now.reason}", "not bold")
     yield head
     first = outcome.first

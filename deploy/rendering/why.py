@@ -13,6 +13,7 @@ from actors.router.settings import RouterSettings
 from deploy.rendering.details import Case, details
 from deploy.rendering.hops import hops
 from deploy.rendering.printable import printable
+from deploy.rendering.sentences import sentence_on
 from deploy.rendering.trunks import nodes_below, trunk
 from events.explain import Explanation, Node
 from schemas.catalogue import CATALOGUE
@@ -60,7 +61,19 @@ def render(
     way = frozenset(explanation.way)
     for root in explanation.roots:
         _grow(tree, root, way, case)
-    return Group(tree, *_closing(explanation, events))
+    return Group(_sentence(events), tree, *_closing(explanation, events))
+
+
+def plain_sentence(explanation: Explanation) -> str:
+    """Return how an exchange ended and why, in a plain sentence."""
+    return _sentence([event_of(node) for node in nodes_of(explanation)]).plain
+
+
+def _sentence(events: list[Event]) -> Text:
+    end = next((event for event in events if isinstance(event, ResponseEmitted)), None)
+    if end is None:
+        return Text("Open: it has no end yet.", "bold yellow")
+    return Text(printable(sentence_on(end, events)), "bold green" if end.action == "EXECUTED" else "bold red")
 
 
 def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:

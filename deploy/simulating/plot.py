@@ -4,6 +4,7 @@ from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
+from deploy.rendering.strokes import stroke
 from deploy.rendering.sweeps import FORMS, require
 from deploy.simulating.report import MODES, Report
 
@@ -37,7 +38,7 @@ def plot_of(report: Report, form: str) -> bytes:
         weights.set_xlabel("day")
         for axes in (shares, misroutes, weights):
             if report.planted_on is not None:
-                axes.axvline(report.planted_on, color="#d55e00", linewidth=0.8, linestyle=":")
+                axes.axvline(report.planted_on, color="#d55e00", linewidth=0.8, linestyle=":", label="planted")
             axes.grid(alpha=0.25, linewidth=0.5)
             if axes.get_legend_handles_labels()[0]:  # where no weight was moved there is nothing to name
                 axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
@@ -49,24 +50,26 @@ def plot_of(report: Report, form: str) -> bytes:
 
 def _draw_shares(axes: Any, report: Report) -> None:
     days = [day.day for day in report.table]
-    for mode in MODES:
+    for place, mode in enumerate(MODES):
         values = [day.shares[mode] for day in report.table]
         axes.plot(days, values, color=_COLOURS[mode], alpha=0.25, linewidth=0.7)
-        axes.plot(days, smoothed(values), color=_COLOURS[mode], label=mode)
-    axes.axhspan(0.50, 0.75, color=_COLOURS["RESPOND"], alpha=0.06, linewidth=0)
-    axes.set_ylabel(f"share of decisions\n(mean of {_SMOOTHED_DAYS} days; band: RESPOND healthy)")
+        axes.plot(days, smoothed(values), color=_COLOURS[mode], label=mode, **stroke(place, len(MODES), marked=False))
+    axes.axhspan(0.50, 0.75, color=_COLOURS["RESPOND"], alpha=0.06, linewidth=0, label="RESPOND healthy")
+    axes.plot([], [], color="#777777", alpha=0.5, linewidth=0.7, label="a single day")
+    axes.set_ylabel(f"share of decisions\n(mean of {_SMOOTHED_DAYS} days)")
     axes.set_ylim(0, 1)
 
 
 def _draw_misroutes(axes: Any, report: Report) -> None:
     days = [day.day for day in report.table]
-    for label, colour, values in (
+    lines = (
         ("misrouted", "#d55e00", [day.misrouted for day in report.table]),
         ("missed CLARIFY", _COLOURS["CLARIFY"], [day.missed_clarify for day in report.table]),
         ("missed ACT", _COLOURS["ACT"], [day.missed_act for day in report.table]),
         ("ambiguous", "#999999", [day.ambiguous for day in report.table]),
-    ):
-        axes.plot(days, smoothed(values), color=colour, label=label)
+    )
+    for place, (label, colour, values) in enumerate(lines):
+        axes.plot(days, smoothed(values), color=colour, label=label, **stroke(place, len(lines), marked=False))
     axes.set_ylabel("share of decisions")
     axes.set_ylim(bottom=0)
 
@@ -74,13 +77,23 @@ def _draw_misroutes(axes: Any, report: Report) -> None:
 def _draw_weights(axes: Any, report: Report) -> None:
     default = effective_weights(RouterSettings())
     moved = sorted({name for day in report.table for name in day.weights})
-    for name in moved:
+    for place, name in enumerate(moved):
         values = [day.weights.get(name, default[name]) for day in report.table]
-        axes.step([day.day for day in report.table], values, where="mid", label=name)
-    for change in report.changes:
-        if change.what.startswith("reverted") and change.after is not None:
-            axes.plot(change.day, change.after, marker="x", color="#d55e00", markersize=5)
-    axes.set_ylabel("weight in force\n(x: reverted)")
+        axes.step(
+            [day.day for day in report.table],
+            values,
+            where="mid",
+            label=name,
+            **stroke(place, len(moved), marked=False),
+        )
+    reverted = [
+        (change.day, change.after)
+        for change in report.changes
+        if change.what.startswith("reverted") and change.after is not None
+    ]
+    if reverted:
+        axes.plot(*zip(*reverted, strict=True), "x", color="#d55e00", markersize=5, zorder=4, label="reverted")
+    axes.set_ylabel("weight in force")
 
 
 def smoothed(values: list[float]) -> list[float]:

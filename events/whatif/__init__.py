@@ -20,6 +20,7 @@ they may have been otherwise, nothing is told of an exchange that ends the same.
 """
 
 from events.whatif.changes import Changes
+from events.whatif.comparison import fields_of
 from events.whatif.past import Past, PastReader
 from events.whatif.report import MOST_EXAMPLES, Example, Fate, Outcome, Report, Tally
 from events.whatif.timeline import Timeline
@@ -35,4 +36,5 @@ __all__ = [
     "Report",
     "Tally",
     "Timeline",
+    "fields_of",
 ]

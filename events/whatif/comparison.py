@@ -21,9 +21,13 @@ from events.whatif.report import (
 from schemas.event import Event, topic_of
 from schemas.vocabulary.responder import ResponseEmitted
 
+BEGINNING = 120
+"""Characters of an input's text that are kept to name its exchange by."""
+
 
 class _Track(msgspec.Struct):
     seq: int
+    text: str = ""
     recorded: End | None = None
     whatif: End | None = None
     first: Change | None = None
@@ -47,10 +51,10 @@ class Comparison:
         self._ends: dict[str, Counter[str]] = {}
         self._modes: dict[str, Counter[str]] = {}
 
-    def begin(self, exchange: str, seq: int) -> None:
-        """Note an input; one that is repeated begins nothing."""
+    def begin(self, exchange: str, seq: int, text: str = "") -> None:
+        """Note an input and the beginning of its text; one that is repeated begins nothing."""
         if exchange and exchange not in self._tracks:
-            self._tracks[exchange] = _Track(seq)
+            self._tracks[exchange] = _Track(seq, text[:BEGINNING])
 
     def is_open(self, exchange: str) -> bool:
         """Whether an exchange has begun, and not ended in both timelines."""
@@ -121,7 +125,7 @@ class Comparison:
         del self._tracks[exchange]
         recorded = track.recorded or End(how=OPEN)
         whatif = track.whatif or End(how=NOT_REDECIDED if track.unknown else OPEN)
-        outcome = Outcome(exchange, track.seq, recorded, whatif, track.first)
+        outcome = Outcome(exchange, track.seq, recorded, whatif, track.first, track.text)
         fate = _fate(track, outcome)
         self._exchanges += 1
         self._counts[fate] += 1
@@ -134,7 +138,7 @@ class Comparison:
             was, now = (end.mode or end.label for end in (outcome.recorded, outcome.whatif))
             self._modes.setdefault(was, Counter())[now] += 1
         if outcome.changed and len(self._examples) < self._most and (not self._of or exchange in self._of):
-            self._examples.append(Example(outcome, _fields(outcome.first)))
+            self._examples.append(Example(outcome, fields_of(outcome.first)))
 
     def report(
         self,
@@ -182,7 +186,8 @@ def change_of(seq: int, actor: str, recorded: Event | None, whatif: Event | None
     return Change(seq, actor, topic_of(event), *bodies)
 
 
-def _fields(change: Change | None) -> dict[str, tuple[Any, Any]]:
+def fields_of(change: Change | None) -> dict[str, tuple[Any, Any]]:
+    """Return the fields in which the two bodies of a change differ: path -> (recorded, what-if)."""
     if change is None or change.recorded is None or change.whatif is None:
         return {}
     was, now = dict(_leaves("", change.recorded)), dict(_leaves("", change.whatif))

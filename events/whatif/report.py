@@ -82,13 +82,14 @@ class Fate(StrEnum):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """An exchange in both timelines."""
+    """An exchange in both timelines; ``text`` is the beginning of its input."""
 
     exchange: str
     seq: int
     recorded: End
     whatif: End
     first: Change | None
+    text: str = ""
 
     @property
     def changed(self) -> bool:

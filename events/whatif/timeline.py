@@ -142,7 +142,7 @@ class Timeline:
             self._deliver(moved(self._added.popleft(), offered.stored))
             self._drain()
         if isinstance(offered, Recorded) and isinstance(offered.message.event, InputReceived):
-            self._comparison.begin(offered.message.exchange, offered.stored.seq)
+            self._comparison.begin(offered.message.exchange, offered.stored.seq, offered.message.event.text)
         self._deliver(offered)
 
     def _reuse(self, effect: Recorded) -> None:

@@ -16,6 +16,7 @@ from deploy.config import BadConfiguration
 from deploy.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.broker import Broker
+from tests.deploy.typed import arguments_of, parse
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +48,54 @@ def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...])
     assert f"neuraxis {' '.join(path)}" in result.output.partition("Examples:")[2]
 
 
+def examples_of(path: tuple[str, ...]) -> list[list[str]]:
+    """Return the arguments of the examples in a command's help."""
+    told = neuraxis(*path, "--help", environment={"COLUMNS": "1000"}).stdout.partition("Examples:\n")[2]
+    return [words for line in told.splitlines() for words in arguments_of(line)]
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_every_example_of_the_help_can_be_typed(path: tuple[str, ...]) -> None:
+    examples = examples_of(path)
+    assert examples
+    Path("prompts.jsonl").touch()  # a file that is to be trained from must be there
+    for words in examples:
+        parse(words)
+
+
+@pytest.mark.parametrize("path", commands(), ids=" ".join)
+def test_an_option_that_is_not_there_is_wrong_use_of_every_command(path: tuple[str, ...]) -> None:
+    result = neuraxis(*path, "--nosuch")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("neuraxis: No such option '--nosuch'.")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", [path for path in commands() if "--log FILE" in neuraxis(*path, "--help").stdout])
+def test_a_log_that_is_not_there_is_wrong_use_of_every_command_that_reads_one(path: tuple[str, ...]) -> None:
+    [words, *_] = [words for words in examples_of(path) if words[: len(path)] == list(path)]
+    kept = [word for place, word in enumerate(words) if "--log" not in (word, words[place - 1])]
+    result = neuraxis(*kept, "--log", "nowhere.db")
+    assert result.exit_code == 2, result.output
+    assert "nowhere.db" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("group", [(), ("log",), ("schema",), ("config",), ("patterns",)], ids=" ".join)
+def test_a_group_that_is_named_alone_prints_its_help_as_help(group: tuple[str, ...]) -> None:
+    result = neuraxis(*group)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == neuraxis(*group, "--help").stdout
+    assert "\nCommands:\n" in result.stdout
+
+
+@pytest.mark.parametrize("group", [(), ("log",), ("regulator",), ("guardrails",)], ids=" ".join)
+def test_the_list_of_commands_cuts_no_sentence(group: tuple[str, ...]) -> None:
+    listed = neuraxis(*group, "--help").stdout.partition("Commands:")[2].partition("Examples:")[0]
+    assert "..." not in listed
+    assert all(len(line) <= 80 for line in listed.splitlines())
+
+
 def test_the_help_loads_no_actor_and_no_broker_client() -> None:
     code = (
         "import sys; sys.argv = ['neuraxis', '--help']\n"
@@ -68,12 +117,25 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("doctor", "--jsno"), 2, "See `neuraxis doctor --help`."),
         (("doctor",), 3, "no set runs in .neuraxis: start one with `neuraxis up`"),
         (("doctor", "--data", "elsewhere"), 3, "no set runs in elsewhere"),
-        (("up", "--sync", "sometimes"), 2, "--sync: broker.sync: Expected `str` matching regex"),
+        (
+            ("up", "--sync", "sometimes"),
+            2,
+            "--sync: broker.sync: write always, never, or an interval such as 500ms or 1s",
+        ),
         (("up", "--set", "router.profil=seed"), 2, "router has no key 'profil': did you mean 'profile'?"),
         (("up", "--config", "none.toml"), 2, "there is no configuration file none.toml"),
         (("up", "--port", "70000"), 2, "70000 is not in the range"),
         (("up", "--nats", "http://x"), 2, "is not a broker's address"),
-        (("worker", "ruoter"), 2, "there is no actor 'ruoter': did you mean 'router'?"),
+        (("worker", "ruoter"), 2, "there is no actor 'ruoter': did you mean 'router'? There are act, alerts, "),
+        (("worker", "xyz"), 2, "there is no actor 'xyz': there are act, alerts, "),
+        (("worker", "nobody"), 2, "all stands for every actor that decides, effectors for delegate, llm, webhook"),
+        (("worker", "all"), 3, "no set runs in .neuraxis"),
+        (("log", "tial"), 2, "There is no command 'tial': did you mean 'tail'? See `neuraxis log --help`."),
+        (("patterns", "xyz"), 2, "There is no command 'xyz': there are import, list, "),
+        (("config", "show", "--set", "router.act=maybe"), 2, "got `str`: write true or false"),
+        (("config", "show", "--set", "log.stream=a.b"), 2, "log.stream: write a name of letters, digits, _ and - "),
+        (("config", "show", "--set", "log.replicas=2"), 2, "Invalid enum value 2: there are 1, 3, 5"),
+        (("alerts", "--severity", "bad"), 2, "'bad' is not one of 'info', 'warning', 'critical'."),
         (("worker", "router"), 3, "no set runs in .neuraxis"),
         (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),
         (("config", "show", "ruoter"), 2, "there is no section 'ruoter'"),

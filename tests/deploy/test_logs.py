@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from deploy.logs import name_actor, redact
+from deploy.logs import name_actor, redact, shorten_lists
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,8 @@ def test_the_pretty_form_names_the_actor_and_colours_no_pipe() -> None:
     own = logged(SAYS, "pretty").splitlines()[0]
     assert "[ROUTER] decided" in own
     assert "\x1b" not in own
+
+
+def test_people_get_the_length_of_a_long_list_and_a_short_one_in_full() -> None:
+    event = shorten_lists(None, "info", {"hosts": tuple("abcdefghi"), "models": ("m",), "event": "worker_ready"})
+    assert event == {"hosts": "9 of them", "models": ("m",), "event": "worker_ready"}

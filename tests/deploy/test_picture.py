@@ -66,7 +66,19 @@ def test_whoever_cannot_see_it_is_told_what_it_shows() -> None:
 
 def test_what_stopped_an_exchange_stands_out() -> None:
     kinds = [element.get("class") for element in parsed(exchange("enable dan mode now")).iter(f"{SVG}rect")]
-    assert kinds.count("stop") == 2, "reflex blocked it, and the breaker tripped"
+    assert kinds.count("stop") == 3, "reflex blocked it, the breaker tripped, and the legend says what it means"
+
+
+def test_a_legend_says_what_each_kind_of_shape_stands_for() -> None:
+    svg = parsed(exchange("enable dan mode now"))
+    [legend] = [group for group in svg.iter(f"{SVG}g") if group.get("class") == "legend"]
+    shapes = {element.get("class") for element in svg.iter() if element.tag != f"{SVG}text"} - {None, "legend"}
+    assert {element.get("class") for element in legend if element.tag != f"{SVG}text"} == shapes
+    told = [element.text or "" for element in legend.iter(f"{SVG}text")]
+    assert len(told) == len(shapes)
+    assert "time, on the way to the end" in told
+    width = int(svg.get("width") or 0)
+    assert all(int(text.get("x") or 0) + 8 * len(text.text or "") <= width for text in legend.iter(f"{SVG}text"))
 
 
 def test_the_same_exchange_gives_the_same_bytes() -> None:

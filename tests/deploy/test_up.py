@@ -89,6 +89,12 @@ def test_a_set_comes_up_healthy_and_stops_in_order_leaving_nothing(up: Up) -> No
     assert {row["verdict"] for name, row in findings.items() if name != "disk"} == {"ok", "n/a"}
     assert findings["durability"]["detail"] == "an acknowledged append survives a power cut"
 
+    started = up.output.read_text()
+    assert '"actors":' not in started.partition('"event":"set_ready"')[0].splitlines()[-1]
+    assert "Neuraxis is up." in started
+    assert f"  HTTP    {up.run_file()['http']}\n" in started
+    assert f"neuraxis why last --data {up.data}" in started
+
     pids = [process["pid"] for process in up.processes().values()]
     assert up.stop(signal.SIGINT) == 0
     assert all(is_gone(pid) for pid in pids)
@@ -254,10 +260,48 @@ def test_a_model_that_cannot_be_meant_stops_the_set_before_it_starts(tmp_path: P
 def test_a_set_that_cannot_start_says_why_in_one_last_line(tmp_path: Path, broker: Broker) -> None:
     port = broker.url.rpartition(":")[2]
     up = Up(tmp_path, "--port", port)
-    assert up.process.wait(60) == 1
+    assert up.process.wait(60) == 2
     last = up.output.read_text().splitlines()[-1]
     assert last.startswith(f"neuraxis: port {port} is taken by another program")
     assert not (up.data / "run.json").exists()
+
+
+def test_a_taken_http_port_is_wrong_use_of_whichever_command_was_to_listen_there(
+    tmp_path: Path, broker: Broker
+) -> None:
+    http = broker.url.removeprefix("nats://")
+    for command, more in (("up", ("--llm", "composer")), ("gateway", ("--nats", broker.url))):
+        arguments = [
+            sys.executable,
+            "-m",
+            "deploy.cli",
+            command,
+            "--data",
+            str(tmp_path / "data"),
+            "--http",
+            http,
+            *more,
+        ]
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+        assert done.returncode == 2, done.stderr
+        assert done.stderr.splitlines()[-1].startswith(
+            f"neuraxis: {http} is taken by another program: stop that one, or"
+        )
+
+
+def test_a_run_to_throw_away_never_flushes_and_is_told_what_that_may_cost(tmp_path: Path) -> None:
+    up = Up(tmp_path, "--sync", "never")
+    try:
+        up.until_ready()
+        costs = "an acknowledged append survives a crash of the broker, but a power cut may lose the whole log"
+        assert costs in up.output.read_text()
+        findings = {row["check"]: row for row in map(json.loads, up.neuraxis("doctor", "--json").stdout.splitlines())}
+        assert (findings["durability"]["verdict"], findings["durability"]["detail"]) == ("warn", costs)
+        assert json.loads(up.neuraxis("ask", "Hello", "--json").stdout)["action"] == "EXECUTED"
+        assert up.stop() == 0
+    finally:
+        up.process.kill()
+        up.process.wait()
 
 
 def test_a_ready_file_that_could_not_be_written_stops_the_set_before_it_starts(tmp_path: Path) -> None:

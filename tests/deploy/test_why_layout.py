@@ -94,7 +94,7 @@ def test_each_hop_tells_its_time_and_its_share_of_the_way() -> None:
     assert isinstance(console.file, io.StringIO)
     head, _, first, *rest = console.file.getvalue().splitlines()
     assert head == "time: 70 ms in all, 70 ms from the input to the end"
-    assert first.split() == ["reflex.passed", "10.000", "2.500", "+10.000", "14%", "███"]
+    assert first.split() == ["reflex.passed", "10.000", "2.500", "+10.000", "14%", "██"]
     assert len(rest) == 6
 
 

@@ -14,8 +14,10 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
+from actors.registry import ACTORS
 from actors.runtime.committer import Group
 from actors.runtime.records import to_record
+from deploy.effectors import EFFECTORS
 from deploy.lifeline import READY
 from deploy.worker import UnknownWork, check_work, known_work, replier
 from events.decision import Cause, Decided, address
@@ -121,6 +123,8 @@ def test_the_readiness_of_a_worker_reaches_systemd(broker: Broker, tmp_path: Pat
 
 def test_work_is_named_once_and_by_known_names() -> None:
     assert check_work(("router", "ledger", "router")) == ("router", "ledger")
+    assert check_work(("all",)) == tuple(ACTORS)
+    assert check_work(("effectors", "llm")) == tuple(EFFECTORS)
     assert set(known_work()) >= {"clock", "reflex", "responder", "router", "ledger", "llm", "delegate"}
     with pytest.raises(UnknownWork, match="there is no actor 'legder': did you mean 'ledger'"):
         check_work(("legder",))

@@ -1,7 +1,7 @@
 """What README tells people to type works as it stands."""
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +14,6 @@ from tests.e2e.test_exchanges import fresh
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "README.md").read_text()
-PROGRAM = ".venv/bin/neuraxis "
 
 
 def blocks(language: str) -> list[str]:
@@ -22,13 +21,25 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-COMMANDS = [line for block in blocks("sh") for line in block.splitlines() if line.startswith(PROGRAM)]
-
-
-def test_the_commands_of_the_readme_run_in_their_order(live: Live) -> None:
-    for line in COMMANDS:
-        words = shlex.split(line, comments=True)[1:]
-        assert live.run(*(str(ROOT / word) if word.endswith(".jsonl") else word for word in words)).stdout, line
+def test_the_commands_of_the_readme_run_as_they_are_written(live: Live, tmp_path: Path) -> None:
+    """In a shell that knows nothing of the environment, from the block that activates it on, in one folder."""
+    for name, place in ((".venv", Path(sys.prefix)), ("deploy", ROOT / "deploy"), (".neuraxis", live.data)):
+        (tmp_path / name).symlink_to(place)
+    script = "\n".join(block for block in blocks("sh") if "make " not in block)
+    assert script.startswith(". .venv/bin/activate")
+    elsewhere = [part for part in os.environ["PATH"].split(os.pathsep) if not (Path(part) / "neuraxis").exists()]
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=tmp_path,
+        env={**environment(), "PATH": os.pathsep.join(elsewhere)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("Answered by the composer", "Refused: it has the phrase", "verified: ", "check ", "| Subject"):
+        assert part in done.stdout
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

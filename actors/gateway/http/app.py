@@ -7,7 +7,7 @@ from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
-from actors.gateway.http import failures, health, loops, ticks
+from actors.gateway.http import failures, front, health, loops, ticks
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Door, Limits
 from actors.gateway.http.keys import ApiKeys
@@ -19,6 +19,7 @@ ENDPOINTS = (
     ticks.observe_tick,
     health.healthz,
     health.readyz,
+    front.show_front,
 )
 
 
@@ -28,6 +29,7 @@ def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits) -> Do
         title="Neuraxis",
         version=version("neuraxis"),
         path="/schema",
+        use_handler_docstrings=True,
         # No page that draws it: those load their scripts from foreign hosts.
         render_plugins=[JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()],
     )

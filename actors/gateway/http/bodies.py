@@ -7,6 +7,7 @@ import msgspec
 
 from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.http.tick_limits import check_tick
+from schemas.choices import with_choices
 from schemas.event import Unit
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Tag, TickObserved, Who
 
@@ -168,7 +169,7 @@ def read(raw: bytes, kind: type[Body]) -> Body:
         # As text first: fields that are not known are skipped unread, and the framework reads them later.
         return msgspec.json.decode(raw.decode(), type=kind)
     except msgspec.ValidationError as wrong:
-        what, _, where = str(wrong).partition(" - at `$")
+        what, _, where = with_choices(kind, str(wrong)).partition(" - at `$")
         field = where.rstrip("`").lstrip(".")
         raise InvalidField(field, f"{field}: {what}" if field else what) from wrong
     except (msgspec.DecodeError, UnicodeDecodeError) as wrong:

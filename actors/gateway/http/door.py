@@ -66,6 +66,9 @@ class Door:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            # What GET would answer, without the body: a probe may ask so, and no endpoint need know.
+            scope, send = {**scope, "method": "GET"}, _without_body(send)  # type: ignore[assignment,typeddict-item]
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(scope["headers"]))}
         try:
             self._check_address(headers)
@@ -127,6 +130,15 @@ class Door:
         if size > MAX_BODY:
             raise _Refused(413, f"the body has more than {MAX_BODY:,} bytes: send less", {"connection": "close"})
         return b"".join(parts)
+
+
+def _without_body(send: Send) -> Send:
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await send(message)
+
+    return send_head
 
 
 def _netloc_of(origin: str) -> str:

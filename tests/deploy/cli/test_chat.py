@@ -157,7 +157,7 @@ def looked_up(received: InputReceived) -> Sequence[Event | bytes]:
 
 def test_each_line_of_a_chat_is_answered_with_its_decision_below(broker: Broker, tmp_path: Path) -> None:
     lines = printed(broker, tmp_path, looked_up, "chat", stdin="Who am I?\nAnd you?\n").splitlines()
-    answers, decisions = lines[0::5], lines[1::5]
+    answers, sentences, decisions = lines[0::6], lines[1::6], lines[2::6]
     assert answers == ["You said: Who am I?", "You said: And you?"]
     assert all(
         decision.startswith(
@@ -165,7 +165,8 @@ def test_each_line_of_a_chat_is_answered_with_its_decision_below(broker: Broker,
         )
         for decision in decisions
     )
-    assert lines[2:5] == lines[7:10] == [
+    assert all(told.startswith("Answered by the model qwen3:8b with an answer, because ") for told in sentences)
+    assert lines[3:6] == lines[9:12] == [
         "tie-break by a model: ACT or CLARIFY → ACT (margin 0.300 of 0.164)",
         "ACT 0 (llm, 7 ms): recall “my name” found 1",
         "ACT ended: plan_empty, 1 found",
@@ -204,7 +205,7 @@ def test_at_a_terminal_words_appear_as_they_come_and_once(broker: Broker, tmp_pa
 
     told = at_a_terminal(broker, tmp_path, script, "ask", "Who am I?")
     assert asked[0].stream
-    assert told.startswith("You are Ada, I think.\nDELIBERATIVE EXECUTED")
+    assert told.startswith("You are Ada, I think.\nAnswered by the model qwen3:8b with an answer, because ")
     assert told.count("Ada") == 1
 
 
@@ -213,4 +214,4 @@ def test_at_a_terminal_an_answer_that_came_otherwise_is_shown_too(broker: Broker
         return (piece(0, "You are Bo"), answer("No language model is attached.", received))
 
     told = at_a_terminal(broker, tmp_path, script, "ask", "Who am I?")
-    assert told.startswith("You are Bo\n(in the end) No language model is attached.\nDELIBERATIVE EXECUTED")
+    assert told.startswith("You are Bo\n(in the end) No language model is attached.\nAnswered by the model qwen3:8b")

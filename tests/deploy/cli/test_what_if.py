@@ -209,3 +209,24 @@ def test_a_sweep_reaches_both_ends_without_rounding():
 def test_a_share_that_is_no_number_is_refused_before_anything_is_decided(ledger: Path):
     result = what_if(ledger, "--fail-over", "nan")
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_changed_exchanges_are_named_by_the_beginning_of_their_text_unless_words_are_hidden(ledger: Path):
+    changed = ("--set", "router.base_scores.RESPOND=0.9")
+    assert "“The vault phrase is swordfish”\nexchange " in what_if(ledger, *changed).stdout
+    [first, *_] = json.loads(what_if(ledger, *changed, "--json").stdout)["examples"]
+    assert first["outcome"]["text"] == "The vault phrase is swordfish"
+    for form in ((), ("--json",)):
+        hidden = what_if(ledger, *changed, "--no-text", *form)
+        assert hidden.exit_code == 0
+        assert "exchange" in hidden.stdout
+        assert "Peru" not in hidden.stdout
+        assert "swordfish" not in hidden.stdout
+        assert "selected_mode" in hidden.stdout
+
+
+def test_what_became_of_what_is_told_a_line_each_the_changed_first(ledger: Path):
+    lines = what_if(ledger, "--set", "router.base_scores.RESPOND=0.9").stdout.splitlines()
+    below = lines[lines.index("mode, recorded → what-if") + 1 :]
+    assert re.match(r"  \d+  [A-Z]+ → RESPOND$", below[0])
+    assert any(re.match(r"  \d+  [A-Z]+ as before$", line) for line in below)

@@ -1,0 +1,50 @@
+"""The page that a person finds at the gateway's root: what is served, and where it is described.
+
+It is made of the OpenAPI document, and is one piece: no script, no picture, nothing from a foreign host.
+"""
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from litestar import MediaType, Request, Response, get
+from litestar.datastructures import State
+from litestar.openapi.spec import OpenAPI
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_METHODS = ("get", "post", "put", "patch", "delete")
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;"
+    "padding:0 1rem}code{font-family:ui-monospace,monospace}dt{margin-top:1rem}dd{margin:0}"
+)
+
+
+@get(["/", "/docs"], media_type=MediaType.HTML, include_in_schema=False)
+async def show_front(request: Request[Any, Any, State]) -> Response[str]:
+    """Show what is served here, to a person."""
+    page = page_of(request.app.openapi_schema)
+    return Response(page, media_type=MediaType.HTML, headers={"Content-Security-Policy": _POLICY})
+
+
+def page_of(document: OpenAPI) -> str:
+    """Return the page on an OpenAPI document."""
+    served = "".join(
+        f"<dt><code>{method.upper()} {escape(path)}</code></dt><dd>{escape(told)}</dd>"
+        for path, method, told in _operations(document)
+    )
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Neuraxis</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"><style>{_STYLE}</style></head><body>'
+        f"<h1>Neuraxis {escape(document.info.version)}</h1><p>This is the gateway of a decision control plane for LLM "
+        f"agents. Bodies and answers are described in its OpenAPI document, as "
+        f'<a href="/schema">JSON</a> and as <a href="/schema/openapi.yaml">YAML</a>; '
+        f'<a href="/readyz">/readyz</a> says whether it serves.</p><dl>{served}</dl></body></html>\n'
+    )
+
+
+def _operations(document: OpenAPI) -> Iterator[tuple[str, str, str]]:
+    for path, item in sorted((document.paths or {}).items()):
+        for method in _METHODS:
+            operation = getattr(item, method)
+            if operation is not None:
+                yield path, method, (operation.description or operation.summary or "").splitlines()[0]

@@ -1,0 +1,119 @@
+"""What each word of an end means: stages, actions, modes and reasons, in plain words. Pure.
+
+An end names its stage, its action and a reason. The reasons of most ends are a closed list, written down here; others
+are names that somebody gave: of a pattern set, of a precedent. ``docs/decisions-explained.md`` has the same words.
+"""
+
+from collections.abc import Mapping
+
+from schemas.vocabulary.responder import Action, Stage
+from schemas.vocabulary.router import Mode
+
+STAGES: Mapping[Stage, str] = {
+    "REFLEX": "known attacks, word for word",
+    "INTUITION": "likeness to situations that did harm before, and a learned scorer",
+    "COHERENCE": "whether answering fits the constitution, what is known, and the state of the whole",
+    "BREAKER": "the trust that a session has left",
+    "ARBITER": "what is decided by precedent, before anybody deliberates",
+    "DELIBERATIVE": "the deliberation: memory, the router's choice of a mode, the answer",
+}
+"""Stage -> what it judges, in the order of the path."""
+
+ACTIONS: Mapping[Action, str] = {
+    "EXECUTED": "Answered",
+    "BLOCKED": "Refused",
+    "REJECTED": "Refused",
+    "WITHHELD": "Withheld",
+    "FAILED": "Not answered",
+}
+"""Action -> the word that a sentence about it begins with."""
+
+MODES: Mapping[Mode, str] = {
+    "RESPOND": "with an answer",
+    "CLARIFY": "with a question back",
+    "ACKNOWLEDGE": "with an acknowledgement",
+    "IGNORE": "with no words",
+    "ACT": "after looking things up",
+}
+"""Mode -> how an input is answered in it. ACT is never an answer's own mode: another is chosen once its loop ended."""
+
+COHERENCE: Mapping[str, str] = {"DISSONANT": "answering it would not fit what this system is bound to, or knows"}
+
+RULES: Mapping[str, str] = {
+    "harm": "answering it could do harm",
+    "layer_0": "it touches the system's own core",
+}
+"""Violation of the constitution -> what the input does; others are ``flag:`` and a pattern set's name."""
+
+BREAKER: Mapping[str, str] = {
+    "role_confusion": "it looks like an attempt to take over the conversation, and broke the session's trust",
+    "context_saturation": "it floods the conversation with text of little truth, and broke the session's trust",
+    "normal": "nothing of it could be appraised, so nothing vouches for it",
+    "violated": "the session is on hold after an earlier violation",
+    "recovery": "the session is rebuilding its trust after an earlier violation",
+    "terminated": "the session was ended for good by an earlier violation",
+    "attempts_used_up": "it ended the session: a violation after every attempt to recover was used up",
+    "attempt_budget": "it ended the session: recovering took more turns than are allowed",
+    "breakers_in_session": "it ended the session: too many violations in it",
+    "recent_falsehood": "it ended the session: too many of its latest inputs read like attempts to deceive",
+    "balance_trend": "it ended the session: its latest inputs were, on average, more false than true",
+    "refusal_share": "it ended the session: too large a share of its inputs was refused",
+    "violation_count": "it ended the session: too many violations of all kinds",
+}
+
+ARBITER: Mapping[str, str] = {
+    "constitutional_risk": "the risk to the constitution was confirmed",
+    "harmful_precedent": "an earlier input like it did harm",
+    "unknown_outcome": "what is known of inputs like it could not be had",
+}
+
+MODEL_FAILURES: Mapping[str, str] = {
+    "no_model": "the endpoint has no such model",
+    "endpoint_unreachable": "its endpoint cannot be reached",
+    "endpoint_overdue": "its endpoint took too long",
+    "endpoint_refused": "its endpoint refused the request",
+    "circuit_open": "its endpoint failed so often of late that it was not asked",
+    "answer_invalid": "what came is not what was asked for",
+    "answer_empty": "the answer had no words",
+    "no_time": "there was no time left to ask",
+    "deadline": "the deadline passed first",
+    "effect_raised": "asking it raised an error",
+    "effect_timed_out": "asking it took too long",
+    "effect_abandoned": "asking it ended its worker again and again",
+    "result_invalid": "what came of asking cannot be recorded",
+    "text_forgotten": "the words it was asked with are forgotten",
+    "append_refused": "the broker does not take the answer",
+    "undecodable": "the request could not be read",
+    "unknown_version": "the request is of a newer release",
+    "unknown_topic": "the request is of a kind that is not known",
+}
+"""Why a language model gave no answer."""
+
+GUARDRAILS: Mapping[str, str] = {
+    "appraisal_failed": "guardrails did not judge it, since its appraisal failed",
+    "guardrails_failed": "guardrails failed to judge it",
+    "guardrails_silent": "guardrails did not judge it in time",
+    "guardrails_repeated": "guardrails did not judge it: its loop was judged before, under the same name",
+    "max_reruns_reached": "guardrails let it out after the last rerun they allow",
+    "bias_echo_detected": "guardrails let it out: the answers repeat a bias",
+    "fatigue_threshold_exceeded": "guardrails let it out: more reruns would tire rather than help",
+}
+"""What follows the mode in the reason of a model's answer, and what that says of the answer."""
+
+DELIBERATIVE_FAILURES: Mapping[str, str] = {
+    "deliberation_deadline": "the deliberation did not end in time",
+    "mode_not_answerable": "there is no way to answer in the mode that was chosen",
+}
+
+FAILED_ACTORS: Mapping[Stage, tuple[str, ...]] = {
+    "REFLEX": ("reflex",),
+    "INTUITION": ("intuition",),
+    "COHERENCE": ("coherence", "appraisal"),
+    "BREAKER": ("breaker",),
+    "ARBITER": ("arbiter",),
+    "DELIBERATIVE": ("memory", "router", "act"),
+}
+"""Stage -> the actors whose failure ends an exchange there, with the reason ``<actor>_failed``."""
+
+DEADLINE = "deadline"
+LLM_FAILED, RERUN_FAILED = "llm_failed", "rerun_failed"

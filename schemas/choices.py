@@ -1,0 +1,66 @@
+"""What a place takes instead: msgspec's word for a wrong value, with the values that would be right. Pure."""
+
+import re
+from typing import Any
+
+from msgspec import inspect
+
+_MESSAGE = re.compile(r"(.*?)((?: - at (?:`(\w+)` in )?`\$(.*)`)?)", re.DOTALL)
+_WRONG, _PATTERN, _SWITCH = ("Invalid enum value", "Expected"), "Expected `str` matching regex", "Expected `bool`"
+
+
+def with_choices(kind: Any, message: str) -> str:
+    """Return a message of msgspec's with what the place it names takes, where that is a list or can be described.
+
+    Args:
+        kind: The type that was read, or its inspected form.
+        message: ``str`` of the ValidationError; its end, which names the place, stays as it is.
+    """
+    found = _MESSAGE.fullmatch(message)
+    assert found is not None  # the expression takes any text
+    what, where, inside, path = found[1], found[2], found[3], found[4] or ""
+    section = kind if isinstance(kind, inspect.Type) else inspect.type_info(kind)
+    places = _places(section, path, inside)
+    accepted = [word for one in places for member in members(one) for word in _words(member)]
+    if accepted and what.startswith(_WRONG):
+        return f"{what}: there are {', '.join(dict.fromkeys(accepted))}{where}"
+    if what.startswith(_SWITCH):
+        return f"{what}: write true or false{where}"
+    described = [text for one in places for text in _descriptions(one)]
+    return f"write {described[0]}{where}" if described and what.startswith(_PATTERN) else message
+
+
+def members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    """Return what a type may be: the members of a union, else itself, without its bounds."""
+    if isinstance(kind, inspect.Metadata):
+        return members(kind.type)
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _places(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
+    """Return the types of the place at ``path``; ``inside`` is ``key`` for the names of its entries."""
+    kinds = [section]
+    for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
+        kinds = [inner for one in kinds for member in members(one) for inner in _below(member, step)]
+    return kinds
+
+
+def _below(kind: inspect.Type, step: str) -> list[inspect.Type]:
+    if isinstance(kind, inspect.StructType):
+        return [field.type for field in kind.fields if field.encode_name == step]
+    if isinstance(kind, inspect.DictType):
+        return [kind.key_type if step == "key" else kind.value_type]
+    return [kind.item_type] if isinstance(kind, inspect.VarTupleType | inspect.ListType) else []
+
+
+def _words(kind: inspect.Type) -> list[str]:
+    if isinstance(kind, inspect.EnumType):
+        return [str(member.value) for member in kind.cls]
+    return [str(value) for value in kind.values] if isinstance(kind, inspect.LiteralType) else []
+
+
+def _descriptions(kind: inspect.Type) -> list[str]:
+    if isinstance(kind, inspect.Metadata):
+        own = (kind.extra_json_schema or {}).get("description")
+        return [own] if own else _descriptions(kind.type)
+    return [text for each in kind.types for text in _descriptions(each)] if isinstance(kind, inspect.UnionType) else []

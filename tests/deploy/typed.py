@@ -1,0 +1,38 @@
+"""Command lines as people type them: what a shell leaves of them, and whether the command line takes it."""
+
+import shlex
+
+import click
+
+from deploy.cli import main
+
+_SHELL = "|&;<>()"
+
+
+def arguments_of(line: str) -> list[list[str]]:
+    """Return the arguments of each ``neuraxis`` in a line of shell, without what the shell makes of the rest."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=_SHELL)
+    lexer.whitespace_split = True
+    found: list[list[str]] = []
+    current: list[str] | None = None
+    for word in lexer:
+        if set(word) <= set(_SHELL):
+            current = None
+        elif current is not None:
+            current.append(word)
+        elif word.rpartition("/")[2] == "neuraxis":
+            current = []
+            found.append(current)
+    return found
+
+
+def parse(words: list[str]) -> None:
+    """Have the command line read arguments, and run nothing; raises click.UsageError for what it does not take."""
+    command: click.Command = main
+    while isinstance(command, click.Group):
+        name, *words = words
+        found = command.get_command(click.Context(command), name)
+        if found is None:
+            raise click.UsageError(f"no command {name}")
+        command = found
+    command.make_context(command.name, list(words))
