@@ -40,7 +40,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class _Sending:
-    """An input on its way: ``doubtful`` once the broker may have taken it without a word, ``reason`` what it said last."""
+    """An input on its way: ``doubtful`` once the broker may have taken it unsaid; ``reason`` is its last word."""
 
     def __init__(self, addressed: Addressed, accepted: asyncio.Future[int]) -> None:
         self.addressed = addressed
