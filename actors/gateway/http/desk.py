@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -60,6 +60,7 @@ class Desk:
         judgements: What guardrails have said; somebody must follow the log with it.
         wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
+        looks: Further checks of readiness by name; each returns ``ok``, or what is wrong.
         now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
@@ -71,6 +72,7 @@ class Desk:
         *,
         wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
+        looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.judgements = judgements
@@ -78,6 +80,8 @@ class Desk:
         self._edge = edge
         self._wait_s = wait_s
         self._hosted = hosted
+        self._looks = dict(looks or {})
+        self._checking: asyncio.Task[dict[str, str]] | None = None
         self._now_ns = now_ns
         self._deadlines: set[asyncio.Timeout] = set()
 
@@ -97,13 +101,14 @@ class Desk:
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it for good.
         """
-        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"))
+        until = self._until()
+        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), until)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
                 return Judged(answer.event, answer.id, answer.time_ns)
             case GuardrailsRepeated(loop_id=loop_id, decided=decided):
                 known = self.judgements.of(agent, loop_id)
-                return known if known is not None and known.id == decided else await self._found(answer, decided)
+                return known if known is not None and known.id == decided else await self._found(answer, decided, until)
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
@@ -113,7 +118,7 @@ class Desk:
             UnknownLoop: guardrails know no such loop.
             NotReady, NotAccepted, Unanswered, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"))
+        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._until())
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -128,7 +133,7 @@ class Desk:
             UnknownLoop: it is not among those kept.
             NotReady: the log is still being read.
         """
-        await self._ready()
+        await self._ready(self._until())
         judged = self.judgements.of(agent, loop_id)
         if judged is None:
             raise UnknownLoop(_unknown(agent, loop_id))
@@ -142,21 +147,35 @@ class Desk:
         """
         addressed = self._told(citizen, tick, key)
         try:
-            async with self._deadline():
+            async with self._deadline(self._until()):
                 seq = await self._edge.submit(addressed)
         except TimeoutError:
             raise self._not_accepted() from None
         return Accepted(id=id_of(addressed), seq=seq)
 
     async def checks(self) -> dict[str, str]:
-        """Return what this gateway needs, each with ``ok`` or what is wrong with it."""
-        log, guardrails = await asyncio.gather(_said(self._log.info()), self._guardrails())
+        """Return what this gateway needs, each with ``ok`` or what is wrong with it; looked at now.
+
+        Those who ask while a look is under way share it: probes must not load the broker by their number.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check(), name="checks")
+        return await asyncio.shield(self._checking)
+
+    async def _check(self) -> dict[str, str]:
+        log, guardrails, *further = await asyncio.gather(
+            _said(self._log.info()), self._guardrails(), *(_looked(look) for look in self._looks.values())
+        )
         caught_up = self.judgements.caught_up.is_set()
-        return {
+        checks = {
             "log": log,
             "judgements": "ok" if caught_up else "still being read from the log",
             "guardrails": guardrails,
+            **dict(zip(self._looks, further, strict=True)),
         }
+        if (trouble := self._edge.trouble) and all(said == "ok" for said in checks.values()):
+            checks["log"] = f"an append of late was not confirmed: {trouble}"
+        return checks
 
     async def _guardrails(self) -> str:
         try:
@@ -168,22 +187,26 @@ class Desk:
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
         return told(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
 
-    async def _ready(self) -> None:
+    def _until(self) -> float:
+        """Return the loop's time at which a request that begins now must be answered, all its steps together."""
+        return asyncio.get_running_loop().time() + self._wait_s
+
+    async def _ready(self, until: float) -> None:
         try:
-            async with self._deadline():
+            async with self._deadline(until):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, addressed: Addressed) -> Answer:
-        await self._ready()
+    async def _ask(self, addressed: Addressed, until: float) -> Answer:
+        await self._ready(until)
         cause, seq = id_of(addressed), 0
         known = self.judgements.answer_to(cause)
         if known is not None:  # a repeat, perhaps later than the stream recognises one
             return known
         with self.judgements.awaited(cause) as answer:
             try:
-                async with self._deadline():
+                async with self._deadline(until):
                     seq = await self._edge.submit(addressed)
                     return await answer
             except TimeoutError:
@@ -195,8 +218,9 @@ class Desk:
                 ) from None
 
     @contextlib.asynccontextmanager
-    async def _deadline(self) -> AsyncIterator[None]:
-        async with asyncio.timeout(self._wait_s) as deadline:
+    async def _deadline(self, until: float) -> AsyncIterator[None]:
+        # A process that is to stop has given everybody less by now, perhaps.
+        async with asyncio.timeout_at(min(until, self._until())) as deadline:
             self._deadlines.add(deadline)
             try:
                 yield
@@ -209,14 +233,14 @@ class Desk:
             "send it again, with the same Idempotency-Key"
         )
 
-    async def _found(self, repeated: Answer, decided: str) -> Judged:
+    async def _found(self, repeated: Answer, decided: str, until: float) -> Judged:
         """Look a judgement up in the log: it was made so long ago that it is not kept here."""
         # Of a live loop the judgement lies with its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
         try:
-            async with self._deadline():
+            async with self._deadline(until):
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
@@ -240,6 +264,14 @@ async def _said(asking: Awaitable[object]) -> str:
     except (LogError, TimeoutError) as wrong:
         return _why(wrong)
     return "ok"
+
+
+async def _looked(look: Callable[[], Awaitable[str]]) -> str:
+    try:
+        async with asyncio.timeout(LOG_PATIENCE_S):
+            return await look()
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
 
 
 def _why(wrong: Exception) -> str:
