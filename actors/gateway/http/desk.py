@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -49,6 +50,18 @@ class Unanswered(Exception):
 
 class Undecided(Exception):
     """Guardrails raised on an event; the message says where to look."""
+
+
+class _Term(NamedTuple):
+    """When a request began, and when it must be answered, by the loop's time."""
+
+    begun: float
+    until: float
+
+    @property
+    def waited(self) -> float:
+        """Seconds since it began."""
+        return asyncio.get_running_loop().time() - self.begun
 
 
 class Desk:
@@ -101,14 +114,14 @@ class Desk:
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it for good.
         """
-        until = self._until()
-        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), until)
+        term = self._term()
+        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
                 return Judged(answer.event, answer.id, answer.time_ns)
             case GuardrailsRepeated(loop_id=loop_id, decided=decided):
                 known = self.judgements.of(agent, loop_id)
-                return known if known is not None and known.id == decided else await self._found(answer, decided, until)
+                return known if known is not None and known.id == decided else await self._found(answer, decided, term)
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
@@ -118,7 +131,7 @@ class Desk:
             UnknownLoop: guardrails know no such loop.
             NotReady, NotAccepted, Unanswered, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._until())
+        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._term())
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -133,7 +146,7 @@ class Desk:
             UnknownLoop: it is not among those kept.
             NotReady: the log is still being read.
         """
-        await self._ready(self._until())
+        await self._ready(self._term())
         judged = self.judgements.of(agent, loop_id)
         if judged is None:
             raise UnknownLoop(_unknown(agent, loop_id))
@@ -145,12 +158,12 @@ class Desk:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed = self._told(citizen, tick, key)
+        addressed, term = self._told(citizen, tick, key), self._term()
         try:
-            async with self._deadline(self._until()):
+            async with self._deadline(term):
                 seq = await self._edge.submit(addressed)
         except TimeoutError:
-            raise self._not_accepted() from None
+            raise _not_accepted(term) from None
         return Accepted(id=id_of(addressed), seq=seq)
 
     async def checks(self) -> dict[str, str]:
@@ -187,60 +200,55 @@ class Desk:
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
         return told(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
 
-    def _until(self) -> float:
-        """Return the loop's time at which a request that begins now must be answered, all its steps together."""
-        return asyncio.get_running_loop().time() + self._wait_s
+    def _term(self) -> _Term:
+        """Return the time of a request that begins now, for all its steps together."""
+        now = asyncio.get_running_loop().time()
+        return _Term(now, now + self._wait_s)
 
-    async def _ready(self, until: float) -> None:
+    async def _ready(self, term: _Term) -> None:
         try:
-            async with self._deadline(until):
+            async with self._deadline(term):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, addressed: Addressed, until: float) -> Answer:
-        await self._ready(until)
+    async def _ask(self, addressed: Addressed, term: _Term) -> Answer:
+        await self._ready(term)
         cause, seq = id_of(addressed), 0
         known = self.judgements.answer_to(cause)
         if known is not None:  # a repeat, perhaps later than the stream recognises one
             return known
         with self.judgements.awaited(cause) as answer:
             try:
-                async with self._deadline(until):
+                async with self._deadline(term):
                     seq = await self._edge.submit(addressed)
                     return await answer
             except TimeoutError:
                 if not seq:
-                    raise self._not_accepted() from None
+                    raise _not_accepted(term) from None
                 raise Unanswered(
                     f"this is in the log (event {cause}, sequence {seq}), and guardrails have not answered it within "
-                    f"{self._wait_s:g} s: they will when their worker runs, ask for the loop's status then"
+                    f"{term.waited:.1f} s: they will when their worker runs, ask for the loop's status then"
                 ) from None
 
     @contextlib.asynccontextmanager
-    async def _deadline(self, until: float) -> AsyncIterator[None]:
+    async def _deadline(self, term: _Term) -> AsyncIterator[None]:
         # A process that is to stop has given everybody less by now, perhaps.
-        async with asyncio.timeout_at(min(until, self._until())) as deadline:
+        async with asyncio.timeout_at(min(term.until, self._term().until)) as deadline:
             self._deadlines.add(deadline)
             try:
                 yield
             finally:
                 self._deadlines.discard(deadline)
 
-    def _not_accepted(self) -> NotAccepted:
-        return NotAccepted(
-            f"the broker has not confirmed this within {self._wait_s:g} s, and it may still be stored: "
-            "send it again, with the same Idempotency-Key"
-        )
-
-    async def _found(self, repeated: Answer, decided: str, until: float) -> Judged:
+    async def _found(self, repeated: Answer, decided: str, term: _Term) -> Judged:
         """Look a judgement up in the log: it was made so long ago that it is not kept here."""
         # Of a live loop the judgement lies with its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
         try:
-            async with self._deadline(until):
+            async with self._deadline(term):
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
@@ -276,6 +284,13 @@ async def _looked(look: Callable[[], Awaitable[str]]) -> str:
 
 def _why(wrong: Exception) -> str:
     return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
+
+
+def _not_accepted(term: _Term) -> NotAccepted:
+    return NotAccepted(
+        f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+        "send it again, with the same Idempotency-Key"
+    )
 
 
 def _unknown(agent: str, loop_id: str) -> str:
