@@ -22,7 +22,7 @@ from deploy.up import promise
 from deploy.webhook_health import examine_receivers
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
-from events.jetstream.storing import storing_fault
+from events.jetstream.storing import NO_STREAM, storing_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
 from schemas.subjects import Partitions
@@ -95,6 +95,8 @@ async def _jetstream(connection: Connection) -> Finding:
 
 def judge_storing(failure: str) -> Finding:
     """Judge whether the broker still writes; ``failure`` is why not, empty if it does."""
+    if failure.startswith(NO_STREAM):
+        return Finding("storing", Verdict.SKIP, failure)
     if not failure:
         return Finding("storing", Verdict.OK, "the broker writes what it is given")
     remedy = "make room: `neuraxis up` then starts its broker anew; one of your own is yours to start"

@@ -112,7 +112,7 @@ async def _serve(
         desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, looks=looks)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
-        entrance.app = application(desk, job.keys, local=local, limits=limits)
+        entrance.open(application(desk, job.keys, local=local, limits=limits))
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
         hurrying = around.create_task(_hurry(desk, stop), name="hurry")
         await serving

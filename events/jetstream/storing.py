@@ -16,6 +16,9 @@ from events.jetstream.stream import JETSTREAM_OFF
 PATIENCE_S = 2.0
 """Seconds that the whole look may take."""
 
+NO_STREAM = "the broker holds no stream"
+"""How the finding begins where there is nothing to store into."""
+
 _NO_STORE = (10012, 10104)
 _NO_ROOM = (10023, 10047)
 _SECOND = 1_000_000_000
@@ -43,7 +46,7 @@ async def _fault(connection: Connection, stream: str) -> str:
     except ApiError as error:
         if error.number in JETSTREAM_OFF:
             return "the broker has JetStream switched off"
-        return f"the broker holds no stream {stream}" if error.status == 404 else str(error)
+        return f"{NO_STREAM} {stream}" if error.status == 404 else str(error)
     return _limit(found["config"], found["state"], account) or await _disk(connection, stream)
 
 
