@@ -1,15 +1,14 @@
 """Orders to a session's circuit breaker: given through the log, and answered there."""
 
-import asyncio
 import time
 
 import msgspec
 
 from actors.gateway import Edge
 from actors.gateway.inputs import Addressed
+from deploy.deadline import Deadline
 from deploy.operator_edge import Order, records_of
 from events.codec import Recorded, decode
-from events.errors import Unavailable
 from events.jetstream import JetStreamLog
 from events.log import Tail
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
@@ -46,10 +45,10 @@ async def give(
     event: BreakerRecoveryOrdered | BreakerResetOrdered,
     answer: type[Answer],
     *,
-    timeout: float,
+    deadline: Deadline,
     seen: int | None = None,
 ) -> Done:
-    """Append an order and wait for the breaker's answer to it, ``timeout`` seconds at most.
+    """Append an order and wait for the breaker's answer to it, in the time that is left.
 
     Args:
         log: Where the breaker's worker reads.
@@ -57,31 +56,28 @@ async def give(
         session: The session.
         event: The order.
         answer: The event that says it was carried out.
-        timeout: Seconds.
+        deadline: The command's; told how far the order has come. Who keeps it tells what is known at its end.
         seen: For an order to recover: the sequence up to which the log was read to see the session in VIOLATED.
 
     Raises:
         NotCarriedOut: the session left VIOLATED before the order came, or the breaker failed on it.
-        Unavailable: no answer in time; the order is in the log.
         LogError, InvalidOrder: see ``Edge.submit`` and ``deploy.operator_edge.records_of``.
     """
     async with Edge.open(log) as edge:
         (record,) = records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
-        ordered = await edge.submit(Addressed("", record))  # an edge sends it again while its fate is unknown
+        find = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
+        deadline.sending(f"the order about session {session!r}", find)
+        # An edge sends it again while its fate is unknown.
+        ordered = await edge.submit(Addressed("", record), deadline.inner_s)
+    deadline.stored(ordered, "no breaker has carried it out: it will when its worker runs; `neuraxis doctor` tells")
     tokens = log.partitions.agent_token(agent), log.partitions.session_token(session)
     tail = await log.tail([f"log.{tokens[0]}.{tokens[1]}.breaker.>"], ordered if seen is None else seen)
     try:
-        async with asyncio.timeout(timeout):
-            order = record.headers["ce-id"]
-            if seen is None:
-                found = await _answer_to(order, tail)
-            else:
-                found = await _answer_from_violated(order, ordered, agent, session, tail)
-    except TimeoutError:
-        raise Unavailable(
-            f"the order is in the log (sequence {ordered}), but no breaker has carried it out after {timeout:g} s: "
-            "it will when its worker runs; `neuraxis doctor` tells"
-        ) from None
+        order = record.headers["ce-id"]
+        if seen is None:
+            found = await _answer_to(order, tail)
+        else:
+            found = await _answer_from_violated(order, ordered, agent, session, tail)
     finally:
         await tail.close()
     if not isinstance(found.message.event, answer):

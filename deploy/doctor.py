@@ -16,11 +16,13 @@ from deploy.broker.storing import storing_failure
 from deploy.finding import Finding, Verdict
 from deploy.gateway_health import examine_gateway
 from deploy.model_health import examine_effectors, examine_model
+from deploy.readiness import NO_LEDGER, ledger_fault
 from deploy.running_set import ModelInUse, RunFile
 from deploy.up import promise
 from deploy.webhook_health import examine_receivers
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.storing import NO_STREAM, storing_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
 from schemas.subjects import Partitions
@@ -78,7 +80,8 @@ async def examine(patient: Patient) -> list[Finding]:
         broker = [Finding("broker", Verdict.OK, seen), await _jetstream(connection)]
         if broker[-1].verdict is Verdict.FAIL:
             return [*broker, *findings]
-        storing = judge_storing(None if patient.system is None else await storing_failure(patient.system))
+        failure = await storing_failure(patient.system) if patient.system is not None else ""
+        storing = judge_storing(failure or await storing_fault(connection, patient.stream))
         return [*broker, storing, *await _log(connection, patient), *findings]
     finally:
         await connection.close()
@@ -93,14 +96,14 @@ async def _jetstream(connection: Connection) -> Finding:
     return Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
 
 
-def judge_storing(failure: str | None) -> Finding:
-    """Judge whether the broker still writes; ``failure`` is why not, empty if it does, None where nobody may ask."""
-    if failure is None:
-        return Finding("storing", Verdict.SKIP, "this user cannot see whether the broker still writes")
+def judge_storing(failure: str) -> Finding:
+    """Judge whether the broker still writes; ``failure`` is why not, empty if it does."""
+    if failure.startswith(NO_STREAM):
+        return Finding("storing", Verdict.SKIP, failure)
     if not failure:
         return Finding("storing", Verdict.OK, "the broker writes what it is given")
-    remedy = "make room on its disk: `neuraxis up` then starts the broker anew"
-    return Finding("storing", Verdict.FAIL, f"the broker stores nothing any more: {failure}", remedy)
+    remedy = "make room: `neuraxis up` then starts its broker anew; one of your own is yours to start"
+    return Finding("storing", Verdict.FAIL, f"nothing is stored: {failure}", remedy)
 
 
 async def _log(connection: Connection, patient: Patient) -> list[Finding]:
@@ -120,7 +123,7 @@ async def _log(connection: Connection, patient: Patient) -> list[Finding]:
         judge_clock(_seconds(info.get("ts", "")), here),
         await _readers(connection, patient.stream),
         await _workers(connection, patient.actors),
-        judge_ledger(patient.ledger, await asyncio.to_thread(_ledger_position, patient.ledger), int(state["last_seq"])),
+        await _ledger(connection, patient.ledger, int(state["last_seq"])),
         await examine_effectors(connection, patient.stream, patient.effectors),
         await examine_model(patient.model, os.environ, patient.key_file),
     ]
@@ -157,6 +160,13 @@ async def _workers(connection: Connection, actors: Sequence[str]) -> Finding:
         return Finding("workers", Verdict.WARN, f"this user may not ask who is alive: {wrong}", "look as another user")
     said = (msgspec.json.decode(value) for value in members.values())
     return judge_workers(actors, [tuple(presence.get("actors", ())) for presence in said])
+
+
+async def _ledger(connection: Connection, path: Path, last: int) -> Finding:
+    fault = await ledger_fault(connection)
+    if fault and fault != NO_LEDGER:
+        return Finding("ledger", Verdict.FAIL, fault, "nothing is lost: the ledger is written on once it can be")
+    return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last)
 
 
 def _ledger_position(path: Path) -> int | str | None:

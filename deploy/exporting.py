@@ -31,6 +31,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     exchange: str = ""
 
+    @property
+    def named(self) -> str:
+        """Whose events are selected, in words; empty when it is everybody's."""
+        parts = (("exchange", self.exchange), ("session", self.session), ("agent", self.agent))
+        return ", ".join(f"{kind} {name!r}" for kind, name in parts if name)
+
     def takes(self, stored: Stored) -> bool:
         """Whether an event within the range and the filter is selected; unreadable ones belong to nobody."""
         if self.exchange and exchange_of(stored) != self.exchange:
@@ -56,6 +62,7 @@ async def export_lines(
         key: Redact people's words under this key; None writes them as they are stored.
 
     Raises:
+        Misconfigured: an exchange, session or agent was named of which there is no event in the range.
         LogError: the source cannot be read.
     """
     count = 0
@@ -67,6 +74,10 @@ async def export_lines(
         for stored in chosen:
             write(to_line(stored) + b"\n")
         count += len(chosen)
+    if not count and (named := selection.named):
+        raise Misconfigured(
+            f"the {source.name} holds no such event of {named}: nothing is exported; give names and ids as a whole"
+        )
     return count
 
 

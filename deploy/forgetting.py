@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from actors.registry import ACTORS, actor_named
+from deploy.deadline import Deadline
 from deploy.operator_edge import Order, append
 from deploy.reminded import reminded_sessions
 from deploy.replaying import run
@@ -138,7 +139,7 @@ async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session:
 
 
 async def forget_session(
-    log: JetStreamLog, agent: str, session: str, *, by: str, why: str, timeout: float
+    log: JetStreamLog, agent: str, session: str, *, by: str, why: str, deadline: Deadline
 ) -> Forgotten:
     """Have a session's words forgotten, by memory, by snapshots, and in the log where it is sealed.
 
@@ -146,17 +147,17 @@ async def forget_session(
 
     Raises:
         NothingToForget: the log holds nothing of such a session.
-        NotForgotten: an exchange stays open or memory does not answer for ``timeout`` seconds, or the words still open.
+        NotForgotten: an exchange stays open or memory does not answer in time, or the words still open.
         LogError: the broker cannot be reached.
     """
-    found = await _at_rest(log, agent, session, timeout)
+    found = await _at_rest(log, agent, session, deadline)
     if not found.events:
         raise NothingToForget(
             f"the log holds nothing of session {session} of agent {agent}: nothing was done; look at both names "
             "(`neuraxis log tail --no-follow --since 1` shows those there are)"
         )
     order = ForgetOrdered(what="session", by=by, why=why)
-    done = await _ordered(log, order, agent, session, timeout)
+    done = await _ordered(log, order, agent, session, deadline)
     if log.sealing is not None:
         destroyed = await log.sealing.keyring.store.destroy(key_name(agent, session))
         done = msgspec.structs.replace(done, key_destroyed=destroyed)
@@ -165,34 +166,36 @@ async def forget_session(
     return msgspec.structs.replace(done, unreadable=after.gone, readable=after.readable, reminded=found.reminded)
 
 
-async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, timeout: float) -> Forgotten:
+async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, deadline: Deadline) -> Forgotten:
     """Have memory forget a fact of an agent; the words in which it was told stay in the log with their sessions.
 
     Raises:
-        NotForgotten: memory does not answer within ``timeout`` seconds.
+        NotForgotten: memory does not answer in time.
         LogError: the broker cannot be reached.
     """
-    return await _ordered(log, ForgetOrdered(what="fact", key=key, by=by, why=why), agent, FACTS_SESSION, timeout)
+    return await _ordered(log, ForgetOrdered(what="fact", key=key, by=by, why=why), agent, FACTS_SESSION, deadline)
 
 
-async def _at_rest(log: JetStreamLog, agent: str, session: str, timeout: float) -> Survey:
+async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadline) -> Survey:
     """Wait for the end of what is under way: whoever works on it has its words in hand."""
-    give_up = time.monotonic() + timeout
     while (found := await survey(log, agent, session)).open:
-        if time.monotonic() > give_up:
+        if deadline.inner_s < _LOOK_S:
             raise NotForgotten(
-                f"{found.open} exchange(s) of session {session} are still open: nothing was done; "
-                "wait for their end, and order it again"
+                f"{found.open} exchange(s) of session {session} are still open after {deadline.waited:.1f} s: nothing "
+                "was done; wait for their end, and order it again"
             )
         await asyncio.sleep(_LOOK_S)
     return found
 
 
-async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, timeout: float) -> Forgotten:
-    seq = await append(log, [Order(event=order, agent=agent, session=session)], time.time_ns())
+async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline) -> Forgotten:
+    # What is half done may be done again: repeating the order is the way out of every doubt.
+    deadline.sending("the order to forget", "order it again, once the broker answers")
+    seq = await append(log, [Order(event=order, agent=agent, session=session)], time.time_ns(), deadline.inner_s)
+    deadline.stored(seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well")
     async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
         stored = batch[0]
-    answer = await _answered(log, stored, timeout)
+    answer = await _answered(log, stored, deadline)
     assert isinstance(answer.message.event, MemoryForgotten)
     count, forgotten_seq = answer.message.event.count, answer.stored.seq
     done = Forgotten(agent=agent, session=session, ordered_seq=seq, forgotten_seq=forgotten_seq, memories=count)
@@ -208,18 +211,18 @@ async def _quoting(log: JetStreamLog, answer: Recorded) -> list[Stored]:
     return [stored async for batch in log.history(filters, first, first + rest) for stored in batch]
 
 
-async def _answered(log: JetStreamLog, order: Stored, timeout: float) -> Recorded:
+async def _answered(log: JetStreamLog, order: Stored, deadline: Deadline) -> Recorded:
     tail = await log.tail([topic_filter(topic_of(MemoryForgotten))], order.seq)
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(deadline.inner_s):
             while True:
                 for recorded in map(decode, await tail.next()):
                     if isinstance(recorded, Recorded) and recorded.envelope.cause_seq == order.seq:
                         return recorded
     except TimeoutError:
         raise NotForgotten(
-            f"memory has not answered the order (sequence {order.seq}) within {timeout:g} s: it will when its worker "
-            "runs; the words are not forgotten before you order it again then"
+            f"memory has not answered the order (sequence {order.seq}) after {deadline.waited:.1f} s: it will when its "
+            "worker runs; the words are not forgotten before you order it again then"
         ) from None
     finally:
         await tail.close()

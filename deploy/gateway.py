@@ -12,6 +12,7 @@ from actors.gateway import Edge
 from actors.gateway.http.app import application
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Limits
+from actors.gateway.http.entrance import Entrance
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.serving import serve
@@ -20,9 +21,11 @@ from deploy.config import Config
 from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
+from deploy.readiness import ledger_fault, said_of
 from deploy.stopping import told_to_stop
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.storing import storing_fault
 
 GRACE_S = 3.0
 """Seconds that requests under way may still wait for their answers once the process is to stop."""
@@ -51,18 +54,50 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
-    connection = await Connection.open(job.access, _CONNECT_DEADLINE)
+    async with told_to_stop(lifeline) as stop:
+        entrance, up = Entrance(), asyncio.Event()
+        serving = asyncio.create_task(
+            serve(entrance, job.listener, stop, header_s=job.config.gateway.header_s, up=up), name="serving"
+        )
+        try:
+            connection = await _connected(job, stop)
+            if connection is None:
+                await serving
+                return
+            try:
+                await _serve(job, connection, lifeline, stop, entrance, (serving, up))
+            finally:
+                await connection.close()
+        finally:
+            serving.cancel()
+            await asyncio.wait((serving,))
+
+
+async def _connected(job: Job, stop: asyncio.Event) -> Connection | None:
+    """Connect to the broker; None when the process is to stop before that."""
+    opening = asyncio.create_task(Connection.open(job.access, _CONNECT_DEADLINE, announce=True), name="connecting")
+    stopping = asyncio.create_task(stop.wait(), name="stop while connecting")
     try:
-        async with told_to_stop(lifeline) as stop:
-            await _serve(job, connection, lifeline, stop)
+        await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return opening.result() if opening.done() else None
     finally:
-        await connection.close()
+        opening.cancel()
+        stopping.cancel()
+        await asyncio.wait((opening, stopping))
 
 
-async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
+async def _serve(
+    job: Job,
+    connection: Connection,
+    lifeline: Lifeline,
+    stop: asyncio.Event,
+    entrance: Entrance,
+    server: tuple[asyncio.Task[None], asyncio.Event],
+) -> None:
+    serving, up = server
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
-    judgements, up = Judgements(settings.loops), asyncio.Event()
+    judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
 
     async def hosted() -> frozenset[str]:
@@ -70,13 +105,17 @@ async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asy
 
     async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
-        desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted)
+        looks = {
+            "storing": said_of(lambda: storing_fault(connection, log.stream)),
+            "ledger": said_of(lambda: ledger_fault(connection)),
+        }
+        desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, looks=looks)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
-        app = application(desk, job.keys, local=local, limits=limits)
+        entrance.open(application(desk, job.keys, local=local, limits=limits))
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
         hurrying = around.create_task(_hurry(desk, stop), name="hurry")
-        await serve(app, job.listener, stop, header_s=settings.header_s, up=up)
+        await serving
         for task in (following, announcing, hurrying):
             task.cancel()
 

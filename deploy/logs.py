@@ -12,6 +12,8 @@ from typing import Any, Literal
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from deploy.sentences import Sentences
+
 Format = Literal["auto", "json", "pretty"]
 
 WORDS = frozenset({"text", "response", "content", "prompt", "quote", "layers"})
@@ -101,22 +103,34 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
 
 
 def set_up_for_command() -> None:
-    """Send a command's warnings to stderr, unless this process has its logs set up already.
+    """Send a command's warnings to stderr, a sentence each, unless this process has its logs set up already.
 
     Left alone, structlog prints to stdout, among what the command is asked for.
     """
-    if not structlog.is_configured():
-        set_up("warning")
+    if structlog.is_configured():
+        return
+    set_up("warning")
+    # Besides that the broker went, a person is told that it is back.
+    logging.getLogger("neuraxis.broker").setLevel(logging.INFO)
+    processors: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, Sentences()]
+    for handler in logging.getLogger().handlers:
+        handler.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=[structlog.stdlib.add_log_level, redact], processors=processors
+            )
+        )
 
 
 class _ToStderr(logging.Handler):
     """Writes to what stderr is at the time: while a progress bar is shown, that is what prints above the bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
+        """Write a line, unless it is empty."""
         try:
-            sys.stderr.write(f"{self.format(record)}\n")
-            sys.stderr.flush()
+            line = self.format(record)
+            if line:
+                sys.stderr.write(f"{line}\n")
+                sys.stderr.flush()
         except Exception:
             self.handleError(record)
 

@@ -1,14 +1,13 @@
 """Overrides of guardrails: given through the log, and answered there."""
 
-import asyncio
 import time
 
 import msgspec
 
 from actors.gateway import Edge
 from actors.gateway.agent_events import id_of, told
+from deploy.deadline import Deadline
 from events.codec import Recorded, decode
-from events.errors import Unavailable
 from events.log import Log, Tail
 from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRefused
 from schemas.vocabulary.loops import LoopOverridden
@@ -35,27 +34,26 @@ class NotOverridden(Exception):
     code = "not_overridden"
 
 
-async def give(log: Log, agent: str, order: LoopOverridden, *, timeout: float) -> Overridden:
-    """Append an override and wait for what guardrails say to it, ``timeout`` seconds at most.
+async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> Overridden:
+    """Append an override and wait for what guardrails say to it, in the time that is left.
+
+    ``deadline`` is told how far the override has come; who keeps it tells what is known at its end.
 
     Raises:
         NotOverridden: guardrails know no such loop of the agent, or failed on it.
-        Unavailable: no answer in time; the override is in the log.
         InvalidInput, LogError: see ``actors.gateway.agent_events.told`` and ``Edge.submit``.
     """
     async with Edge.open(log) as edge:
         addressed = told(order, agent, key="", partitions=log.partitions, now_ns=time.time_ns())
-        ordered = await edge.submit(addressed)  # an edge sends it again while its fate is unknown
+        find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
+        deadline.sending(f"the override of loop {order.loop_id!r}", find)
+        # An edge sends it again while its fate is unknown.
+        ordered = await edge.submit(addressed, deadline.inner_s)
+    deadline.stored(ordered, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells")
     subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
     tail = await log.tail([f"{subject}.{name}" for name in ("overridden", "refused", "failed")], ordered)
     try:
-        async with asyncio.timeout(timeout):
-            answer = await _answer_to(id_of(addressed), tail)
-    except TimeoutError:
-        raise Unavailable(
-            f"the override is in the log (sequence {ordered}), but guardrails have not answered after {timeout:g} s: "
-            "they will when their worker runs; `neuraxis doctor` tells"
-        ) from None
+        answer = await _answer_to(id_of(addressed), tail)
     finally:
         await tail.close()
     event = answer.message.event

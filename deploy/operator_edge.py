@@ -4,12 +4,14 @@ No message leads to such an event. Its id is derived from a random act, so that 
 and none is ever taken for another's.
 """
 
+import asyncio
 import getpass
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
 
+from events.errors import Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Log, Record
 from schemas.actor import Scope
 from schemas.catalogue import entry_of
@@ -21,6 +23,7 @@ from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 
 OWNER = "operator"
 _SOURCE = "neuraxis/operator"
+_RETRY_FIRST_S, _RETRY_MOST_S = 0.05, 1.0
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,20 +59,39 @@ def records_of(orders: Sequence[Order], partitions: Partitions, now_ns: int) -> 
     return [_record(order, event_id(act, OWNER, place), time, partitions) for place, order in enumerate(orders)]
 
 
-async def append(log: Log, orders: Sequence[Order], now_ns: int) -> int:
+async def append(log: Log, orders: Sequence[Order], now_ns: int, within_s: float = 0.0) -> int:
     """Append the events of one act in order; return the sequence of the last.
 
-    More than :data:`events.log.MAX_BATCH` events are stored batch by batch, each all or none.
+    More than :data:`events.log.MAX_BATCH` events are stored batch by batch, each all or none. While the broker is away
+    they are sent again, for ``within_s`` seconds; a batch in doubt is not, since it would be refused whole.
 
     Raises:
         InvalidOrder: see :func:`records_of`; nothing was stored.
         LogError: see ``events.log.Log.append``; earlier batches may be stored.
     """
     records = records_of(orders, log.partitions, now_ns)
+    give_up = asyncio.get_running_loop().time() + within_s
     last = 0
     for begin in range(0, len(records), MAX_BATCH):
-        last = await log.append([Append(records[begin : begin + MAX_BATCH])])
+        last = await _stored(log, records[begin : begin + MAX_BATCH], give_up)
     return last
+
+
+async def _stored(log: Log, records: Sequence[Record], give_up: float) -> int:
+    loop, wait, doubt = asyncio.get_running_loop(), _RETRY_FIRST_S, ""
+    while True:
+        try:
+            # The same message ids each time: the stream stores them once.
+            return await log.append([Append(records)])
+        except (Unavailable, UnknownOutcome) as wrong:
+            if isinstance(wrong, UnknownOutcome):
+                doubt = str(wrong)
+            left = give_up - loop.time()
+            if left <= 0 or (doubt and len(records) > 1):
+                # What was in doubt once stays so, whatever the broker said after that.
+                raise (UnknownOutcome(doubt) if doubt else wrong) from wrong
+        await asyncio.sleep(min(wait, left))
+        wait = min(2 * wait, _RETRY_MOST_S)
 
 
 def _body(event: Event) -> bytes:

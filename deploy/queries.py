@@ -1,10 +1,12 @@
 """Questions about what is recorded, as NATS micro services: they read a state and never change it.
 
-``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer.
+``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer,
+``forged_id.query.ledger.health`` whether the ledger can be written.
 ``forged_id.query.<actor>.partitions`` tells what a worker does with each partition of an actor it hosts. Both are found
 by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
@@ -15,8 +17,10 @@ from nats.micro import add_service
 from nats.micro.request import Request
 from nats.micro.service import Service
 
+from actors.ledger import LedgerProjector
 from actors.runtime.worker import Worker
 from deploy.inbox import is_inbox
+from deploy.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
 from events.errors import LogError
 from events.jetstream import Connection
 from events.ledger import exchange_result
@@ -43,14 +47,29 @@ class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def serving(
-    connection: Connection, ledger: Path | None, worker: Worker | None, sealing: Sealing | None = None
+    connection: Connection,
+    ledger: Path | None,
+    worker: Worker | None,
+    sealing: Sealing | None = None,
+    projector: LedgerProjector | None = None,
 ) -> AsyncIterator[None]:
-    """Serve the queries of a process for the length of the block; ``sealing`` opens people's words in the ledger."""
+    """Serve the queries of a process for the length of the block.
+
+    Args:
+        connection: Where they are asked.
+        ledger: The file that this process writes, if any.
+        worker: What runs its actors, if any.
+        sealing: Opens people's words in the ledger.
+        projector: What writes the ledger.
+    """
     async with AsyncExitStack() as stack:
         if ledger is not None:
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
+            if projector is not None:
+                handler = _LedgerHealth(ledger, projector)
+                await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
         for actor in worker.hosted if worker is not None else ():
             service = await _service(connection, actor, f"What this worker does with the partitions of {actor}.")
             stack.push_async_callback(service.stop)
@@ -87,6 +106,18 @@ class _Exchange:
                 await request.respond_error("404", f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
             else:
                 await request.respond(msgspec.json.encode(found))
+
+
+class _LedgerHealth:
+    def __init__(self, ledger: Path, projector: LedgerProjector) -> None:
+        self._ledger = ledger
+        self._projector = projector
+
+    async def __call__(self, request: Request) -> None:
+        if _answerable(request):
+            trouble = await asyncio.to_thread(writing_fault, self._ledger) or self._projector.waits_for
+            health = LedgerHealth(position=self._projector.position, trouble=trouble)
+            await request.respond(msgspec.json.encode(health))
 
 
 class _Partitions:

@@ -96,7 +96,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
-    connection = await Connection.open(job.access, _CONNECT_DEADLINE)
+    connection = await Connection.open(job.access, _CONNECT_DEADLINE, announce=True)
     try:
         # Only now: until there is something to hand over, a signal may end the process as it always does.
         async with told_to_stop(lifeline) as stop:
@@ -110,10 +110,12 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     log = await configured_log(connection, settings)
     member, running, ready = _member_name(job.hosts), [], []
     worker: Worker | None = None
+    projector: LedgerProjector | None = None
     if LEDGER in job.hosts:
         written = asyncio.Event()
         # Sealed words stay sealed in the ledger: it is what the stream holds, and is copied about.
-        running.append(_projector(job, log.as_stored(), member, written).run(stop))
+        projector = _projector(job, log.as_stored(), member, written)
+        running.append(projector.run(stop))
         ready.append(written)
     if any(host in ACTORS for host in job.hosts):
         worker = await _actors(job, connection, log, member)
@@ -122,7 +124,7 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     ledger = job.ledger_file if LEDGER in job.hosts else None
     async with (
         _effectors(job, log, member) as effectors,
-        serving(connection, ledger, worker, log.sealing),
+        serving(connection, ledger, worker, log.sealing, projector),
         asyncio.TaskGroup() as around,
     ):
         running += [effector.run(stop) for effector in effectors]

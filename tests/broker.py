@@ -24,11 +24,14 @@ listen: 127.0.0.1:{port}
 server_name: {name}
 ports_file_dir: "{ports}"
 max_payload: {max_payload}
+{jetstream}
+{more}
+"""
+_JETSTREAM = """
 jetstream {{
   store_dir: "{store}"
   sync_interval: {sync}
 }}
-{more}
 """
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -47,7 +50,8 @@ class Broker:
     """A nats-server with JetStream in a folder; the first start picks a free port, later ones keep it.
 
     ``sync`` is JetStream's ``sync_interval`` (``always`` flushes every append), ``max_payload`` the server's limit on
-    a message in bytes, ``more`` further configuration. Use it as a context manager, or call :meth:`kill` at the end.
+    a message in bytes, ``more`` further configuration; a start while ``jetstream`` is False is one without JetStream.
+    Use it as a context manager, or call :meth:`kill` at the end.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class Broker:
         self.folder = folder
         self.store = folder / "store"
         self.output = folder / "nats-server.log"
+        self.jetstream = True
         self._sync = sync
         self._max_payload = max_payload
         self._more = more
@@ -84,8 +89,7 @@ class Broker:
                 port=self._port,
                 name=self.folder.name,
                 ports=ports,
-                store=self.store,
-                sync=self._sync,
+                jetstream=_JETSTREAM.format(store=self.store, sync=self._sync) if self.jetstream else "",
                 max_payload=self._max_payload,
                 more=self._more,
             )

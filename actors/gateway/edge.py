@@ -20,7 +20,11 @@ BATCH_FROM = 24
 """Waiting inputs from which one atomic batch is cheaper than single publishes."""
 
 ACCEPT_DEADLINE = 60.0
-"""Seconds in which an input is sent again while its fate is unknown; well inside the stream's dedupe window."""
+"""Seconds for which an input is sent again while its fate is unknown, unless its caller has less time; well inside the
+stream's dedupe window."""
+
+REMEMBERED_S = 30.0
+"""Seconds for which an append that was not confirmed counts against the log, unless a later one was."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _logger = structlog.get_logger("neuraxis.edge")
@@ -35,18 +39,49 @@ class Answered(msgspec.Struct, frozen=True):
     time_ns: int
 
 
+class _Sending:
+    """An input on its way: ``doubtful`` once the broker may have taken it unsaid; ``reason`` is its last word."""
+
+    def __init__(self, addressed: Addressed, accepted: asyncio.Future[int]) -> None:
+        self.addressed = addressed
+        self.accepted = accepted
+        self.doubtful = False
+        self.under_way = False
+        self.reason = ""
+
+    @property
+    def left(self) -> bool:
+        """Whether nobody waits for it any more: its time is over, or it is settled."""
+        return self.accepted.done()
+
+    def failed(self, error: LogError) -> None:
+        """Take in that an attempt to store it ended otherwise than by an acknowledgement."""
+        self.under_way = False
+        self.doubtful = self.doubtful or isinstance(error, UnknownOutcome)
+        self.reason = str(error)
+
+    def overdue(self, waited: float) -> LogError:
+        """Return what its caller is told whose time is over."""
+        if self.doubtful or self.under_way:
+            return UnknownOutcome(
+                f"the broker has not confirmed it within {waited:.1f} s: it may be stored, or be stored later"
+            )
+        return Unavailable(f"not stored within {waited:.1f} s: {self.reason or 'the broker has not been reached'}")
+
+
 class Edge:
     """Accepts inputs and hands back their ends; made by :meth:`open`."""
 
     def __init__(self, log: Log, tasks: asyncio.TaskGroup) -> None:
         self._log = log
         self._tasks = tasks
-        self._queue: list[tuple[Addressed, asyncio.Future[int]]] = []
+        self._queue: list[_Sending] = []
         self._queued = asyncio.Event()
         self._accepting: set[asyncio.Future[int]] = set()
         self._ends: dict[str, asyncio.Future[Answered]] = {}
         self._singles: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._unconfirmed: tuple[float, str] | None = None
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -83,25 +118,39 @@ class Edge:
         for each in under_way:
             each.cancel()
 
-    async def submit(self, addressed: Addressed) -> int:
-        """Have an input accepted; return its stream sequence.
+    @property
+    def trouble(self) -> str:
+        """Why the log took nothing from here of late; empty when all is well, or nothing was sent for a while."""
+        if self._unconfirmed is None:
+            return ""
+        at, reason = self._unconfirmed
+        return reason if asyncio.get_running_loop().time() - at <= REMEMBERED_S else ""
+
+    async def submit(self, addressed: Addressed, deadline: float = ACCEPT_DEADLINE) -> int:
+        """Have an input accepted within ``deadline`` seconds; return its stream sequence.
 
         Raises:
             Refused: the broker will not take it (too large with its headers).
-            Unavailable: the broker could not be reached for :data:`ACCEPT_DEADLINE` seconds, or the edge is closed; it
-                was not accepted.
-            UnknownOutcome: as long without a clear answer; it may have been accepted.
+            Unavailable: the broker could not be reached in time, or the edge is closed; it was not accepted.
+            UnknownOutcome: as long without a clear answer; it may have been accepted, or be so later.
         """
         if self._closed:
             raise Unavailable("the edge is closed: open another one")
         loop = asyncio.get_running_loop()
+        begun = loop.time()
         self._ends.setdefault(addressed.exchange, loop.create_future())
         accepted: asyncio.Future[int] = loop.create_future()
         self._accepting.add(accepted)
-        self._queue.append((addressed, accepted))
+        sending = _Sending(addressed, accepted)
+        self._queue.append(sending)
         self._queued.set()
         try:
-            return await accepted
+            # At its end the future is cancelled, and with it every further attempt: none outlives its caller.
+            async with asyncio.timeout(deadline):
+                return await accepted
+        except TimeoutError:
+            self._ends.pop(addressed.exchange, None)
+            raise sending.overdue(loop.time() - begun) from None
         except (LogError, asyncio.CancelledError):
             self._ends.pop(addressed.exchange, None)
             raise
@@ -130,52 +179,58 @@ class Edge:
             waiting, self._queue = self._queue[:MAX_BATCH], self._queue[MAX_BATCH:]
             if not self._queue:
                 self._queued.clear()
+            waiting = [sending for sending in waiting if not sending.left]
             if len(waiting) >= BATCH_FROM:
                 waiting = await self._send_batch(waiting)
-            for addressed, accepted in waiting:
-                single = self._tasks.create_task(self._send_one(addressed, accepted))
+            for sending in waiting:
+                single = self._tasks.create_task(self._send_one(sending))
                 self._singles.add(single)
                 single.add_done_callback(self._singles.discard)
             if waiting:
                 # Let the singles have the wire before more are taken, so that a backlog becomes a batch.
-                await asyncio.wait([accepted for _, accepted in waiting], timeout=_RETRY_MOST)
+                await asyncio.wait([sending.accepted for sending in waiting], timeout=_RETRY_MOST)
 
-    async def _send_batch(
-        self, waiting: list[tuple[Addressed, asyncio.Future[int]]]
-    ) -> list[tuple[Addressed, asyncio.Future[int]]]:
+    async def _send_batch(self, waiting: list[_Sending]) -> list[_Sending]:
         """Send all as one batch; return those to be sent one by one instead, since it was refused or is in doubt."""
         try:
-            last = await self._log.append([Append([addressed.record]) for addressed, _ in waiting])
+            last = await self._append(waiting)
         except (Conflict, Refused, Unavailable, UnknownOutcome) as error:
             _logger.info("batch_in_doubt", error=error.code, inputs=len(waiting))
-            return waiting
-        for place, (_, accepted) in enumerate(reversed(waiting)):
-            if not accepted.done():
-                accepted.set_result(last - place)
+            return [sending for sending in waiting if not sending.left]
+        for place, sending in enumerate(reversed(waiting)):
+            if not sending.accepted.done():
+                sending.accepted.set_result(last - place)
         return []
 
-    async def _send_one(self, addressed: Addressed, accepted: asyncio.Future[int]) -> None:
-        loop = asyncio.get_running_loop()
-        give_up, wait = loop.time() + ACCEPT_DEADLINE, _RETRY_FIRST
-        while True:
+    async def _send_one(self, sending: _Sending) -> None:
+        wait = _RETRY_FIRST
+        while not sending.left:
             try:
                 # The same message id each time: the stream stores it once.
-                seq = await self._log.append([Append([addressed.record])])
-            except (Unavailable, UnknownOutcome) as error:
-                if loop.time() < give_up:
-                    await asyncio.sleep(wait)
-                    wait = min(2 * wait, _RETRY_MOST)
-                    continue
-                outcome: LogError = error
+                seq = await self._append([sending])
+            except (Unavailable, UnknownOutcome):
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, _RETRY_MOST)
             except LogError as error:
-                outcome = error
+                if not sending.left:
+                    sending.accepted.set_exception(error)
             else:
-                if not accepted.done():
-                    accepted.set_result(seq)
-                return
-            if not accepted.done():
-                accepted.set_exception(outcome)
-            return
+                if not sending.left:
+                    sending.accepted.set_result(seq)
+
+    async def _append(self, waiting: list[_Sending]) -> int:
+        for sending in waiting:
+            sending.under_way = True
+        try:
+            last = await self._log.append([Append([sending.addressed.record]) for sending in waiting])
+        except LogError as error:
+            for sending in waiting:
+                sending.failed(error)
+            if isinstance(error, Unavailable | UnknownOutcome):
+                self._unconfirmed = asyncio.get_running_loop().time(), str(error)
+            raise
+        self._unconfirmed = None
+        return last
 
     async def _listen(self, tail: Tail) -> None:
         while True:

@@ -36,7 +36,11 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class LedgerProjector:
-    """Follows a log and writes all of it into a ledger file. Several at once, even on one file, are harmless."""
+    """Follows a log and writes all of it into a ledger file. Several at once, even on one file, are harmless.
+
+    Attributes:
+        waits_for: Why nothing can be written now, as on a full disk; empty when it can.
+    """
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class LedgerProjector:
         self._now_ns = now_ns
         self._head = Head()
         self._anchoring = Anchoring()
+        self.waits_for = ""
 
     @property
     def position(self) -> int:
@@ -167,8 +172,11 @@ class LedgerProjector:
         wait = self._settings.retry_first_s
         while True:
             try:
-                return await attempt()
+                done = await attempt()
+                self.waits_for = ""
+                return done
             except Unavailable as error:
+                self.waits_for = str(error)
                 _logger.warning("ledger_waits", path=str(self._path), error=str(error), retry_in_s=wait)
                 self._report(str(error))
             if await _set_within(stop, wait):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, stream_or_ledger
 
 if TYPE_CHECKING:
     from deploy.rendering.alerts import AlertShown
@@ -156,21 +156,23 @@ async def _latest(target: Target, log_file: Path | None, since: int | None) -> A
 
 async def _followed(target: Target, since: int | None) -> AsyncIterator["AlertShown"]:
     """Yield what is on record, then what comes: from the log alone, which misses nothing between the two."""
-    from deploy.cli.connect import connected
     from deploy.rendering.alerts import shown
-    from deploy.sources import StreamSource
+    from deploy.sources import LedgerSource, StreamSource
 
     after, from_ns = _begin(since if since is not None else 1)
-    async with connected(target) as live:
-        last = (await live.info()).last_seq
+    async with stream_or_ledger(target) as live:
+        source = live if isinstance(live, LedgerSource) else StreamSource(live)
+        last = (await source.info()).last_seq
         past = [
             alert
-            async for batch in StreamSource(live).history(_FILTERS, after, last)
+            async for batch in source.history(_FILTERS, after, last)
             for stored in batch
             if stored.time_ns >= from_ns and (alert := shown(stored)) is not None
         ]
         for alert in past if since is not None else past[-_LATEST:]:
             yield alert
+        if isinstance(live, LedgerSource):
+            return  # nothing comes to a ledger whose set is stopped
         reading = await live.tail(_FILTERS, max(after, last))
         try:
             while True:

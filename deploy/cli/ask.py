@@ -1,12 +1,11 @@
 """``neuraxis ask``."""
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
 
 if TYPE_CHECKING:
     from deploy.cli.speaking import Speaker
@@ -26,14 +25,7 @@ ANSWER_S = 65.0
 @target_options
 @agent_option("that the input is for")
 @click.option("--session", default="", help="Session that it belongs to.  [default: a new one]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=ANSWER_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for the end.",
-)
+@timeout_option(ANSWER_S)
 @json_option
 def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_json: bool) -> None:
     """Send one input and print the answer, with the decision below it; TEXT `-` is read from stdin.
@@ -44,12 +36,17 @@ def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_
 
     Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
     """
+    from deploy.cli.connect import run_within
     from deploy.cli.exchange import converse, show
     from deploy.cli.failures import CheckFailed
 
     words = _from_stdin() if text == "-" else text
     talk, speaker = session or new_session("ask"), speaker_for(as_json)
-    found = asyncio.run(converse(target, words, agent=agent, session=talk, timeout=timeout, speaker=speaker))
+    found = run_within(
+        target,
+        timeout,
+        lambda within: converse(target, words, agent=agent, session=talk, deadline=within, speaker=speaker),
+    )
     show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "")
     if found.action == "FAILED":
         raise CheckFailed(

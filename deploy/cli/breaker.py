@@ -8,11 +8,12 @@ import click
 import msgspec
 
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from deploy.breaker_orders import Done
+    from deploy.deadline import Deadline
     from deploy.sources import Source
     from events.codec import Recorded
     from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
@@ -69,14 +70,7 @@ def _order_options(command: Any) -> Any:
     for option in (
         click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded."),
         click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded."),
-        click.option(
-            "--timeout",
-            type=click.FloatRange(0, min_open=True),
-            default=_WAIT_S,
-            show_default=True,
-            metavar="SECONDS",
-            help="How long to wait until it is carried out.",
-        ),
+        timeout_option(_WAIT_S, "How long this may take, until the order is carried out."),
         json_option,
     ):
         command = option(command)
@@ -133,12 +127,14 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
+    from deploy.cli.connect import run_within
     from schemas.vocabulary.breaker import BreakerReset
     from schemas.vocabulary.precedents import BreakerResetOrdered
 
     _check_order(by, why)
     order = BreakerResetOrdered(by=by, why=why)
-    _tell(asyncio.run(_ordered(target, agent, session, order, BreakerReset, timeout)), "is reset", as_json)
+    done = run_within(target, timeout, lambda within: _ordered(target, agent, session, order, BreakerReset, within))
+    _tell(done, "is reset", as_json)
 
 
 @breaker.command(
@@ -153,17 +149,23 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
+    from deploy.cli.connect import connected, run_within
     from deploy.cli.failures import WrongUse
+    from deploy.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.precedents import BreakerRecoveryOrdered
 
     _check_order(by, why)
-    stands = asyncio.run(_show(target, None, agent, session, 0))
-    if stands.state != "VIOLATED":
-        raise WrongUse(f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only")
-    order = BreakerRecoveryOrdered(by=by, why=why)
-    doing = _ordered(target, agent, session, order, BreakerRecoveryStarted, timeout, stands.upto)
-    _tell(asyncio.run(doing), "recovers", as_json)
+
+    async def recovered(within: "Deadline") -> "Done":
+        async with connected(target, deadline=within) as log:
+            stands = await _standing(StreamSource(log), agent, session, 0)
+        if stands.state != "VIOLATED":
+            raise WrongUse(f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only")
+        order = BreakerRecoveryOrdered(by=by, why=why)
+        return await _ordered(target, agent, session, order, BreakerRecoveryStarted, within, stands.upto)
+
+    _tell(run_within(target, timeout, recovered), "recovers", as_json)
 
 
 def _check_order(by: str, why: str) -> None:
@@ -182,6 +184,11 @@ def _tell(done: "Done", what: str, as_json: bool) -> None:
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
+    async with opened(target, log_file) as source:
+        return await _standing(source, agent, session, last)
+
+
+async def _standing(source: "Source", agent: str, session: str, last: int) -> Shown:
     from actors.breaker.decider import recall
     from actors.breaker.machine import stance_of
     from actors.registry import actor_named
@@ -192,18 +199,17 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
     from events.replay import Replay
     from events.routes import partition_filters
 
-    async with opened(target, log_file) as source:
-        actor, partition = actor_named("breaker"), source.partitions.session_token(session)
-        replay = Replay([actor], source.partitions)
-        upto = (await source.info()).last_seq
-        with progress("folding", upto) as advance:
-            await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
-        found = await _latest(source, agent, session, upto, max(last, 1))
-        if not found:
-            raise WrongUse(
-                f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
-                "check the name, or name another --agent"
-            )
+    actor, partition = actor_named("breaker"), source.partitions.session_token(session)
+    replay = Replay([actor], source.partitions)
+    upto = (await source.info()).last_seq
+    with progress("folding", upto) as advance:
+        await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
+    found = await _latest(source, agent, session, upto, max(last, 1))
+    if not found:
+        raise WrongUse(
+            f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
+            "check the name, or name another --agent"
+        )
     state = replay.views[actor.name, partition].state
     machine = recall(state, found[-1].message)
     return Shown(
@@ -266,14 +272,14 @@ async def _ordered(
     session: str,
     order: "BreakerRecoveryOrdered | BreakerResetOrdered",
     answer: "type[BreakerRecoveryStarted | BreakerReset]",
-    timeout: float,
+    deadline: "Deadline",
     seen: int | None = None,
 ) -> "Done":
     from deploy.breaker_orders import give
     from deploy.cli.connect import connected
 
-    async with connected(target) as log:
-        return await give(log, agent, session, order, answer, timeout=timeout, seen=seen)
+    async with connected(target, deadline=deadline) as log:
+        return await give(log, agent, session, order, answer, deadline=deadline, seen=seen)
 
 
 def _numbers(values: tuple[float, ...]) -> str:

@@ -2,11 +2,16 @@
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from deploy.cli.ask import ANSWER_S, new_session, speaker_for
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
+
+if TYPE_CHECKING:
+    from deploy.cli.speaking import Speaker
+    from deploy.rendering.decision import Exchange
 
 
 @click.command(
@@ -15,15 +20,16 @@ from deploy.cli.options import Target, agent_option, examples, json_option, targ
 @target_options
 @agent_option("that the inputs are for")
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")
+@timeout_option(ANSWER_S, "How long an exchange may take, connecting included.")
 @json_option
-def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
+def chat(target: Target, agent: str, session: str, timeout: float, as_json: bool) -> None:
     """Talk, line by line, in one session; Ctrl-D ends it.
 
     Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
     steps of an ACT loop. On a terminal a model's words appear as it speaks.
     """
     from actors.gateway import InvalidInput, check_name
-    from deploy.cli.exchange import converse, show
+    from deploy.cli.exchange import show
 
     # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
     # Ctrl-C and line editing work as they do in any shell.
@@ -38,11 +44,22 @@ def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
     while (line := _next_line(at_terminal)) is not None:
         try:
             speaker = speaker_for(as_json)
-            found = asyncio.run(converse(target, line, agent=agent, session=talk, timeout=ANSWER_S, speaker=speaker))
+            found = asyncio.run(_exchange(target, line, agent, talk, timeout, speaker))
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue
         show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "", answer_first=True)
+
+
+async def _exchange(
+    target: Target, line: str, agent: str, session: str, timeout: float, speaker: "Speaker | None"
+) -> "Exchange":
+    from deploy.cli.exchange import converse
+    from deploy.deadline import Deadline
+
+    # From now on: a person thinks as long as they like.
+    async with Deadline(timeout).kept() as deadline:
+        return await converse(target, line, agent=agent, session=session, deadline=deadline, speaker=speaker)
 
 
 def _next_line(at_terminal: bool) -> str | None:

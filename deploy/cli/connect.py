@@ -1,14 +1,36 @@
 """Reaching the log from a command."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from deploy.access import access_of, stated
 from deploy.broker import OPERATOR
 from deploy.cli.options import Target
+from deploy.deadline import Deadline
 from deploy.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
+from events.jetstream.storing import storing_fault
+
+SILENCE_S = 10.0
+"""Seconds of a broker's silence after which a command that reads gives up. How long it reads is the log's length."""
+
+_ODD_S, _LOOK_S = 2.0, 0.1
+"""Seconds without confirmation that make a command look why, and between two looks at the clock."""
+
+T = TypeVar("T")
+
+
+def run_within(target: Target, seconds: float, work: Callable[[Deadline], Coroutine[Any, Any, T]]) -> T:
+    """Run a command's work in the time it was given, counted from the command's start; raises as ``Deadline.kept``."""
+
+    async def kept() -> T:
+        async with Deadline(seconds, target.begun).kept() as deadline:
+            return await work(deadline)
+
+    return asyncio.run(kept())
 
 
 def access_to(target: Target, user: str = OPERATOR) -> Access:
@@ -33,16 +55,40 @@ def stream_of(target: Target) -> str:
 
 
 @asynccontextmanager
-async def connected(target: Target, user: str = OPERATOR) -> AsyncIterator[JetStreamLog]:
+async def connected(
+    target: Target, user: str = OPERATOR, deadline: Deadline | None = None
+) -> AsyncIterator[JetStreamLog]:
     """Open the log for a command, and close it after.
+
+    Args:
+        target: What the command was pointed at.
+        user: As whom, at an embedded broker.
+        deadline: The command's; told which broker is asked, and why that one stores nothing, if so.
 
     Raises:
         Unavailable: no broker answers.
         Misconfigured: the broker holds no log, or is not what this release needs.
         BadConfiguration, BadContext, NotRunning: see :func:`access_to`.
     """
-    log = await JetStreamLog.connect(access_to(target, user), stream=stream_of(target), create=False)
+    access = access_to(target, user)
+    if deadline is not None:
+        deadline.asks(access.servers)
+    log = await JetStreamLog.connect(access, stream=stream_of(target), create=False)
+    log.silence_s = SILENCE_S
+    watching = asyncio.create_task(_find_reason(deadline, log)) if deadline is not None else None
     try:
         yield log
     finally:
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         await log.close()
+
+
+async def _find_reason(deadline: Deadline, log: JetStreamLog) -> None:
+    """Find out why the broker confirms nothing, once that takes oddly long: on a full disk it says nothing at all."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        if deadline.unconfirmed_s >= min(_ODD_S, (deadline.waited + deadline.left) / 4):
+            deadline.reason = await storing_fault(log.connection, log.stream) or deadline.reason
+            await asyncio.sleep(_ODD_S)

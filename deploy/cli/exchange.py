@@ -1,8 +1,9 @@
 """One exchange from the command line: send an input, wait for its end, show the decision beside the answer."""
 
+import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import click
 import msgspec
@@ -11,26 +12,31 @@ from actors.gateway import Edge, new_input
 from deploy.cli.connect import connected
 from deploy.cli.options import Target
 from deploy.cli.speaking import Speaker, hearing
+from deploy.deadline import Deadline
 from deploy.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
 from deploy.rendering.printable import printable
 from deploy.rendering.terminal import console, print_hanging
 from events.codec import Recorded, decode
+from events.errors import LogError
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
 
+_LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
+
 
 async def converse(
-    target: Target, text: str, *, agent: str, session: str, timeout: float, speaker: Speaker | None = None
+    target: Target, text: str, *, agent: str, session: str, deadline: Deadline, speaker: Speaker | None = None
 ) -> Exchange:
-    """Have one input answered; ``speaker``, if any, is given what a model says while it speaks.
+    """Have one input answered in the time that is left; ``speaker``, if any, is given what a model says meanwhile.
 
     Raises:
         InvalidInput: the text cannot be an input.
-        Unavailable: not reachable, or no end within ``timeout`` seconds.
+        Unavailable: not reachable, or no end in time.
+        UnknownOutcome: no word in time on whether the input is stored.
         LogError, NotRunning, BadContext: see ``deploy.cli.connect.connected``.
     """
-    async with connected(target) as log, Edge.open(log) as edge, AsyncExitStack() as stack:
+    async with connected(target, deadline=deadline) as log, Edge.open(log) as edge, AsyncExitStack() as stack:
         inbox = await stack.enter_async_context(hearing(log.connection, speaker)) if speaker is not None else ""
         addressed = new_input(
             text,
@@ -41,11 +47,18 @@ async def converse(
             reply_to=inbox,
             stream=bool(inbox),
         )
+        exchange = addressed.exchange
+        deadline.sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")
         begun = time.perf_counter()
-        started = await edge.submit(addressed)
-        answered = await edge.answer(addressed.exchange, timeout)
+        started = await edge.submit(addressed, deadline.inner_s)
+        deadline.stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
+        answered = await edge.answer(exchange, deadline.left)
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
-        events = await _told(log, agent, session, addressed.exchange, started, answered.seq)
+        events: Sequence[Event] = ()
+        # The answer is here: what stands beside it is not worth losing it for.
+        with suppress(TimeoutError, LogError):
+            async with asyncio.timeout(deadline.left):
+                events = await _told(log, agent, session, exchange, started, answered.seq)
         return exchange_of(addressed.exchange, agent, session, answered.event, events, latency_ms)
 
 

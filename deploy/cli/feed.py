@@ -5,16 +5,20 @@ import os
 import signal
 import sys
 import time
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from deploy.cli.ask import ANSWER_S
-from deploy.cli.options import Target, agent_option, examples, target_options
+from deploy.cli.options import Target, agent_option, examples, target_options, timeout_option
 from deploy.cli.saying import say
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
+
+_LOOK_S = 0.5
+"""Seconds to find out why the broker confirmed nothing, once the feed has ended."""
 
 
 @click.command(
@@ -34,14 +38,7 @@ if TYPE_CHECKING:
     "--rate", type=click.FloatRange(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit."
 )
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=ANSWER_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for each end.",
-)
+@timeout_option(ANSWER_S, "How long each exchange may take, and connecting before the first.")
 def feed(
     target: Target,
     file: str,
@@ -120,12 +117,17 @@ async def _feed(
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
     from actors.gateway import Edge
     from deploy.cli.connect import connected
+    from deploy.deadline import Deadline
     from deploy.feeding import Feeder, Tally, lines_of
     from deploy.rendering.terminal import progress
+    from events.jetstream.storing import storing_fault
 
     tally, interrupted = Tally(), asyncio.Event()
     size = os.fstat(stream.fileno()).st_size or None
-    async with connected(target) as log, Edge.open(log) as edge:
+    async with AsyncExitStack() as open_things:
+        async with Deadline(options["answer_s"], target.begun).kept() as opening:
+            log = await open_things.enter_async_context(connected(target, deadline=opening))
+            edge = await open_things.enter_async_context(Edge.open(log))
         feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
         begun = time.perf_counter()
@@ -140,6 +142,8 @@ async def _feed(
         seconds = time.perf_counter() - begun
         if not feeding.cancelled():
             feeding.result()
+        if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, _LOOK_S)):
+            click.echo(f"neuraxis: {reason}", err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 

@@ -1,14 +1,14 @@
 """``neuraxis forget``."""
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, agent_option, by_option, examples, json_option, target_options
+from deploy.cli.options import Target, agent_option, by_option, examples, json_option, target_options, timeout_option
 from deploy.cli.saying import say
 
 if TYPE_CHECKING:
+    from deploy.deadline import Deadline
     from deploy.forgetting import Forgotten, Survey
 
 _WAIT_S = 70.0
@@ -33,14 +33,7 @@ COVERS = (
 @by_option
 @click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded, and never forgotten.")
 @click.option("--yes", "do", is_flag=True, help="Do it; without, only show what would go.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=_WAIT_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for open exchanges to end, and then for memory's answer.",
-)
+@timeout_option(_WAIT_S, "How long this may take: for open exchanges to end, for memory's answer, and for the rest.")
 @json_option
 def forget(
     target: Target,
@@ -58,6 +51,7 @@ def forget(
     A session's words become unreadable wherever the set keeps them, by destroying the key they are sealed with. Its
     decisions stay, and replay by their recorded numbers. There is no way back.
     """
+    from deploy.cli.connect import run_within
     from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.forgetting import FACTS_SESSION
 
@@ -66,12 +60,12 @@ def forget(
     if session == FACTS_SESSION:
         raise WrongUse(f"session {session} holds the orders that forget facts: they would be undone")
     if not do:
-        memories, found = asyncio.run(_look(target, agent, session, fact, why))
+        memories, found = run_within(target, timeout, lambda within: _look(target, agent, session, fact, why, within))
         _show_plan(memories, found, agent, fact, as_json)
         if not (memories if found is None else found.events):
             raise CheckFailed(f"there is nothing to forget: {_unknown(agent, session, fact)}")
         return
-    done = asyncio.run(_forget(target, agent, session, fact, by, why, timeout))
+    done = run_within(target, timeout, lambda within: _forget(target, agent, session, fact, by, why, within))
     _show_done(done, fact, as_json)
     if fact is not None and not done.memories:
         raise CheckFailed(f"nothing was dropped: {_unknown(agent, session, fact)}")
@@ -83,14 +77,14 @@ def forget(
 
 
 async def _look(
-    target: Target, agent: str, session: str | None, fact: str | None, why: str
+    target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: "Deadline"
 ) -> tuple[int, "Survey | None"]:
     """Return how many memories would be dropped, and what the log holds of the session."""
     from deploy.cli.connect import connected
     from deploy.forgetting import FACTS_SESSION, memories, survey
     from schemas.vocabulary.precedents import ForgetOrdered
 
-    async with connected(target) as log:
+    async with connected(target, deadline=deadline) as log:
         if session is None:
             order = ForgetOrdered(what="fact", key=fact or "", by="-", why=why)
             return await memories(log, agent, order, FACTS_SESSION), None
@@ -99,17 +93,17 @@ async def _look(
 
 
 async def _forget(
-    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, timeout: float
+    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: "Deadline"
 ) -> "Forgotten":
     from deploy.cli.connect import connected
     from deploy.forgetting import forget_fact, forget_session
     from deploy.operator_edge import who
 
     author = by or who()
-    async with connected(target) as log:
+    async with connected(target, deadline=deadline) as log:
         if session is not None:
-            return await forget_session(log, agent, session, by=author, why=why, timeout=timeout)
-        return await forget_fact(log, agent, fact or "", by=author, why=why, timeout=timeout)
+            return await forget_session(log, agent, session, by=author, why=why, deadline=deadline)
+        return await forget_fact(log, agent, fact or "", by=author, why=why, deadline=deadline)
 
 
 def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:

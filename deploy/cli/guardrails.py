@@ -8,12 +8,13 @@ import click
 import msgspec
 
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from deploy.deadline import Deadline
     from deploy.loop_overrides import Overridden
     from events.codec import Recorded
     from schemas.event import Event
@@ -115,14 +116,7 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 @click.option("--max-reruns", is_flag=True, help="Lift the limit of reruns.")
 @click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded.")
 @click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    default=_WAIT_S,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait until it is in force.",
-)
+@timeout_option(_WAIT_S, "How long this may take, until the override is in force.")
 @json_option
 def override(
     target: Target,
@@ -139,6 +133,7 @@ def override(
 
     A bias echo cannot be overridden. The log keeps who did it and why.
     """
+    from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
     from schemas.vocabulary.loops import LoopOverridden
 
@@ -149,7 +144,7 @@ def override(
     order = LoopOverridden(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
     )
-    done = asyncio.run(_override(target, agent, order, timeout))
+    done = run_within(target, timeout, lambda within: _override(target, agent, order, within))
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
@@ -260,9 +255,9 @@ def _overrides(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
     )
 
 
-async def _override(target: Target, agent: str, order: "LoopOverridden", timeout: float) -> "Overridden":
+async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "Overridden":
     from deploy.cli.connect import connected
     from deploy.loop_overrides import give
 
-    async with connected(target) as log:
-        return await give(log, agent, order, timeout=timeout)
+    async with connected(target, deadline=deadline) as log:
+        return await give(log, agent, order, deadline=deadline)

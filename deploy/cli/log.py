@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import filter_of, log_option, opened
+from deploy.cli.source import filter_of, log_option, opened, stream_or_ledger
 
 if TYPE_CHECKING:
+    from deploy.sources import Source
     from events.ledger import Comparison
     from events.log import Stored
 
@@ -183,44 +185,38 @@ async def _tail(
 async def _messages(
     target: Target, log_file: Path | None, filter: str, since: int | None, follow: bool
 ) -> AsyncIterator[Sequence["Stored"]]:
-    from deploy.cli.connect import connected
+    from deploy.sources import LedgerSource, StreamSource
 
-    if not follow:
-        async with opened(target, log_file) as source:
-            last = (await source.info()).last_seq
-            after = since - 1 if since is not None else max(0, last - _LATEST)
+    async with AsyncExitStack() as open_things:
+        source: Source
+        if follow:
+            live = await open_things.enter_async_context(stream_or_ledger(target))
+            source = live if isinstance(live, LedgerSource) else StreamSource(live)
+        else:
+            source = await open_things.enter_async_context(opened(target, log_file))
+        last = (await source.info()).last_seq
+        after = since - 1 if since is not None else max(0, last - _LATEST)
+        if not follow or isinstance(live, LedgerSource):  # nothing comes to a ledger whose set is stopped
             async for batch in source.history([filter], after, last):
                 yield batch
-        return
-    async with connected(target) as live:
-        last = (await live.info()).last_seq
-        reading = await live.tail([filter], since - 1 if since is not None else max(0, last - _LATEST))
-        try:
-            while True:
-                yield await reading.next()
-        finally:
-            await reading.close()
+            return
+        reading = await live.tail([filter], after)
+        open_things.push_async_callback(reading.close)
+        while True:
+            yield await reading.next()
 
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
     """Return a row for the stream, if it can be reached, and one for the ledger, if there is one."""
-    from contextlib import AsyncExitStack
-
-    from deploy.cli.connect import connected
-    from deploy.running_set import NotRunning
     from deploy.sources import LedgerSource, Source, StreamSource
-    from events.errors import Unavailable
 
     file = log_file or target.data.ledger
     async with AsyncExitStack() as open_things:
         sources: list[Source] = []
         if log_file is None:
-            try:
-                sources.append(StreamSource(await open_things.enter_async_context(connected(target))))
-            except (NotRunning, Unavailable):
-                if not file.exists():
-                    raise
-        if log_file is not None or file.exists():
+            found = await open_things.enter_async_context(stream_or_ledger(target))
+            sources.append(found if isinstance(found, LedgerSource) else StreamSource(found))
+        if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
             open_things.callback(ledger.close)
             sources.append(ledger)
@@ -245,13 +241,13 @@ async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str
     """Compare a ledger with its stream; None, and why, when the stream cannot be reached."""
     from deploy.cli.connect import connected
     from deploy.running_set import NotRunning
-    from events.errors import Unavailable
+    from events.errors import Unavailable, UnknownOutcome
     from events.ledger import compare
 
     try:
         async with connected(target) as live:
             return await compare(file, live.as_stored()), ""
-    except (NotRunning, Unavailable) as why:
+    except (NotRunning, Unavailable, UnknownOutcome) as why:
         return None, str(why)
 
 

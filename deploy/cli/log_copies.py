@@ -2,6 +2,8 @@
 
 import asyncio
 import secrets
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -9,6 +11,7 @@ import click
 
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.source import filter_of, log_option, opened, opened_with_index
+from deploy.cli.writing import whole_file
 
 if TYPE_CHECKING:
     from deploy.exporting import Selection
@@ -77,11 +80,10 @@ def export(
     selection = Selection(
         filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
     )
-    try:
-        with click.open_file(output, "wb", atomic=output != "-") as file:
-            count = asyncio.run(_lines(target, log_file, selection, file, key))
-    except OSError as wrong:
-        raise WrongUse(f"{output} cannot be written: {wrong.strerror or wrong}") from wrong
+    stdout: IO[bytes] = sys.stdout.buffer
+    with nullcontext(stdout) if output == "-" else whole_file(Path(output)) as file:
+        count = asyncio.run(_lines(target, log_file, selection, file, key))
+        file.flush()
     click.echo(f"{output}: {count:,} events", err=True)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import wraps
@@ -17,7 +18,11 @@ DATA = Path(".neuraxis")
 
 
 class Target:
-    """Which set, broker and configuration a command was pointed at; loads what is asked for when it is asked for."""
+    """Which set, broker and configuration a command was pointed at; loads what is asked for when it is asked for.
+
+    Attributes:
+        begun: When the command began, by ``time.monotonic``: what its time counts from.
+    """
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Target:
         from deploy.access import Reach
         from deploy.running_set import DataFolder
 
+        self.begun = time.monotonic()
         self.data = DataFolder(data)
         self.flags = Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
@@ -99,6 +105,18 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped
+
+
+def timeout_option(default: float, what: str = "How long this may take, connecting included.") -> Callable[[Any], Any]:
+    """Return what adds ``--timeout``, in seconds; see ``deploy.deadline``."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help=what,
+    )
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:

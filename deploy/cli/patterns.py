@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options
+from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
     from actors.reflex.imports import Imports
     from actors.reflex.library import Library
     from actors.reflex.settings import ReflexSettings
+    from deploy.deadline import Deadline
+
+_WAIT_S = 30.0
+_FIND = "`neuraxis patterns list` tells, once the broker answers"
 
 
 @click.group(
@@ -38,8 +42,9 @@ def patterns() -> None:
 @target_options
 @click.option("--name", default="", help="Name of the import; one of that name is replaced.  [default: the file's]")
 @by_option
+@timeout_option(_WAIT_S)
 @json_option
-def import_(target: Target, file: str, name: str, by: str, as_json: bool) -> None:
+def import_(target: Target, file: str, name: str, by: str, timeout: float, as_json: bool) -> None:
     """Add the pattern sets of FILE (`-`: stdin) to what every session is guarded by, from the next input on.
 
     FILE is a YAML list or a JSON array of sets: `name`, `action` (BLOCK or FLAG), `confidence` (0 to 1) and
@@ -48,6 +53,7 @@ def import_(target: Target, file: str, name: str, by: str, as_json: bool) -> Non
     """
     import msgspec
 
+    from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
     from deploy.operator_edge import who
     from deploy.patterns import sets_in
@@ -59,7 +65,7 @@ def import_(target: Target, file: str, name: str, by: str, as_json: bool) -> Non
     event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or who())
     if wrong := wrong_with_name(event.name):
         raise WrongUse(f"--name: the name {wrong}")
-    last = asyncio.run(_import(target, event))
+    last = run_within(target, timeout, lambda within: _import(target, event, within))
     signatures = sum(len(pattern.signatures) for pattern in event.sets)
     if as_json:
         told = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
@@ -140,12 +146,15 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 @target_options
 @by_option
 @click.option("--why", required=True, help="The reason, for the record.")
+@timeout_option(_WAIT_S)
 @json_option
-def withdraw(target: Target, name: str, by: str, why: str, as_json: bool) -> None:
+def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Take the pattern sets imported under NAME out again, from the next input on."""
     import msgspec
 
-    last = asyncio.run(_withdraw(target, name, by, why))
+    from deploy.cli.connect import run_within
+
+    last = run_within(target, timeout, lambda within: _withdraw(target, name, by, why, within))
     if as_json:
         click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
         return
@@ -194,7 +203,7 @@ async def _imports(target: Target, log_file: Path | None) -> "Imports":
         return await imports_in(source)
 
 
-async def _import(target: Target, event: Any) -> int | None:
+async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
     """Return the sequence of the import, None where the same is in force already."""
     from actors.reflex.imports import check
     from actors.reflex.library import InvalidLibrary
@@ -204,7 +213,7 @@ async def _import(target: Target, event: Any) -> int | None:
     from deploy.patterns import imports_in, in_force
     from deploy.sources import StreamSource
 
-    async with connected(target) as log:
+    async with connected(target, deadline=deadline) as log:
         imports = await imports_in(StreamSource(log))
         if in_force(imports, event):
             return None
@@ -212,10 +221,11 @@ async def _import(target: Target, event: Any) -> int | None:
             check(imports, event)
         except InvalidLibrary as wrong:
             raise WrongUse(f"{event.name}: {wrong}") from wrong
-        return await append(log, [Order(event=event)], time.time_ns())
+        deadline.sending(f"the import of {event.name!r}", _FIND)
+        return await append(log, [Order(event=event)], time.time_ns(), deadline.inner_s)
 
 
-async def _withdraw(target: Target, name: str, by: str, why: str) -> int:
+async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
     from deploy.cli.failures import WrongUse
     from deploy.operator_edge import Order, append, who
@@ -223,9 +233,10 @@ async def _withdraw(target: Target, name: str, by: str, why: str) -> int:
     from deploy.sources import StreamSource
     from schemas.vocabulary.patterns import PatternsWithdrawn
 
-    async with connected(target) as log:
+    async with connected(target, deadline=deadline) as log:
         names = (await imports_in(StreamSource(log))).names()
         if name not in names:
             raise WrongUse(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
         order = Order(event=PatternsWithdrawn(name=name, by=by or who(), why=why))
-        return await append(log, [order], time.time_ns())
+        deadline.sending(f"the withdrawal of {name!r}", _FIND)
+        return await append(log, [order], time.time_ns(), deadline.inner_s)

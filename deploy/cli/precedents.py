@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, agent_option, by_option, content_of, examples, json_option, target_options
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    by_option,
+    content_of,
+    examples,
+    json_option,
+    target_options,
+    timeout_option,
+)
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
-    from deploy.operator_edge import Order
+    from deploy.deadline import Deadline
     from deploy.precedents import Listed
     from schemas.vocabulary.precedents import PrecedentRecorded
+
+_WAIT_S = 60.0
+_FIND = "`neuraxis precedents list` tells, once the broker answers"
 
 
 @click.group(cls=Commands, epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
@@ -34,8 +46,9 @@ def precedents() -> None:
 @target_options
 @agent_option("whose precedents they are")
 @by_option
+@timeout_option(_WAIT_S)
 @json_option
-def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> None:
+def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_json: bool) -> None:
     """Record the precedents of FILE (`-`: stdin): a YAML list, a JSON array, or JSON a line.
 
     An item has `precedent` (its name) and `description`, and may have `situation`, `action` (answer, act or
@@ -46,12 +59,13 @@ def import_(target: Target, file: str, agent: str, by: str, as_json: bool) -> No
     import msgspec
 
     from actors.gateway import check_name
+    from deploy.cli.connect import run_within
     from deploy.operator_edge import who
     from deploy.precedents import precedents_in
 
     check_name("agent", agent)
     events = precedents_in(file, content_of(file), by or who())
-    new, last = asyncio.run(_import(target, events, agent))
+    new, last = run_within(target, timeout, lambda within: _import(target, events, agent, within))
     motifs = sum(event.outcome == "harmful" for event in new)
     unchanged = len(events) - len(new)
     if as_json:
@@ -84,12 +98,17 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @agent_option("whose precedents they are")
 @by_option
 @click.option("--why", required=True, help="The reason, for the record.")
+@timeout_option(_WAIT_S)
 @json_option
-def withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, as_json: bool) -> None:
+def withdraw(
+    target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
+) -> None:
     """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
     import msgspec
 
-    last = asyncio.run(_withdraw(target, names, agent, by, why))
+    from deploy.cli.connect import run_within
+
+    last = run_within(target, timeout, lambda within: _withdraw(target, names, agent, by, why, within))
     if as_json:
         click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
         return
@@ -125,7 +144,7 @@ def train(prompts: Path, into: Path) -> None:
 
 
 async def _import(
-    target: Target, events: "list[PrecedentRecorded]", agent: str
+    target: Target, events: "list[PrecedentRecorded]", agent: str, deadline: "Deadline"
 ) -> "tuple[list[PrecedentRecorded], int | None]":
     """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
     from deploy.cli.connect import connected
@@ -133,18 +152,13 @@ async def _import(
     from deploy.precedents import differing, listed
     from deploy.sources import StreamSource
 
-    async with connected(target) as log:
+    async with connected(target, deadline=deadline) as log:
         new = differing(events, await listed(StreamSource(log), agent))
         orders = [Order(event=event, agent=agent) for event in new]
-        return new, await append(log, orders, time.time_ns()) if new else None
-
-
-async def _append(target: Target, orders: "list[Order]") -> int:
-    from deploy.cli.connect import connected
-    from deploy.operator_edge import append
-
-    async with connected(target) as log:
-        return await append(log, orders, time.time_ns())
+        if not new:
+            return new, None
+        deadline.sending(f"{len(new)} precedents", f"import them again: none is recorded twice; {_FIND}")
+        return new, await append(log, orders, time.time_ns(), deadline.inner_s)
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
@@ -154,15 +168,21 @@ async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Li
         return await listed(source, agent)
 
 
-async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str) -> int:
+async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, deadline: "Deadline") -> int:
+    from deploy.cli.connect import connected
     from deploy.cli.failures import WrongUse
-    from deploy.operator_edge import Order, who
-    from deploy.precedents import unknown
+    from deploy.operator_edge import Order, append, who
+    from deploy.precedents import listed, unknown
+    from deploy.sources import StreamSource
     from schemas.vocabulary.precedents import PrecedentWithdrawn
 
-    there = await _listed(target, None, agent)
-    if missing := unknown(names, there):
-        raise WrongUse(f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has")
-    author = by or who()
-    events = (PrecedentWithdrawn(precedent=name, by=author, why=why) for name in dict.fromkeys(names))
-    return await _append(target, [Order(event=event, agent=agent) for event in events])
+    async with connected(target, deadline=deadline) as log:
+        if missing := unknown(names, await listed(StreamSource(log), agent)):
+            raise WrongUse(
+                f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has"
+            )
+        author = by or who()
+        events = (PrecedentWithdrawn(precedent=name, by=author, why=why) for name in dict.fromkeys(names))
+        orders = [Order(event=event, agent=agent) for event in events]
+        deadline.sending(f"the withdrawal of {len(orders)} precedents", _FIND)
+        return await append(log, orders, time.time_ns(), deadline.inner_s)

@@ -12,6 +12,7 @@ from deploy.cli.options import Target
 
 if TYPE_CHECKING:
     from deploy.sources import LedgerSource, Source
+    from events.jetstream import JetStreamLog
     from events.log import Log
     from events.sealing.keys import KeyEntry, KeyStore
 
@@ -42,7 +43,7 @@ def filter_of(topic: str) -> str:
 
 @asynccontextmanager
 async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
-    """Open the ledger file, or the stream when none is named.
+    """Open the ledger file, or the stream when none is named; of a set that does not run, the ledger in its folder.
 
     A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
     A broker that no flag names is asked only where a word is sealed.
@@ -50,18 +51,52 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
     """
-    from deploy.cli.connect import connected
     from deploy.sources import LedgerSource, StreamSource
 
-    if log_file is not None:
-        async with AsyncExitStack() as open_things:
-            ledger = LedgerSource(log_file)
-            open_things.callback(ledger.close)
-            await _find_keys(open_things, target, ledger)
-            yield ledger
-        return
-    async with connected(target) as log:
-        yield StreamSource(log)
+    async with AsyncExitStack() as open_things:
+        if log_file is None:
+            found = await open_things.enter_async_context(stream_or_ledger(target))
+            yield found if isinstance(found, LedgerSource) else StreamSource(found)
+            return
+        ledger = LedgerSource(log_file)
+        open_things.callback(ledger.close)
+        await _find_keys(open_things, target, ledger)
+        yield ledger
+
+
+@asynccontextmanager
+async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | LedgerSource"]:
+    """Open the stream, or the ledger of the data folder where no flag names a broker and none answers; says so then.
+
+    Raises:
+        LogError, NotRunning, BadContext: as ``connected`` does, where there is no ledger either.
+    """
+    from deploy.cli.connect import connected
+    from deploy.running_set import NotRunning
+    from events.errors import Unavailable, UnknownOutcome
+
+    async with AsyncExitStack() as open_things:
+        try:
+            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(connected(target))
+        except (NotRunning, Unavailable, UnknownOutcome) as why:
+            if target.flags.named or not target.data.ledger.exists():
+                raise
+            found = await _ledger_instead(target, why)
+            open_things.callback(found.close)
+        yield found
+
+
+async def _ledger_instead(target: Target, why: Exception) -> "LedgerSource":
+    from deploy.running_set import NotRunning
+    from deploy.sources import LedgerSource
+
+    ledger = LedgerSource(target.data.ledger)
+    stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
+    last = (await ledger.info()).last_seq
+    click.echo(
+        f"neuraxis: {stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}", err=True
+    )
+    return ledger
 
 
 @asynccontextmanager
@@ -73,33 +108,23 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
     Raises:
         LogError, NotRunning, BadContext: as :func:`opened` does.
     """
-    from deploy.cli.connect import connected
-    from deploy.running_set import NotRunning
     from deploy.sources import LedgerSource, StreamSource
-    from events.errors import Unavailable
 
-    file = log_file or target.data.ledger
     async with AsyncExitStack() as open_things:
-        ledger = None
-        if log_file is not None or (file.exists() and not target.flags.named):
-            ledger = LedgerSource(file)
-            open_things.callback(ledger.close)
-        if ledger is not None and log_file is not None:
-            await _find_keys(open_things, target, ledger)
+        if log_file is not None or target.flags.named or not target.data.ledger.exists():
+            yield await open_things.enter_async_context(opened(target, log_file))
+            return
+        found = await open_things.enter_async_context(stream_or_ledger(target))
+        if isinstance(found, LedgerSource):
+            yield found
+            return
+        ledger = LedgerSource(target.data.ledger)
+        open_things.callback(ledger.close)
+        if await _holds_all(ledger, found.as_stored()):
+            ledger.sealing = found.sealing or ledger.sealing
             yield ledger
             return
-        try:
-            log = await open_things.enter_async_context(connected(target))
-        except (NotRunning, Unavailable):
-            if ledger is None:
-                raise
-            yield ledger
-            return
-        if ledger is not None and await _holds_all(ledger, log.as_stored()):
-            ledger.sealing = log.sealing or ledger.sealing
-            yield ledger
-            return
-        yield StreamSource(log)
+        yield StreamSource(found)
 
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
@@ -129,12 +154,12 @@ class _KeysAtHand:
     async def _reached(self) -> "KeyStore":
         from deploy.cli.connect import connected
         from deploy.running_set import NotRunning
-        from events.errors import Misconfigured, Unavailable
+        from events.errors import Misconfigured, Unavailable, UnknownOutcome
         from events.sealing.keys import NoKeys
 
         if self._store is None:
             self._store = NoKeys()
-            with suppress(NotRunning, Misconfigured, Unavailable):
+            with suppress(NotRunning, Misconfigured, Unavailable, UnknownOutcome):
                 log = await self._open_things.enter_async_context(connected(self._target))
                 if log.sealing is not None:
                     self._store = log.sealing.keyring.store

@@ -1,13 +1,16 @@
 """Writing a file that was named on the command line: whole, or not at all."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import IO
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in a file's place; one that is there stays until the new one is whole.
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for what takes a file's place when the block ends; after an error, what was there is there still.
 
     Raises:
         WrongUse: it cannot be written there.
@@ -16,11 +19,12 @@ def write_file(path: Path, content: bytes) -> None:
 
     try:
         if path.exists() and not path.is_file():  # a pipe or a device takes what it gets
-            path.write_bytes(content)
+            with path.open("wb") as there:
+                yield there
             return
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as draft:
             try:
-                draft.write(content)
+                yield draft
                 draft.flush()
                 mask = os.umask(0)
                 os.umask(mask)
@@ -31,4 +35,14 @@ def write_file(path: Path, content: bytes) -> None:
                     os.unlink(draft.name)
                 raise
     except OSError as wrong:
-        raise WrongUse(f"{path} cannot be written: {wrong.strerror}") from wrong
+        raise WrongUse(f"{path} cannot be written: {wrong.strerror or wrong}") from wrong
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Put ``content`` in a file's place; one that is there stays until the new one is whole.
+
+    Raises:
+        WrongUse: it cannot be written there.
+    """
+    with whole_file(path) as file:
+        file.write(content)

@@ -8,7 +8,7 @@ from actors.gateway import Answered, Edge, InvalidInput, new_input
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
-from events.errors import LogError
+from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
 from schemas.subjects import Partitions
 
@@ -26,7 +26,7 @@ class Feeder:
         session_per_line: Give each line that names no session one of its own; a conversation always has one.
         concurrency: Talks under way at once.
         rate: Inputs begun a second at most; 0 is no limit.
-        answer_s: Seconds to wait for an end.
+        answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
     """
 
     def __init__(
@@ -112,9 +112,12 @@ class Feeder:
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
             )
-            await self._edge.submit(addressed)
             exchange = addressed.exchange
-            answered = await self._edge.answer(exchange, self._answer_s)
+            await self._edge.submit(addressed, self._answer_s)
+            answered = await self._edge.answer(exchange, max(0.0, self._answer_s - (time.perf_counter() - begun)))
+        except UnknownOutcome as wrong:
+            detail = f"{wrong}; `neuraxis why {exchange}` tells, once the broker answers"
+            return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=detail)
         except (InvalidInput, LogError) as wrong:
             return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=str(wrong))
         return outcome_of(answered, time.perf_counter() - begun, id=given, turn=turn if talk.many else 0)

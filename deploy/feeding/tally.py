@@ -55,6 +55,11 @@ class Tally:
         """Count an input without an end."""
         self._failures[code] += 1
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the broker failed to confirm any input."""
+        return self._failures["unknown_outcome"] + self._failures["unavailable"] > 0
+
     def percentile(self, share: float) -> float:
         """Return the latency in milliseconds that ``share`` of the ended exchanges did not exceed; 0 when none did."""
         rank = math.ceil(share * self._latencies.total())

@@ -17,8 +17,10 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
+from nats.errors import StaleConnectionError, UnexpectedEOF
 
 from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
+from events.jetstream.absence import Absence
 from events.jetstream.client import HeaderClient
 
 OLDEST_SERVER = (2, 12, 0)
@@ -26,6 +28,8 @@ REPLY_DEADLINE = 5.0
 """Seconds that any one request to the broker may take."""
 
 _RECONNECT_WAIT = 0.1
+_CLOSE_DEADLINE = 0.5
+_DROPPED = (OSError, StaleConnectionError, UnexpectedEOF)
 _logger = structlog.get_logger("neuraxis.broker")
 
 
@@ -71,10 +75,11 @@ class Connection:
         self._number = 0
         self._named = 0
         self._on_reconnect: list[Callable[[], None]] = []
+        self._absence = Absence(access.servers)
 
     @classmethod
-    async def open(cls, access: Access, deadline: float = 5.0) -> "Connection":
-        """Connect within ``deadline`` seconds.
+    async def open(cls, access: Access, deadline: float = 5.0, *, announce: bool = False) -> "Connection":
+        """Connect within ``deadline`` seconds; with ``announce``, say in the log that the broker does not answer yet.
 
         Raises:
             Unavailable: no server answers there, or it rejects the credentials.
@@ -103,7 +108,7 @@ class Connection:
             options["user_credentials"] = access.credentials
         if access.tls_ca:
             options["tls"] = ssl.create_default_context(cafile=access.tls_ca)
-        connection._opening = True
+        connection._opening, connection._announce = True, announce
         try:
             async with asyncio.timeout(deadline):
                 await nc.connect(**options)
@@ -111,9 +116,14 @@ class Connection:
             await _abandon(nc)
             reason = connection._last_error or str(wrong) or type(wrong).__name__
             raise Unavailable(
-                f"no broker answers at {access.servers}: {reason}; start one with `neuraxis up`, or name it with --nats"
+                f"no broker answers at {access.servers} within {deadline:.3g} s: {reason}; start one with "
+                "`neuraxis up`, or name it with --nats"
             ) from wrong
+        except BaseException:
+            await _abandon(nc)
+            raise
         connection._opening = False
+        connection._absence.ended()
         try:
             await nc.subscribe(f"{connection._inbox}.*", cb=connection._answered)
             connection._check_server()
@@ -123,6 +133,7 @@ class Connection:
         return connection
 
     _opening = False
+    _announce = False
     _last_error = ""
 
     def _check_server(self) -> None:
@@ -176,7 +187,7 @@ class Connection:
         try:
             await self.nc.publish(subject, data, reply=reply, headers=headers)
         except NatsError as wrong:
-            raise Unavailable(f"the broker took no message on {subject}: {wrong}") from wrong
+            raise Unavailable(f"the broker took no message{_public(subject)}: {wrong}") from wrong
 
     async def request(
         self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None, deadline: float = REPLY_DEADLINE
@@ -213,11 +224,11 @@ class Connection:
                 answer = await call
         except TimeoutError:
             hint = f" ({self._last_error})" if "ermission" in self._last_error else ""
-            raise UnknownOutcome(f"no answer on {subject} within {deadline:g} s{hint}") from None
+            raise self._no_answer(subject, deadline, hint) from None
         finally:
             self._calls.pop(number, None)
         if answer.headers.get("Status") == "503":
-            raise Unavailable(f"nobody serves {subject} at the broker now")
+            raise _unserved(subject)
         return answer
 
     async def api(self, subject: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -249,10 +260,10 @@ class Connection:
                     async with asyncio.timeout(deadline):
                         answer = await answers.get()
                 except TimeoutError:
-                    raise UnknownOutcome(f"no answer on {subject} within {deadline:g} s") from None
+                    raise self._no_answer(subject, deadline) from None
                 status = answer.headers.get("Status", "")
                 if status == "503":
-                    raise Unavailable(f"nobody serves {subject} at the broker now")
+                    raise _unserved(subject)
                 if status in ("204", "404"):
                     return
                 yield answer
@@ -277,15 +288,27 @@ class Connection:
                 call.set_exception(UnknownOutcome(f"{why} before the answer came"))
                 call.exception()  # a caller may have gone; it is no error then that nobody looks
 
+    def _no_answer(self, subject: str, deadline: float, hint: str = "") -> UnknownOutcome:
+        return UnknownOutcome(
+            f"the broker at {self.access.servers} gave no answer{_public(subject)} within {deadline:g} s{hint}"
+        )
+
     async def _failed(self, error: Exception) -> None:
         self._last_error = str(error) or type(error).__name__
-        if not self._opening:
+        if self._opening:
+            if self._announce:
+                self._absence.failed(self._last_error)
+        elif not self.nc.is_connected and not self.nc.is_closed:
+            self._absence.failed(self._last_error)
+        elif isinstance(error, _DROPPED):
+            pass  # what follows at once says that the connection dropped, and this as the reason
+        else:
             _logger.warning("broker_error", error=type(error).__name__, detail=self._last_error)
 
     async def _disconnected(self) -> None:
         self._end_calls("the connection to the broker dropped")
         if not self._opening and not self.nc.is_closed:
-            _logger.warning("broker_disconnected", servers=self.access.servers)
+            _logger.warning("broker_disconnected", servers=self.access.servers, detail=self._last_error)
 
     async def _closed(self) -> None:
         # Also when the server threw this client out for good: whoever reads must learn that nothing will come any more.
@@ -294,6 +317,7 @@ class Connection:
             callback()
 
     async def _reconnected(self) -> None:
+        self._absence.ended()
         _logger.info("broker_reconnected", servers=self.access.servers)
         for callback in tuple(self._on_reconnect):
             callback()
@@ -310,10 +334,24 @@ class ApiError(Refused):
         super().__init__(f"{subject}: {error.get('description', 'refused')} (code {self.number})")
 
 
+_INTERNAL = ("$", "log.", "_INBOX.", "nx-")
+
+
+def _public(subject: str) -> str:
+    """Return a subject as it may stand in a message for people: an internal one tells them nothing."""
+    return "" if subject.startswith(_INTERNAL) else f" on {subject}"
+
+
+def _unserved(subject: str) -> Unavailable:
+    if subject.startswith(_INTERNAL):
+        return Unavailable("the broker does not serve or store this now: JetStream is off there, or not up yet")
+    return Unavailable(f"nobody serves {subject} at the broker now")
+
+
 async def _abandon(nc: Client) -> None:
     closing: Awaitable[None] = nc.close()
     try:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(_CLOSE_DEADLINE):
             await closing
     except (TimeoutError, NatsError, OSError) as wrong:
         _logger.debug("broker_close", error=type(wrong).__name__)

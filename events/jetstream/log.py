@@ -28,6 +28,7 @@ _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
 _NOT_FOUND = 10037
 _APPEND_DEADLINE = 5.0
+_SILENCE_S = 30.0
 
 
 class _Ack(msgspec.Struct):
@@ -47,6 +48,7 @@ class JetStreamLog:
         stream: The stream's name.
         sealing: What seals and opens people's words; None where the stream was made without.
         imported_through: Messages up to this sequence were imported, and are read as they were recorded.
+        silence_s: Seconds without a message after which reading a closed range gives up.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class JetStreamLog:
         self.stream = stream
         self.sealing = sealing
         self.imported_through = imported_through
+        self.silence_s = _SILENCE_S
         self._partitions = partitions
 
     @classmethod
@@ -106,7 +109,9 @@ class JetStreamLog:
 
     def as_stored(self) -> "JetStreamLog":
         """Return this log without sealing: what is stored, to the byte, for whoever keeps or compares copies."""
-        return JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
+        stored = JetStreamLog(self.connection, self.stream, self._partitions, imported_through=self.imported_through)
+        stored.silence_s = self.silence_s
+        return stored
 
     async def opened(self, stored: Stored) -> Stored:
         """Return a message that came another way than through this log, its texts opened; raises LogError."""
@@ -167,7 +172,7 @@ class JetStreamLog:
         except BaseException:
             call.cancel()
             raise
-        return _sequence(await self.connection.answer(number, call, "an atomic batch", _APPEND_DEADLINE))
+        return _sequence(await self.connection.answer(number, call, messages[0][0].subject, _APPEND_DEADLINE))
 
     async def last(self, filter: str) -> int:
         """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
@@ -196,7 +201,7 @@ class JetStreamLog:
         try:
             left = await reading.start()
             while left > 0:
-                batch = await reading.next_within(30.0)
+                batch = await reading.next_within(self.silence_s)
                 left -= len(batch)
                 wanted = [stored for stored in batch if stored.seq <= upto]
                 if wanted:

@@ -97,7 +97,10 @@ class Reading:
             async with asyncio.timeout(deadline):
                 return await self.next()
         except TimeoutError:
-            raise Unavailable(f"no message of stream {self._stream} within {deadline:g} s") from None
+            raise Unavailable(
+                f"the broker at {self._connection.access.servers} has sent nothing of stream {self._stream} for "
+                f"{deadline:g} s: look at it with `neuraxis doctor`"
+            ) from None
 
     async def close(self) -> None:
         """Stop reading and free the consumer."""

@@ -30,11 +30,13 @@ def test_a_stream_must_hold_every_message_from_the_first(
     assert doctor.judge_stream("NEURAXIS", state, 1).verdict is verdict
 
 
-@pytest.mark.parametrize(("failure", "verdict"), [(None, SKIP), ("", OK), ("write error: no space left", FAIL)])
-def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: str | None, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("failure", "verdict"), [("", OK), ("write error: no space left", FAIL), ("the broker holds no stream X", SKIP)]
+)
+def test_a_broker_that_stores_nothing_any_more_fails_with_what_it_says(failure: str, verdict: Verdict) -> None:
     found = doctor.judge_storing(failure)
     assert found.verdict is verdict
-    assert (failure or "") in found.detail
+    assert failure in found.detail
 
 
 def test_one_copy_is_never_called_highly_available() -> None:

@@ -251,3 +251,13 @@ def test_a_bundle_has_no_read_models_to_rebuild(bundle: Path):
     result = neuraxis("log", "rebuild", "--log", bundle)
     assert result.exit_code == 2
     assert "is a bundle" in result.stderr
+
+
+@pytest.mark.parametrize("named", [("--exchange", "nowhere"), ("--session", "noon"), ("--agent", "nobody")])
+def test_an_export_of_what_is_not_there_says_so_and_writes_nothing(
+    named: tuple[str, str], ledger: Path, tmp_path: Path
+) -> None:
+    result = neuraxis("log", "export", "--log", ledger, *named, "-o", tmp_path / "out.jsonl")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"holds no such event of {named[0][2:]} '{named[1]}'" in result.stderr
+    assert not (tmp_path / "out.jsonl").exists()

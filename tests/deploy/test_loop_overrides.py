@@ -2,6 +2,7 @@
 
 import pytest
 
+from deploy.deadline import Deadline
 from deploy.loop_overrides import NotOverridden, give
 from events.errors import Unavailable
 from events.simulated import SimulatedStream
@@ -19,7 +20,7 @@ def test_an_override_is_in_force_once_guardrails_say_so() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with guarding(stream), gateway(stream) as client:
             await complete(client)
-            done = await give(log_of(stream), "default", ORDER, timeout=10)
+            done = await give(log_of(stream), "default", ORDER, deadline=Deadline(10))
         (ordered,), (answered,) = stored(stream, "loop.overridden"), stored(stream, "guardrails.overridden")
         assert (done.ordered_seq, done.answered_seq) == (ordered.seq, answered.seq)
         assert (done.family, done.by, done.why, done.lasts_s) == ("loop_001", "ann", "near", 3600.0)
@@ -33,15 +34,16 @@ def test_an_override_of_an_unknown_loop_is_not_taken() -> None:
     async def body(stream: SimulatedStream) -> None:
         async with guarding(stream):
             with pytest.raises(NotOverridden, match="no loop 'loop_001' of agent 'felix'"):
-                await give(log_of(stream), "felix", ORDER, timeout=10)
+                await give(log_of(stream), "felix", ORDER, deadline=Deadline(10))
 
     in_world(body)
 
 
 def test_an_override_that_nobody_answers_is_said_to_be_in_the_log() -> None:
     async def body(stream: SimulatedStream) -> None:
-        with pytest.raises(Unavailable, match="is in the log"):
-            await give(log_of(stream), "default", ORDER, timeout=10)
+        with pytest.raises(Unavailable, match=r"is in the log \(sequence 1\), but after 10.0 s guardrails have not"):
+            async with Deadline(10).kept() as deadline:
+                await give(log_of(stream), "default", ORDER, deadline=deadline)
         assert clock() >= 10
         assert len(stored(stream, "loop.overridden")) == 1
 

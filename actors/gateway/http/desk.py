@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -51,6 +52,18 @@ class Undecided(Exception):
     """Guardrails raised on an event; the message says where to look."""
 
 
+class _Term(NamedTuple):
+    """When a request began, and when it must be answered, by the loop's time."""
+
+    begun: float
+    until: float
+
+    @property
+    def waited(self) -> float:
+        """Seconds since it began."""
+        return asyncio.get_running_loop().time() - self.begun
+
+
 class Desk:
     """Appends what requests tell and waits for the answers.
 
@@ -60,6 +73,7 @@ class Desk:
         judgements: What guardrails have said; somebody must follow the log with it.
         wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
+        looks: Further checks of readiness by name; each returns ``ok``, or what is wrong.
         now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
@@ -71,6 +85,7 @@ class Desk:
         *,
         wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
+        looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.judgements = judgements
@@ -78,6 +93,8 @@ class Desk:
         self._edge = edge
         self._wait_s = wait_s
         self._hosted = hosted
+        self._looks = dict(looks or {})
+        self._checking: asyncio.Task[dict[str, str]] | None = None
         self._now_ns = now_ns
         self._deadlines: set[asyncio.Timeout] = set()
 
@@ -97,13 +114,14 @@ class Desk:
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it for good.
         """
-        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"))
+        term = self._term()
+        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
                 return Judged(answer.event, answer.id, answer.time_ns)
             case GuardrailsRepeated(loop_id=loop_id, decided=decided):
                 known = self.judgements.of(agent, loop_id)
-                return known if known is not None and known.id == decided else await self._found(answer, decided)
+                return known if known is not None and known.id == decided else await self._found(answer, decided, term)
         raise _undecided(answer)
 
     async def override(self, agent: str, ordered: LoopOverridden, key: str) -> GuardrailsOverridden:
@@ -113,7 +131,7 @@ class Desk:
             UnknownLoop: guardrails know no such loop.
             NotReady, NotAccepted, Unanswered, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"))
+        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._term())
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -128,7 +146,7 @@ class Desk:
             UnknownLoop: it is not among those kept.
             NotReady: the log is still being read.
         """
-        await self._ready()
+        await self._ready(self._term())
         judged = self.judgements.of(agent, loop_id)
         if judged is None:
             raise UnknownLoop(_unknown(agent, loop_id))
@@ -140,23 +158,37 @@ class Desk:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed = self._told(citizen, tick, key)
+        addressed, term = self._told(citizen, tick, key), self._term()
         try:
-            async with self._deadline():
+            async with self._deadline(term):
                 seq = await self._edge.submit(addressed)
         except TimeoutError:
-            raise self._not_accepted() from None
+            raise _not_accepted(term) from None
         return Accepted(id=id_of(addressed), seq=seq)
 
     async def checks(self) -> dict[str, str]:
-        """Return what this gateway needs, each with ``ok`` or what is wrong with it."""
-        log, guardrails = await asyncio.gather(_said(self._log.info()), self._guardrails())
+        """Return what this gateway needs, each with ``ok`` or what is wrong with it; looked at now.
+
+        Those who ask while a look is under way share it: probes must not load the broker by their number.
+        """
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self._check(), name="checks")
+        return await asyncio.shield(self._checking)
+
+    async def _check(self) -> dict[str, str]:
+        log, guardrails, *further = await asyncio.gather(
+            _said(self._log.info()), self._guardrails(), *(_looked(look) for look in self._looks.values())
+        )
         caught_up = self.judgements.caught_up.is_set()
-        return {
+        checks = {
             "log": log,
             "judgements": "ok" if caught_up else "still being read from the log",
             "guardrails": guardrails,
+            **dict(zip(self._looks, further, strict=True)),
         }
+        if (trouble := self._edge.trouble) and all(said == "ok" for said in checks.values()):
+            checks["log"] = f"an append of late was not confirmed: {trouble}"
+        return checks
 
     async def _guardrails(self) -> str:
         try:
@@ -168,55 +200,55 @@ class Desk:
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
         return told(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
 
-    async def _ready(self) -> None:
+    def _term(self) -> _Term:
+        """Return the time of a request that begins now, for all its steps together."""
+        now = asyncio.get_running_loop().time()
+        return _Term(now, now + self._wait_s)
+
+    async def _ready(self, term: _Term) -> None:
         try:
-            async with self._deadline():
+            async with self._deadline(term):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, addressed: Addressed) -> Answer:
-        await self._ready()
+    async def _ask(self, addressed: Addressed, term: _Term) -> Answer:
+        await self._ready(term)
         cause, seq = id_of(addressed), 0
         known = self.judgements.answer_to(cause)
         if known is not None:  # a repeat, perhaps later than the stream recognises one
             return known
         with self.judgements.awaited(cause) as answer:
             try:
-                async with self._deadline():
+                async with self._deadline(term):
                     seq = await self._edge.submit(addressed)
                     return await answer
             except TimeoutError:
                 if not seq:
-                    raise self._not_accepted() from None
+                    raise _not_accepted(term) from None
                 raise Unanswered(
                     f"this is in the log (event {cause}, sequence {seq}), and guardrails have not answered it within "
-                    f"{self._wait_s:g} s: they will when their worker runs, ask for the loop's status then"
+                    f"{term.waited:.1f} s: they will when their worker runs, ask for the loop's status then"
                 ) from None
 
     @contextlib.asynccontextmanager
-    async def _deadline(self) -> AsyncIterator[None]:
-        async with asyncio.timeout(self._wait_s) as deadline:
+    async def _deadline(self, term: _Term) -> AsyncIterator[None]:
+        # A process that is to stop has given everybody less by now, perhaps.
+        async with asyncio.timeout_at(min(term.until, self._term().until)) as deadline:
             self._deadlines.add(deadline)
             try:
                 yield
             finally:
                 self._deadlines.discard(deadline)
 
-    def _not_accepted(self) -> NotAccepted:
-        return NotAccepted(
-            f"the broker has not confirmed this within {self._wait_s:g} s, and it may still be stored: "
-            "send it again, with the same Idempotency-Key"
-        )
-
-    async def _found(self, repeated: Answer, decided: str) -> Judged:
+    async def _found(self, repeated: Answer, decided: str, term: _Term) -> Judged:
         """Look a judgement up in the log: it was made so long ago that it is not kept here."""
         # Of a live loop the judgement lies with its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
         try:
-            async with self._deadline():
+            async with self._deadline(term):
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
@@ -242,8 +274,23 @@ async def _said(asking: Awaitable[object]) -> str:
     return "ok"
 
 
+async def _looked(look: Callable[[], Awaitable[str]]) -> str:
+    try:
+        async with asyncio.timeout(LOG_PATIENCE_S):
+            return await look()
+    except (LogError, TimeoutError) as wrong:
+        return _why(wrong)
+
+
 def _why(wrong: Exception) -> str:
     return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
+
+
+def _not_accepted(term: _Term) -> NotAccepted:
+    return NotAccepted(
+        f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
+        "send it again, with the same Idempotency-Key"
+    )
 
 
 def _unknown(agent: str, loop_id: str) -> str:

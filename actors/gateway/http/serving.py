@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import uvicorn
+from litestar.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
-
-from actors.gateway.http.door import Door
 
 DRAIN_S = 10
 """Seconds in which requests under way may end once the server is to stop."""
@@ -19,7 +18,9 @@ KEEP_ALIVE_S = 30
 _MOST_HEADERS = 64 * 1024
 
 
-async def serve(app: Door, listener: socket.socket, stop: asyncio.Event, *, header_s: float, up: asyncio.Event) -> None:
+async def serve(
+    app: ASGIApp, listener: socket.socket, stop: asyncio.Event, *, header_s: float, up: asyncio.Event
+) -> None:
     """Serve on ``listener`` until ``stop`` is set, then let requests under way end.
 
     Args:

@@ -5,7 +5,7 @@ import re
 
 from events.jetstream.stream import DEDUPE_WINDOW
 from events.simulated import Faults, SimulatedStream
-from tests.actors.gateway.asking import stored
+from tests.actors.gateway.asking import clock, stored
 from tests.actors.gateway.http.rig import (
     SCORED,
     SEED_COMPLETION,
@@ -309,3 +309,16 @@ def test_a_set_with_guardrails_at_work_is_ready() -> None:
             assert answer.json()["status"] == "ready"
 
     in_world(body)
+
+
+def test_a_request_has_its_time_once_and_not_for_each_step() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with gateway(stream, wait_s=6.0) as client:
+            begun = clock()
+            answer = await complete(client)
+            assert answer.status_code == 504, answer.text
+            assert 5.9 <= clock() - begun <= 6.1
+            assert "within 6.0 s" in answer.json()["message"]
+
+    # Whose log takes seconds to be read, so that the request waits for that, too.
+    in_world(body, Faults(request_delay_s=(1.0, 1.0)))

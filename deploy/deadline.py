@@ -1,0 +1,126 @@
+"""The time that a command was given, kept from its start to its end, and the truth about what was done in it.
+
+A deadline is one object for a whole command: connecting, reading, sending and waiting count against the same seconds,
+from the moment the command was started. Who sends something says so here, and who knows it stored, too; so that the
+line that ends the command can tell what certainly happened, what may have, and how to find out.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from events.errors import LogError, Unavailable, UnknownOutcome
+
+_MARGIN_S = 0.1
+
+
+class Deadline:
+    """``seconds`` from ``begun`` on, a reading of ``time.monotonic``; None for now.
+
+    Attributes:
+        reason: Why the broker stores nothing, once somebody has found out; empty until then.
+    """
+
+    def __init__(self, seconds: float, begun: float | None = None) -> None:
+        self.reason = ""
+        self._seconds = seconds
+        self._begun = _now() if begun is None else begun
+        self._servers = ""
+        self._what = ""
+        self._find = ""
+        self._sent_at: float | None = None
+        self._seq = 0
+        self._then = ""
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, never negative."""
+        return max(0.0, self._seconds - self.waited)
+
+    @property
+    def inner_s(self) -> float:
+        """Seconds for a step that knows more to say at their end than that the time is up: a moment less."""
+        return max(0.0, self.left - _MARGIN_S)
+
+    @property
+    def waited(self) -> float:
+        """Seconds that have passed since the command began."""
+        return _now() - self._begun
+
+    @property
+    def unconfirmed_s(self) -> float:
+        """Seconds since something was sent that is not known to be stored; 0 when nothing was."""
+        return 0.0 if self._sent_at is None or self._seq else _now() - self._sent_at
+
+    def asks(self, servers: str) -> None:
+        """Note which broker is asked."""
+        self._servers = servers
+
+    def sending(self, what: str, find: str) -> None:
+        """Note that something is being sent: what it is called, and the words that say how to find out its fate."""
+        self._what, self._find, self._sent_at, self._seq = what, find, _now(), 0
+
+    def stored(self, seq: int, then: str) -> None:
+        """Note that it is in the log at a sequence; ``then`` says what is still waited for, and what to do."""
+        self._seq, self._then = seq, then
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator["Deadline"]:
+        """End the block when the time is up.
+
+        Raises:
+            Unavailable: the time is up, or the broker cannot serve: nothing was sent, or it is stored without answer.
+            UnknownOutcome: the same, where what was sent may be stored.
+        """
+        try:
+            async with asyncio.timeout(self.left):
+                yield self
+        except TimeoutError:
+            raise self._overdue() from None
+        except (Unavailable, UnknownOutcome) as wrong:
+            raise self._told(wrong) from wrong
+
+    def _overdue(self) -> LogError:
+        if self._sent_at is None and not self._servers:
+            return Unavailable(
+                f"{self.waited:.1f} s went by before a broker was asked: nothing was sent; give it longer"
+            )
+        if self._sent_at is None:
+            return Unavailable(
+                f"the broker at {self._servers} has not served this within {self.waited:.1f} s, and nothing was sent; "
+                "`neuraxis doctor` tells more"
+            )
+        return self._in_the_log() if self._seq else self._in_doubt()
+
+    def _told(self, wrong: LogError) -> LogError:
+        if self._sent_at is None:
+            return wrong
+        if self._seq:
+            return self._in_the_log() if self.left == 0 else Unavailable(f"{self._stored()}, and then: {wrong}")
+        if isinstance(wrong, UnknownOutcome):
+            return self._in_doubt()
+        return Unavailable(f"{self._what}: {wrong}{self._because()}")
+
+    def _in_doubt(self) -> UnknownOutcome:
+        return UnknownOutcome(
+            f"{self._what} was sent, but the broker has not confirmed it after {self.waited:.1f} s: it may be stored, "
+            f"or be stored later{self._because()}; {self._find}"
+        )
+
+    def _in_the_log(self) -> Unavailable:
+        return Unavailable(f"{self._stored()}, but after {self.waited:.1f} s {self._then}")
+
+    def _stored(self) -> str:
+        return f"{self._what} is in the log (sequence {self._seq})"
+
+    def _because(self) -> str:
+        return f" ({self.reason})" if self.reason else ""
+
+
+def _now() -> float:
+    """Return the loop's time, which is ``time.monotonic`` outside of simulations."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()

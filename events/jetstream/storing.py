@@ -1,0 +1,89 @@
+"""Whether the broker stores what it is given: a look that any user who reads the stream may take.
+
+A broker on a full disk answers every question from memory, and gives an append no answer at all. What it cannot do is
+make a consumer whose position is kept on disk: that needs a new file beside the stream's messages. So one is made, and
+dropped again. Limits of the stream and of the account are read besides: at a limit the disk has room.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from events.errors import LogError, Unavailable
+from events.jetstream.connection import ApiError, Connection
+from events.jetstream.stream import JETSTREAM_OFF
+
+PATIENCE_S = 2.0
+"""Seconds that the whole look may take."""
+
+NO_STREAM = "the broker holds no stream"
+"""How the finding begins where there is nothing to store into."""
+
+_NO_STORE = (10012, 10104)
+_NO_ROOM = (10023, 10047)
+_SECOND = 1_000_000_000
+
+
+async def storing_fault(connection: Connection, stream: str, patience_s: float = PATIENCE_S) -> str:
+    """Return why the broker stores nothing in a stream now, for people; empty when it does."""
+    if not connection.connected:
+        return f"the broker at {connection.access.servers} is away"
+    try:
+        async with asyncio.timeout(patience_s):
+            return await _fault(connection, stream)
+    except TimeoutError:
+        return f"the broker at {connection.access.servers} has not answered within {patience_s:g} s"
+    except LogError as wrong:
+        return str(wrong)
+
+
+async def _fault(connection: Connection, stream: str) -> str:
+    try:
+        account = await connection.api("INFO")
+        found = await connection.api(f"STREAM.INFO.{stream}")
+    except Unavailable:
+        return "the broker has JetStream switched off" if connection.connected else "the broker is away"
+    except ApiError as error:
+        if error.number in JETSTREAM_OFF:
+            return "the broker has JetStream switched off"
+        return f"{NO_STREAM} {stream}" if error.status == 404 else str(error)
+    return _limit(found["config"], found["state"], account) or await _disk(connection, stream)
+
+
+def _limit(config: Mapping[str, Any], state: Mapping[str, Any], account: Mapping[str, Any]) -> str:
+    if config.get("sealed"):
+        return f"stream {config['name']} is sealed at the broker: it takes no more messages"
+    for limit, count, what in (("max_msgs", "messages", "messages"), ("max_bytes", "bytes", "bytes")):
+        most = int(config.get(limit, -1))
+        if 0 < most <= int(state[count]):
+            return f"stream {config['name']} is at its limit of {most:,} {what} ({limit}): raise it"
+    limits = account.get("limits", {})
+    most = int(limits.get("max_storage", -1))
+    if 0 < most <= int(account.get("storage", 0)):
+        return f"the account at the broker is at its limit of {most:,} bytes (max_storage): raise it"
+    return ""
+
+
+async def _disk(connection: Connection, stream: str) -> str:
+    name = f"nx-{connection.access.user or 'any'}-look-{connection.new_name()}"
+    config = {
+        "name": name,
+        "deliver_policy": "new",
+        "ack_policy": "none",
+        "mem_storage": False,
+        "num_replicas": 1,
+        "inactive_threshold": 5 * _SECOND,
+    }
+    try:
+        await connection.api(
+            f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config, "action": "create"}
+        )
+    except ApiError as error:
+        if error.number in _NO_STORE:
+            return "the broker cannot write to its store: its disk is full, or read-only; make room"
+        if error.number in _NO_ROOM:
+            return "the broker has no room left for streams (max_file_store): raise it, or make room"
+        return str(error)
+    # Nobody waits for the answer: an idle consumer expires by itself.
+    await connection.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}", b"")
+    return ""

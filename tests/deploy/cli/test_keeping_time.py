@@ -1,0 +1,234 @@
+"""Commands keep the time they were given, whatever the broker does, and say what really happened in it."""
+
+import asyncio
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from events.jetstream import JetStreamLog
+from tests.broker import Broker
+from tests.e2e.live import command, environment
+
+GIVEN_S = 3.0
+KEPT_S = GIVEN_S + 1.0
+
+SHORT = (
+    ("ask", "Hello"),
+    ("forget", "--session", "s", "--why", "x"),
+    ("patterns", "import", "rules.yaml"),
+)
+LONG = (
+    ("feed", "lines.txt"),
+    ("breaker", "reset", "s", "--by", "ann", "--why", "x"),
+    ("breaker", "recover", "s", "--by", "ann", "--why", "x"),
+    ("guardrails", "override", "l", "--fatigue", "--by", "ann", "--why", "x"),
+    ("forget", "--session", "s", "--why", "x", "--yes"),
+    ("patterns", "withdraw", "rules", "--why", "x"),
+    ("precedents", "import", "cases.yaml"),
+    ("precedents", "withdraw", "p", "--why", "x"),
+)
+ORDERS = (*SHORT, *(pytest.param(order, marks=pytest.mark.faults) for order in LONG))
+"""Every command that sends something; the first few stand for all in the short form."""
+
+
+@pytest.fixture
+def log(broker: Broker, tmp_path: Path) -> Broker:
+    """A broker with a log that nobody works on, and the files that orders name."""
+
+    async def made() -> None:
+        await (await JetStreamLog.connect(broker.url)).close()
+
+    asyncio.run(made())
+    (tmp_path / "lines.txt").write_text("Hello\n")
+    (tmp_path / "rules.yaml").write_text(
+        "- {name: vault, action: BLOCK, confidence: 0.9, signatures: [open the vault]}\n"
+    )
+    (tmp_path / "cases.yaml").write_text("- {precedent: p, description: somebody asks}\n")
+    return broker
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loading(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have the commands compiled before any is timed, and measure what loading one takes on this machine now."""
+    global loading_s
+    folder = tmp_path_factory.mktemp("loading")
+    for arguments in (("patterns", "list"), ("ask", "x"), ("forget", "--session", "s", "--why", "x")) * 2:
+        begun = time.monotonic()
+        away = (
+            ("--nats", "nats://127.0.0.1:1", "--timeout", "0.1") if arguments[0] != "patterns" else ("--data", "none")
+        )
+        subprocess.run(command(*arguments, *away), cwd=folder, env=environment(), capture_output=True, check=False)
+        loading_s = time.monotonic() - begun
+
+
+loading_s = 0.0
+
+
+class Ended:
+    """A command that has ended: its status, what it said, and how long it took."""
+
+    def __init__(self, folder: Path, broker: Broker, *arguments: str) -> None:
+        begun = time.monotonic()
+        done = subprocess.run(
+            command(*arguments, "--nats", broker.url),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=folder,
+            env=environment(),
+            timeout=60,
+            check=False,
+        )
+        self.seconds = time.monotonic() - begun
+        self.status, self.out, self.err = done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def in_time(folder: Path, broker: Broker, *arguments: str) -> Ended:
+    """Run a command with GIVEN_S seconds; fails unless it keeps them."""
+    done = Ended(folder, broker, *arguments, "--timeout", f"{GIVEN_S:g}")
+    assert done.seconds < KEPT_S + 2 * loading_s, f"{arguments} took {done.seconds:.1f} s\n{done.err}"
+    return done
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: "-".join(order[:2]))
+def test_a_stuck_broker_costs_a_command_no_more_than_its_time(
+    order: Sequence[str], log: Broker, tmp_path: Path
+) -> None:
+    log.pause()
+    try:
+        done = in_time(tmp_path, log, *order)
+    finally:
+        log.resume()
+    assert done.status == 3, done.err
+    (line,) = done.err.splitlines()
+    assert re.search(r"(within|after) \d+(\.\d+)? s", line), line
+    assert not re.search(r"\$JS|_INBOX|\blog\.\d", line), line
+    assert "nothing was sent" in line or "no broker answers" in line, line
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("order", ORDERS[1:], ids=lambda order: "-".join(order[:2]))
+def test_a_broker_that_is_not_there_is_named_in_one_line(order: Sequence[str], log: Broker, tmp_path: Path) -> None:
+    log.kill()
+    done = in_time(tmp_path, log, *order)
+    assert (done.status, done.out, len(done.err.splitlines())) == (3, "", 1), done.err
+    assert log.url in done.err
+
+
+@pytest.mark.parametrize(
+    ("order", "told", "find"),
+    [
+        (
+            ("ask", "Hello"),
+            r"^neuraxis: exchange (\w+) is in the log \(sequence 1\), but after 3\.\d s it has no end",
+            "why",
+        ),
+        (LONG[1], r"is in the log \(sequence 1\), but after 3\.\d s no breaker has carried it out", "doctor"),
+        (LONG[3], r"is in the log \(sequence 1\), but after 3\.\d s guardrails have not answered", "doctor"),
+    ],
+)
+def test_what_nobody_answers_is_said_to_be_stored(
+    order: Sequence[str], told: str, find: str, log: Broker, tmp_path: Path
+) -> None:
+    done = in_time(tmp_path, log, *order)
+    assert done.status == 3
+    assert re.search(told, done.err), done.err
+    assert f"neuraxis {find}" in done.err
+
+
+class Feeding:
+    """A feed that has connected, and waits for the lines of its stdin."""
+
+    def __init__(self, folder: Path, broker: Broker) -> None:
+        self.process = subprocess.Popen(
+            command("feed", "-", "--format", "text", "--timeout", f"{GIVEN_S:g}", "--nats", broker.url),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment(),
+        )  # fmt: skip
+        asyncio.run(_reads(broker))
+
+    def end(self, line: bytes) -> tuple[float, str]:
+        """Send a last line; return how long the feed took from there, and what it said on stderr."""
+        begun = time.monotonic()
+        _, said = self.process.communicate(line, timeout=60)
+        return time.monotonic() - begun, said.decode()
+
+
+async def _reads(broker: Broker) -> None:
+    """Wait until somebody reads the log: has a consumer on it, and has asked that for messages."""
+    log = await JetStreamLog.connect(broker.url, create=False)
+    try:
+        async with asyncio.timeout(30):
+            while True:
+                consumers = (await log.connection.api("CONSUMER.LIST.NEURAXIS"))["consumers"] or []
+                if any(consumer["num_waiting"] > 1 for consumer in consumers):
+                    return
+                await asyncio.sleep(0.02)
+    finally:
+        await log.close()
+
+
+def test_an_input_that_meets_a_stuck_broker_is_said_to_be_in_doubt(log: Broker, tmp_path: Path) -> None:
+    feeding = Feeding(tmp_path, log)
+    log.pause()
+    try:
+        seconds, said = feeding.end(b"Hello\n")
+    finally:
+        log.resume()
+    assert seconds < KEPT_S
+    found = re.search(
+        r"\(exchange (\w+)\): unknown_outcome: .* within 3\.\d s: it may be stored, .*why (\w+)` tells", said
+    )
+    assert found, said
+    assert found[1] == found[2]
+    assert re.search(r"^neuraxis: the broker at \S+ has not answered", said, re.MULTILINE), said
+    # And so it was: the words reached the broker, which took them up when it went on.
+    kept = subprocess.run(
+        command("log", "tail", "--no-follow", "--json", "--nats", log.url),
+        capture_output=True, cwd=tmp_path, env=environment(), check=True,
+    )  # fmt: skip
+    assert found[1] in kept.stdout.decode()
+
+
+def test_an_input_for_a_broker_that_has_gone_is_said_not_to_be_stored(log: Broker, tmp_path: Path) -> None:
+    feeding = Feeding(tmp_path, log)
+    log.kill()
+    seconds, said = feeding.end(b"Hello\n")
+    assert seconds < KEPT_S
+    assert re.search(r"unavailable: not stored within 3\.\d s: the broker at \S+ is not connected", said), said
+    assert next(line for line in said.splitlines() if line.startswith("neuraxis: ")) == (
+        f"neuraxis: the broker at {log.url} is gone: waiting for it to come back"
+    )
+    assert said.count("is gone") == 1
+    assert "{" not in said
+
+
+@pytest.mark.parametrize("reading", [("state", "router", "s"), pytest.param(("alerts",), marks=pytest.mark.faults)])
+def test_what_reads_gives_a_stuck_broker_up_soon(reading: Sequence[str], log: Broker, tmp_path: Path) -> None:
+    log.pause()
+    try:
+        done = Ended(tmp_path, log, *reading)
+    finally:
+        log.resume()
+    assert (done.status, done.out, len(done.err.splitlines())) == (3, "", 1), done.err
+    assert done.seconds < 10 + 2 * loading_s
+    assert not re.search(r"\$JS|_INBOX", done.err), done.err
+
+
+def test_who_asks_is_told_once_that_the_broker_went_and_once_that_it_is_back(log: Broker, tmp_path: Path) -> None:
+    asking = subprocess.Popen(
+        command("ask", "Hello", "--json", "--timeout", "8", "--nats", log.url),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(),
+    )  # fmt: skip
+    asyncio.run(_reads(log))
+    log.kill()
+    time.sleep(1.5)  # in which a client tries fifteen times
+    log.start()
+    out, said = asking.communicate(timeout=60)
+    assert (asking.returncode, out) == (3, b"")
+    gone, back, end = said.decode().splitlines()
+    assert gone == f"neuraxis: the broker at {log.url} is gone: waiting for it to come back"
+    assert back == "neuraxis: the broker is back"
+    assert "it has no end" in end

@@ -1,0 +1,39 @@
+"""``neuraxis bench`` where its peers are not installed: a sentence, and no traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.cli.bench import BENCHES, missing_modules
+from tests.e2e.live import environment
+
+
+@pytest.mark.parametrize("name", list(BENCHES))
+def test_every_benchmark_can_be_looked_through_for_what_it_needs(name: str) -> None:
+    assert set(missing_modules(f"bench.{name}")) <= {
+        "eventsourcing",
+        "faststream",
+        "aiosqlite",
+        "scipy",
+        "securevector",
+    }
+
+
+def test_a_benchmark_without_its_peer_ends_with_one_sentence(tmp_path: Path) -> None:
+    code = (
+        "import importlib.util as util, sys\n"
+        "real = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'eventsourcing' else real(name, *more)\n"
+        "sys.argv = ['neuraxis', 'bench', 'ledger']\n"
+        "from deploy.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment(), check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith("eventsourcing not installed: pip install 'neuraxis[bench]'\n"), done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stdout

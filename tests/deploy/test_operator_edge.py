@@ -1,0 +1,95 @@
+"""Orders that meet a broker which goes and comes back: stored once, or their fate told."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from deploy.deadline import Deadline
+from deploy.operator_edge import Order, append
+from events.errors import LogError, Unavailable, UnknownOutcome
+from events.jetstream import JetStreamLog
+from schemas.vocabulary.patterns import PatternsWithdrawn
+from tests.broker import Broker
+
+ORDER = Order(event=PatternsWithdrawn(name="house-rules", by="ann", why="too many false alarms"))
+
+
+def on(broker: Broker, scenario: Callable[[JetStreamLog], Awaitable[None]]) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            await scenario(log)
+        finally:
+            await log.close()
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_order_waits_for_a_broker_that_is_away_and_is_stored_once(count: int, broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await gone(broker, log)
+        ordering = asyncio.create_task(append(log, [ORDER] * count, time.time_ns(), within_s=30))
+        await asyncio.sleep(0.2)
+        broker.start()
+        assert await ordering == count
+        assert (await log.info()).last_seq == count
+
+    on(broker, scenario)
+
+
+def test_an_order_for_a_broker_that_stays_away_is_said_not_to_be_stored(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await gone(broker, log)
+        with pytest.raises(Unavailable, match=r"^the order: the broker at .* is not connected"):
+            await ordered_within(1.0, log)
+        broker.start()
+        await back(log)
+        assert (await log.info()).last_seq == 0
+
+    on(broker, scenario)
+
+
+def test_an_order_that_a_stuck_broker_took_up_is_said_to_be_in_doubt(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        broker.pause()
+        begun = time.monotonic()
+        with pytest.raises(UnknownOutcome, match=r"^the order was sent, .* after 1\.\d s: it may be stored.*; look$"):
+            await ordered_within(1.0, log)
+        assert time.monotonic() - begun < 2
+        broker.resume()
+        await back(log)
+        assert (await log.info()).last_seq == 1
+
+    on(broker, scenario)
+
+
+async def ordered_within(seconds: float, log: JetStreamLog) -> None:
+    """Give the order as a command does."""
+    async with Deadline(seconds).kept() as deadline:
+        deadline.sending("the order", "look")
+        await append(log, [ORDER], time.time_ns(), deadline.inner_s)
+
+
+async def gone(broker: Broker, log: JetStreamLog) -> None:
+    """Kill the broker, and wait until the client knows."""
+    broker.kill()
+    async with asyncio.timeout(30):
+        while True:
+            if not log.connection.connected:
+                return
+            await asyncio.sleep(0.01)
+
+
+async def back(log: JetStreamLog) -> None:
+    """Wait until the broker answers again."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await log.info()
+            except LogError:
+                await asyncio.sleep(0.05)
+            else:
+                return

@@ -1,0 +1,82 @@
+"""Whether the ledger can be written: asked of its process, over a real broker, on a disk that is really full."""
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from deploy.readiness import NO_LEDGER, ledger_fault, writing_fault
+from events.jetstream import Access, Connection, JetStreamLog
+from tests.broker import Broker
+from tests.deploy.waiting import until
+from tests.e2e.live import command, environment
+from tests.full_disk import small_disk
+
+
+def fault_at(broker: Broker) -> str:
+    async def ask() -> str:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            return await ledger_fault(connection)
+        finally:
+            await connection.close()
+
+    return asyncio.run(ask())
+
+
+@contextlib.contextmanager
+def projecting(broker: Broker, ledger: Path, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a ledger's process for the length of the block."""
+
+    async def made() -> None:
+        await (await JetStreamLog.connect(broker.url)).close()
+
+    asyncio.run(made())
+    with (folder / "ledger.log").open("wb") as said:
+        process = subprocess.Popen(
+            command("worker", "ledger", "--nats", broker.url, "--ledger", str(ledger)),
+            stderr=said,
+            cwd=folder,
+            env=environment(),
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_ledger_whose_disk_alone_is_full_says_so_until_there_is_room(broker: Broker, tmp_path: Path) -> None:
+    assert fault_at(broker) == NO_LEDGER
+    with (
+        small_disk(tmp_path / "small", megabytes=8) as disk,
+        projecting(broker, disk.folder / "ledger.db", tmp_path),
+    ):
+        until(lambda: not fault_at(broker), "the ledger is written")
+        disk.fill()
+        assert fault_at(broker) == f"the ledger {disk.folder}/ledger.db cannot be written: the disk is full: make room"
+        disk.clear()
+        assert fault_at(broker) == ""
+        assert not list(disk.folder.glob(".ledger.db.look-*"))
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    assert writing_fault(tmp_path / "ledger.db") == ""
+    assert "none/ledger.db cannot be written: No such file or directory" in writing_fault(
+        tmp_path / "none" / "ledger.db"
+    )
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        disk.protect(True)
+        assert "Read-only file system" in writing_fault(disk.folder / "ledger.db")
+
+
+def test_a_process_that_stands_still_does_not_hold_up_who_asks(broker: Broker, tmp_path: Path) -> None:
+    with projecting(broker, tmp_path / "ledger.db", tmp_path) as process:
+        until(lambda: not fault_at(broker), "the ledger is written")
+        process.send_signal(signal.SIGSTOP)
+        try:
+            assert "does not answer" in fault_at(broker)
+        finally:
+            process.send_signal(signal.SIGCONT)

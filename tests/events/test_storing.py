@@ -1,0 +1,124 @@
+"""Whether a broker stores what it is given, as any user who reads the stream can see; against real servers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.errors import LogError
+from events.jetstream import JetStreamLog
+from events.jetstream.storing import storing_fault
+from events.jetstream.stream import DEFAULT_STREAM, stream_config
+from events.log import Append, Record
+from schemas.subjects import Partitions
+from tests.broker import Broker
+from tests.full_disk import small_disk
+
+
+def on(broker: Broker, scenario: Callable[[JetStreamLog], Awaitable[None]]) -> None:
+    async def body() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            await scenario(log)
+        finally:
+            await log.close()
+
+    asyncio.run(body())
+
+
+async def store(log: JetStreamLog, *numbers: int) -> None:
+    for number in numbers or (0,):
+        record = Record("log.00.00.input.received", {"Nats-Msg-Id": f"m{number}"}, b"{}" + b" " * 600)
+        await log.append([Append([record])])
+
+
+async def until(log: JetStreamLog, holds: Callable[[Any], bool]) -> None:
+    """Wait until something holds of the stream's state."""
+    async with asyncio.timeout(10):
+        while True:
+            if holds((await log.connection.api(f"STREAM.INFO.{log.stream}"))["state"]):
+                return
+            await asyncio.sleep(0.01)
+
+
+async def fault(log: JetStreamLog) -> str:
+    return await storing_fault(log.connection, log.stream)
+
+
+def test_a_broker_that_stores_is_found_well_and_left_as_it_was(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await store(log)
+        for _ in range(3):
+            assert await fault(log) == ""
+        await until(log, lambda state: not state["consumer_count"])
+        assert (await log.info()).last_seq == 1
+
+    on(broker, scenario)
+
+
+def test_a_full_disk_is_seen_before_and_after_the_first_append_that_fails(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=24) as disk, Broker(disk.folder / "broker") as broker:
+
+        async def scenario(log: JetStreamLog) -> None:
+            await store(log)
+            disk.fill()
+            assert "its disk is full" in await fault(log)
+            with pytest.raises(LogError, match=r"gave no answer within 5 s|cannot store now"):
+                await store(log, *range(1, 100))
+            assert "its disk is full" in await fault(log)
+            disk.clear()
+            assert await fault(log) == ""
+
+        on(broker, scenario)
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [({"max_msgs": 1}, "at its limit of 1 messages"), ({"max_bytes": 300}, "at its limit of 300 bytes")],
+)
+def test_a_stream_at_its_limit_is_told_with_the_limit(limits: dict[str, int], told: str, broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        await store(log)
+        config = stream_config(DEFAULT_STREAM, Partitions(), 1) | limits
+        await log.connection.api(f"STREAM.UPDATE.{DEFAULT_STREAM}", config)
+        assert told in await fault(log)
+        with pytest.raises(LogError):
+            await store(log, 1)
+
+    on(broker, scenario)
+
+
+def test_a_stuck_broker_and_one_that_has_gone_are_told_apart_in_time(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        broker.pause()
+        try:
+            begun = asyncio.get_running_loop().time()
+            assert "has not answered within 2 s" in await fault(log)
+            assert asyncio.get_running_loop().time() - begun < 3
+        finally:
+            broker.resume()
+        broker.kill()
+        async with asyncio.timeout(10):
+            while True:
+                await asyncio.sleep(0.01)
+                if not log.connection.connected:
+                    break
+        assert "is away" in await fault(log)
+
+    on(broker, scenario)
+
+
+def test_a_broker_whose_jetstream_is_gone_says_so(broker: Broker) -> None:
+    async def scenario(log: JetStreamLog) -> None:
+        back = asyncio.Event()
+        log.connection.on_reconnect(back.set)
+        broker.kill()
+        broker.jetstream = False
+        broker.start()
+        async with asyncio.timeout(20):
+            await back.wait()
+        assert "JetStream switched off" in await fault(log)
+
+    on(broker, scenario)

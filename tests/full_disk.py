@@ -1,0 +1,58 @@
+"""A disk of a few megabytes that a test may fill: a small tmpfs of its own, which only root may mount."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_BLOCK = 4096
+
+
+class SmallDisk:
+    """A mounted disk of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def fill(self) -> None:
+        """Leave no room for another page; what a file's last page has left is its own."""
+        descriptor = os.open(self._filler, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            with contextlib.suppress(OSError):
+                while os.write(descriptor, bytes(_BLOCK)):
+                    pass
+        finally:
+            os.close(descriptor)
+
+    def clear(self) -> None:
+        """Give back what was filled."""
+        self._filler.unlink()
+
+    def protect(self, on: bool) -> None:
+        """Make the disk read-only, or writable again; a file that is open for writing keeps it from that."""
+        subprocess.run(["mount", "-o", f"remount,{'ro' if on else 'rw'}", str(self.folder)], check=True)
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
+    """Mount a disk on a folder for the length of the block; skips the test where that is not allowed."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root on Linux may mount the small disk that this test fills")
+    folder.mkdir(parents=True, exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield SmallDisk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
