@@ -82,6 +82,10 @@ def feed(
     click.echo(summary_text(summary), err=True)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
+    if not summary.bad + summary.ended:
+        raise CheckFailed(
+            f"{file} holds no inputs: nothing was sent; put one on each line, as `neuraxis feed --help` says"
+        )
     if summary.bad:
         raise CheckFailed(f"{summary.bad} of {summary.bad + summary.ended} inputs have no end: named above")
 
