@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -64,6 +65,7 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True):
     receivers: dict[str, Receiver]
     effectors: tuple[str, ...]
     key_file: str
+    agent_per: Literal["shared", "user", "session"] = "shared"
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):

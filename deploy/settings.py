@@ -87,6 +87,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         concurrent: Requests served at once; others are told to come again.
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
         loops: Loops whose latest judgement is kept in memory for questions about it.
+        agent_per: Which agent an input is for where it names none: ``shared``, one for all, which remembers across all
+            sessions; or one of its own for each ``user`` or each ``session``, at every edge.
     """
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
@@ -96,3 +98,4 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     header_s: Seconds = 10.0
     body_s: Seconds = 10.0
     loops: Annotated[int, msgspec.Meta(ge=1)] = 4096
+    agent_per: Literal["shared", "user", "session"] = "shared"

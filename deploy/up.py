@@ -155,6 +155,7 @@ def in_force_of(config: Config, model: Attachment) -> InForce:
         receivers=dict(config.section("webhook", WebhookSettings).receivers),
         effectors=needed(config, attached=model.use.backend != "composer"),
         key_file=config.section("llm", LlmSettings).api_key_file,
+        agent_per=config.gateway.agent_per,
     )
 
 

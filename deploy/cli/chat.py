@@ -5,18 +5,18 @@ import sys
 
 import click
 
-from deploy.cli.ask import ANSWER_S, new_session, speaker_for
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options
+from deploy.cli.ask import ANSWER_S, agent_of, new_session, speaker_for
+from deploy.cli.options import Target, examples, json_option, speaker_options, target_options
 
 
 @click.command(
     epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt")
 )
 @target_options
-@agent_option("that the inputs are for")
+@speaker_options("that the inputs are for")
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")
 @json_option
-def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
+def chat(target: Target, agent: str | None, user: str, session: str, as_json: bool) -> None:
     """Talk, line by line, in one session; Ctrl-D ends it.
 
     Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
@@ -28,7 +28,8 @@ def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
     # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
     # Ctrl-C and line editing work as they do in any shell.
     talk = session or new_session("chat")
-    check_name("agent", agent)
+    whose = agent_of(target, agent, user, talk)
+    check_name("agent", whose)
     check_name("session", talk)
     at_terminal = sys.stdin.isatty()
     if at_terminal:
@@ -38,7 +39,7 @@ def chat(target: Target, agent: str, session: str, as_json: bool) -> None:
     while (line := _next_line(at_terminal)) is not None:
         try:
             speaker = speaker_for(as_json)
-            found = asyncio.run(converse(target, line, agent=agent, session=talk, timeout=ANSWER_S, speaker=speaker))
+            found = asyncio.run(converse(target, line, agent=whose, session=talk, timeout=ANSWER_S, speaker=speaker))
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue

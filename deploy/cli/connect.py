@@ -2,13 +2,17 @@
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
 from deploy.access import access_of, stated
 from deploy.broker import OPERATOR
 from deploy.cli.options import Target
 from deploy.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
+
+if TYPE_CHECKING:
+    from actors.gateway.agents import AgentPer
 
 
 def access_to(target: Target, user: str = OPERATOR) -> Access:
@@ -30,6 +34,18 @@ def stream_of(target: Target) -> str:
         return target.data.read().stream
     except NotRunning:
         return config.log.stream
+
+
+def agent_per(target: Target) -> "AgentPer":
+    """Return what an agent is one of: as the running set was started with, unless a flag or a broker was named."""
+    config = target.config()
+    named = stated(target.flags, config.broker, os.environ).named
+    if not (named or target.config_file is not None or target.sets):
+        with suppress(NotRunning):
+            in_force = target.data.read().in_force
+            if in_force is not None:
+                return in_force.agent_per
+    return config.gateway.agent_per
 
 
 @asynccontextmanager

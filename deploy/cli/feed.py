@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from deploy.cli.ask import ANSWER_S
-from deploy.cli.options import Target, agent_option, examples, target_options
+from deploy.cli.options import Target, examples, speaker_options, target_options
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
+
+
+_SHARED = (
+    "neuraxis: several sessions went to the agent default, which remembers across all of them: where they are of people"
+    ' who must not learn of each other, start the set with gateway.agent_per = "user" or "session", or name agents'
+)
 
 
 @click.command(
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE")
 @target_options
 @click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
-@agent_option("of lines that name none")
+@speaker_options("of lines that name none")
 @click.option("--session", default="", help="Session of lines that name none.  [default: a new one]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option(
@@ -45,7 +51,8 @@ def feed(
     target: Target,
     file: str,
     form: str,
-    agent: str,
+    agent: str | None,
+    user: str,
     session: str,
     session_per_line: bool,
     rate: float,
@@ -54,21 +61,25 @@ def feed(
 ) -> None:
     """Send the inputs or conversations of FILE (`-`: stdin) through the pipeline; a JSON line an exchange.
 
-    A line is {"text": ...} with optional id, session, agent, context and layers, or {"turns": [{"role", "text"}]},
-    whose user turns are sent in order, each after the one before has ended; other fields are ignored. Anything but
-    JSON is plain text, an input a line. Outcomes are printed as exchanges end. A bad line is named on stderr, and
-    the others go on; exit status 1 tells of it. Ctrl-C prints the summary so far.
+    A line is {"text": ...} with optional id, session, agent, user, context and layers, or {"turns": [{"role",
+    "text"}]}, whose user turns are sent in order, each after the one before has ended; other fields are ignored.
+    Anything but JSON is plain text, an input a line. Outcomes are printed as exchanges end. A bad line is named on
+    stderr, and the others go on; exit status 1 tells of it. Ctrl-C prints the summary so far.
     """
     from actors.gateway import check_name
+    from deploy.cli.connect import agent_per
     from deploy.cli.failures import INTERRUPTED, CheckFailed
     from deploy.feeding import LineFormat
 
-    check_name("agent", agent)
+    if agent is not None:
+        check_name("agent", agent)
     if session:
         check_name("session", session)
 
     options: dict[str, Any] = {
-        "agent": agent,
+        "agent": agent or "",
+        "user": user,
+        "agent_per": agent_per(target),
         "session": session,
         "session_per_line": session_per_line,
         "rate": rate,
@@ -144,6 +155,8 @@ async def _feed(
         seconds = time.perf_counter() - begun
         if not feeding.cancelled():
             feeding.result()
+    if feeder.shares_memory:
+        click.echo(_SHARED, err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 
