@@ -155,8 +155,8 @@ def _is_set(error: msgspec.Raw) -> bool:
 def _code_of(error: msgspec.Raw) -> int:
     """Return the HTTP status that an error names as its code, 0 where it names none."""
     try:
-        code = msgspec.json.decode(error, type=_Coded).code
-        return int(code) if 400 <= int(code or 0) <= 599 else 0
+        code = int(msgspec.json.decode(error, type=_Coded).code or 0)
+        return code if 400 <= code <= 599 else 0
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
         return 0
 

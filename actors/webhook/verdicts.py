@@ -44,6 +44,7 @@ _WORDS = (
 _ADDRESS = re.compile(r"\S*(?:://|hooks\.)\S*", re.IGNORECASE)
 _LONG = re.compile(r"(?=\S*\d)[\w+/=.~-]{16,}")
 _HIDDEN = "[hidden]"
+_LEAST_FAILED = 400
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -83,15 +84,16 @@ def _tells_of_an_error(told: Mapping[str, Any]) -> bool:
         told.get("ok") is False
         or told.get("success") is False
         or (isinstance(status, str) and status.lower() in _FAILED_STATUSES)
-        or any(_is_number(number) and number >= 400 for number in (status, code))
-        or (_is_number(errcode) and errcode != 0)
+        or any(_number(value) >= _LEAST_FAILED for value in (status, code))
+        or _number(errcode) != 0
         or bool(told.get("errors"))
         or bool(told.get("error"))
     )
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _number(value: Any) -> float:
+    """Return a number of an answer, 0 for what is none."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
 def _is_an_error(word: str) -> bool:
@@ -107,7 +109,7 @@ def _said(told: Mapping[str, Any]) -> Iterator[str]:
             yield from _said(value)
         elif isinstance(value, str) and value:
             yield value
-        elif _is_number(value):
+        elif _number(value):
             yield f"{name} {value}"
 
 
