@@ -89,9 +89,8 @@ async def _open(target: Target, log_file: Path | None, least: "Loudness", since:
     from deploy.looking import look_since
     from deploy.rendering.alerts import is_loud, still_firing
 
-    if since is None or since > 0:
-        async with opened(target, log_file) as source:
-            await look_since(source, since or 1)
+    async with opened(target, log_file) as source:
+        await look_since(source, max(since or 1, 1))
     told = [each async for each in _recorded(target, log_file, since if since is not None else 1)]
     firing = [each for each in still_firing(told) if is_loud(each, least)]
     for each in firing:
@@ -156,7 +155,7 @@ async def _latest(target: Target, log_file: Path | None, since: int | None) -> A
     from deploy.looking import look_since
 
     async with opened(target, log_file) as source:
-        await look_since(source, since if since is not None and since > 0 else 1)
+        await look_since(source, max(since or 1, 1))
     told = [each async for each in _recorded(target, log_file, since if since is not None else 1)]
     for each in told if since is not None else told[-_LATEST:]:
         yield each

@@ -95,8 +95,11 @@ def replay(
         raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
     if not report.clean or effects.wrong:
         raise CheckFailed(_complaint(report, effects))
-    if verify and report.unverified and not report.identical:
-        raise CheckFailed(f"nothing was verified: {_unverified(report)}")
+    if verify and not report.identical:
+        why = (
+            _unverified(report) if report.unverified else f"{name} holds no decision of {', '.join(actors)} up to there"
+        )
+        raise CheckFailed(f"nothing was verified: {why}")
     if verify and strict and report.unverified:
         raise CheckFailed(_unverified(report))
     overdue = [pending_text(each, end_ns) for each in report.waiting if each.is_overdue(end_ns)]

@@ -32,12 +32,13 @@ def writing_file(name: str) -> Iterator[IO[bytes]]:
         with click.open_file(name, "wb") as stdout:
             yield stdout
         return
-    path = Path(os.path.realpath(name))  # what a link leads to, not the link
+    path = Path(name)
     try:
         if path.exists() and not path.is_file():
             with path.open("wb") as device:
                 yield device
             return
+        path = Path(os.path.realpath(name))  # what a link leads to, not the link
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as draft:  # made 0600
             try:
                 yield draft

@@ -147,6 +147,9 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
         (("log", "export", "--topic", "forged_id.drift.>", "--from", "84", "-o", "-"), "nothing was exported"),
         (("replay", "--verify", "--key", "nobody"), "is of a session or agent 'nobody'"),
         (("replay", "--verify", "--actor", "clock", "--to", "1"), "nothing was replayed"),
+        (("replay", "--verify", "--to", "1"), "nothing was"),
+        (("replay", "--verify", "--to", "1", "--actor", "reflex"), "nothing was"),
+        (("alerts", "--open", "--since", "85"), "ends at sequence 84"),
         (("bisect", "breaker", "nobody", "trust < 2"), "is of a session or agent 'nobody'"),
         (("diff", "breaker", "nobody", "--at", "1", "--at", "84"), "is of a session or agent 'nobody'"),
         (("state", "breaker", "nobody"), "nothing"),
@@ -200,6 +203,23 @@ def test_what_holds_peoples_words_is_its_owners_alone_whatever_the_umask(
     assert stat.S_IMODE(Path(name).stat().st_mode) == 0o600
     if "/" in name and not there:
         assert stat.S_IMODE(Path(name).parent.stat().st_mode) == 0o700
+
+
+def test_what_is_no_file_takes_what_is_written(ledger: Path) -> None:
+    read, write_end = os.pipe()
+    result = neuraxis("log", "export", "--log", ledger, "--to", "3", "-o", f"/dev/fd/{write_end}")
+    os.close(write_end)
+    with open(read, "rb") as pipe:
+        assert len(pipe.read().splitlines()) == 3
+    assert result.exit_code == 0, result.output
+
+
+def test_a_link_leads_to_the_file_that_is_replaced(ledger: Path) -> None:
+    Path("kept").mkdir()
+    Path("link.jsonl").symlink_to("kept/out.jsonl")
+    assert neuraxis("log", "export", "--log", ledger, "-o", "link.jsonl").exit_code == 0
+    assert Path("link.jsonl").is_symlink()
+    assert stat.S_IMODE(Path("kept/out.jsonl").stat().st_mode) == 0o600
 
 
 @pytest.fixture
