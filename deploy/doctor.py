@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
+from actors.gateway.http.keys import is_loopback
 from actors.webhook.settings import Receiver
 from deploy.broker.storing import storing_failure
 from deploy.finding import Finding, Verdict
@@ -67,6 +69,7 @@ async def examine(patient: Patient) -> list[Finding]:
     findings = [
         judge_processes(patient.run),
         await examine_gateway(patient.run),
+        judge_sharing(patient.run),
         judge_disk(patient.data, _disk(patient.data)),
         *await examine_receivers(patient.receivers, os.environ),
     ]
@@ -178,6 +181,20 @@ def _ledger_position(path: Path) -> int | str | None:
             return ledger.info().last_seq
     except LogError as wrong:
         return str(wrong)
+
+
+def judge_sharing(run: RunFile | None) -> Finding:
+    """Judge whether people who may not know of each other share an agent, which remembers across its sessions."""
+    if run is None or run.in_force is None:
+        return Finding("agents", Verdict.SKIP, "nobody says here which agents inputs are for")
+    per = run.in_force.agent_per
+    if per != "shared":
+        return Finding("agents", Verdict.OK, f"inputs that name no agent have one for each {per}")
+    seen = "inputs that name no agent share one, which remembers across all sessions"
+    if run.http and not is_loopback(urlsplit(run.http).hostname or ""):
+        remedy = 'set gateway.agent_per = "user" unless all who reach the gateway may know of each other'
+        return Finding("agents", Verdict.WARN, f"{seen}, and other machines reach the gateway", remedy)
+    return Finding("agents", Verdict.OK, seen)
 
 
 def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:

@@ -9,6 +9,7 @@ import msgspec
 import structlog
 
 from actors.gateway import Edge
+from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.app import application
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Limits
@@ -112,7 +113,15 @@ async def _serve(
         desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, looks=looks)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
-        entrance.open(application(desk, job.keys, local=local, limits=limits))
+        entrance.open(application(desk, job.keys, local=local, limits=limits, agent_per=settings.agent_per))
+        if not local and settings.agent_per == "shared":
+            _logger.warning(
+                "agent_shared_by_all",
+                url=url_of(job.listener),
+                agent=SHARED_AGENT,
+                risk="whoever reaches this gateway learns what anybody told the agent",
+                remedy='set gateway.agent_per = "user", or have every request name an agent',
+            )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
         hurrying = around.create_task(_hurry(desk, stop), name="hurry")
         await serving

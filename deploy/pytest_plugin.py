@@ -59,6 +59,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(BUNDLES, "folders whose bundles are tests (default: any)", "args", [])
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a configuration that tests nothing: a folder that is to hold bundles, and holds none."""
+    if hasattr(config, "workerinput"):
+        return  # of pytest-xdist: the first process has looked
+    for name in config.getini(BUNDLES):
+        folder = _below_ini(config, name)
+        if folder is not None and not any(folder.rglob(f"*{_SUFFIX}")):
+            raise pytest.UsageError(
+                f"{BUNDLES} names {folder}, which holds no bundle, so that no decision would be tested: "
+                "keep one there by `neuraxis log record NAME --folder FOLDER`, or take the folder out"
+            )
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BundleFile | None:
     """Take bundles."""
     if file_path.suffix != _SUFFIX:

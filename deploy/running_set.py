@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
+from actors.webhook.settings import Receiver
 from deploy.broker.users import write_private
 from deploy.supervisor import Status
 
@@ -52,13 +54,27 @@ class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
 
 
+class InForce(msgspec.Struct, frozen=True, kw_only=True):
+    """What a set was started with, for who examines it where its configuration is not, or another one is.
+
+    ``receivers`` name variables and files, as the configuration does, never an address.
+    """
+
+    agents: int
+    sessions: int
+    receivers: dict[str, Receiver]
+    effectors: tuple[str, ...]
+    key_file: str
+    agent_per: Literal["shared", "user", "session"] = "shared"
+
+
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     """What ``run.json`` says of a running set. It names the files of logins and holds no secret.
 
     ``contexts`` is the folder of NATS CLI contexts of the embedded broker, one a user; empty with a broker of one's
     own. ``context`` is the file of the context that the command line takes. ``nats_url`` is empty until the broker
     serves. ``started`` is RFC 3339. ``ready`` says that every actor is live. ``model`` is None until it was looked for.
-    ``http`` is the URL of the gateway, empty without one.
+    ``http`` is the URL of the gateway, empty without one. ``in_force`` is None in a file of another release.
     """
 
     pid: int
@@ -73,6 +89,7 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[Status, ...] = ()
     model: ModelInUse | None = None
     http: str = ""
+    in_force: InForce | None = None
 
 
 class DataFolder(msgspec.Struct, frozen=True):

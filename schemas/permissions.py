@@ -13,7 +13,10 @@ Three things the broker's permissions cannot say, and what holds instead:
   a pull request's reply subject, once the id has left the dedupe window. The copy keeps subject, headers, body and
   id: it repeats a fact, and can neither alter nor invent one.
 - A user with the right to a stream's consumers reads the whole stream. Where it is sealed, people's words take the
-  right to the bucket of keys too: every worker and the reader have it, the observer has neither.
+  right to the bucket of keys too: every worker and the auditor have both. The observer has neither, and the reader a
+  right to consumers of alerts alone.
+- Where a consumer delivers to is in its configuration, which is not checked either, but for subjects of a stream: a
+  hostile reader can have alerts, which are facts that anybody hears, delivered to a subject of its choice.
 """
 
 from collections.abc import Sequence
@@ -51,6 +54,10 @@ BEGINNING = frozenset({"gateway", "operator"})
 FORGETTING = frozenset({"operator"})
 """Owners who may destroy such keys."""
 
+ALERT_CONSUMERS = ("alerts",)
+"""Names of the durable consumers that the reader may have, unless told otherwise."""
+
+_ALERTS = "log.*.*.alert.>"
 _SERVICE_ROOT = "$SRV"
 _ACK_ROOTS = ("$JS.ACK", "$JS.ACK.*.*")  # the second form names domain and account
 
@@ -169,7 +176,26 @@ def specialist_user(name: str = "specialist") -> BrokerUser:
     )
 
 
-def reader_user(name: str = "reader", stream: str = STREAM) -> BrokerUser:
+def reader_user(name: str = "reader", stream: str = STREAM, consumers: Sequence[str] = ALERT_CONSUMERS) -> BrokerUser:
+    """Return a user that may listen to public events, and miss no alert: it has durable consumers of alerts.
+
+    It makes, asks about, reads, acknowledges on and deletes consumers of the names in ``consumers``, and of no others.
+    The subject that makes a consumer carries its filter, and the server holds the request's body against it: so these
+    consumers get alerts alone. It may also ask what the stream is, as most clients do first.
+    """
+    own = [subject for consumer in consumers for subject in _alert_consumer(consumer, stream)]
+    return BrokerUser(
+        name=name,
+        owners=(),
+        permissions=Permissions(
+            publish_allow=(f"$JS.API.STREAM.INFO.{stream}", *own),
+            publish_deny=(f"{STORED_ROOT}.>", f"{ROOT}.>"),
+            subscribe_allow=(f"{ROOT}.>", f"{inbox_prefix(name)}.>"),
+        ),
+    )
+
+
+def auditor_user(name: str = "auditor", stream: str = STREAM) -> BrokerUser:
     """Return a user that may also read the log, for replays, exports and the ledger's checks; it appends nothing."""
     observer = observer_user(name).permissions
     return BrokerUser(
@@ -200,9 +226,9 @@ def admin_user(name: str = "admin") -> BrokerUser:
 
 
 def deployment_users() -> tuple[BrokerUser, ...]:
-    """Return the users of a whole deployment: one an owner, and observer, reader, admin and specialist."""
+    """Return the users of a whole deployment: one an owner, and observer, reader, auditor, admin and specialist."""
     workers = (worker_user(owner, (owner,)) for owner in owners())
-    return (*workers, observer_user(), reader_user(), admin_user(), specialist_user())
+    return (*workers, observer_user(), reader_user(), auditor_user(), admin_user(), specialist_user())
 
 
 def _has_deeper(owner: str, prefix: str) -> bool:
@@ -228,6 +254,14 @@ def _reading(stream: str) -> tuple[str, ...]:
         f"$JS.API.CONSUMER.INFO.{stream}.*",
         f"$JS.API.CONSUMER.MSG.NEXT.{stream}.*",
         f"$JS.API.CONSUMER.DELETE.{stream}.*",
+    )
+
+
+def _alert_consumer(name: str, stream: str) -> tuple[str, ...]:
+    return (
+        f"$JS.API.CONSUMER.CREATE.{stream}.{name}.{_ALERTS}",
+        *(f"$JS.API.CONSUMER.{call}.{stream}.{name}" for call in ("INFO", "MSG.NEXT", "DELETE")),
+        *(f"{root}.{stream}.{name}.>" for root in _ACK_ROOTS),
     )
 
 

@@ -1,6 +1,7 @@
 """Asking a specialist, and judging what comes back."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -38,9 +39,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What a specialist answers, as JSON; other fields are passed over."""
+    """What a specialist answers, as JSON: an answer, or an error; other fields are passed over."""
 
-    answer: str
+    answer: str = ""
+    error: Any = None
 
 
 class Refused(Exception):
@@ -116,6 +118,8 @@ def judged(answer: Answer, most_bytes: int) -> str:
         told = msgspec.json.decode(answer.data, type=Told)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise Refused(ANSWER_INVALID, "NotTheForm") from wrong
+    if told.error:
+        raise Refused(SPECIALIST_REFUSED, "ErrorInAnswer")
     if not told.answer.strip():
         raise Refused(ANSWER_INVALID, "EmptyAnswer")
     return told.answer

@@ -12,6 +12,7 @@ from actors.llm.protocol import (
     Chunk,
     Completion,
     NotTheProtocol,
+    Refused,
     Usage,
     completion,
     read_answer,
@@ -91,6 +92,8 @@ class ChatClient:
                 return read_models(await _whole(response, MOST_BYTES))
             except NotTheProtocol as wrong:
                 raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
+            except Refused as refused:
+                raise _refused(response.status_code, refused.status) from refused
 
     async def ask(
         self, call: ModelCall, model: str, request: str, spoken: Callable[[str], Awaitable[None]]
@@ -114,6 +117,8 @@ class ChatClient:
                 return read_answer(await _whole(response, MOST_BYTES))
             except NotTheProtocol as wrong:
                 raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
+            except Refused as refused:
+                raise _refused(response.status_code, refused.status) from refused
 
     @asynccontextmanager
     async def _response(
@@ -175,6 +180,15 @@ async def _chunks(response: httpx.Response) -> AsyncIterator[Chunk]:
     for data in events.end():
         if data != DONE:
             yield read_chunk(data)
+
+
+def _refused(status: int, told: int) -> CallFailed:
+    """Return the failure of an answer that holds an error under a good status, by the status that the error names."""
+    passing = told == _TOO_MANY or told >= httpx.codes.INTERNAL_SERVER_ERROR
+    error = f"HTTP {status}: error {told}" if told else f"HTTP {status}: error"
+    if told == _NOT_FOUND:
+        return CallFailed("no_model", error)
+    return CallFailed("endpoint_refused", error, passing=passing, dead=told >= httpx.codes.INTERNAL_SERVER_ERROR)
 
 
 async def _refusal(response: httpx.Response) -> CallFailed:

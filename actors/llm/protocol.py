@@ -22,6 +22,14 @@ class NotTheProtocol(ValueError):
     """An endpoint answered with something else than the protocol says."""
 
 
+class Refused(ValueError):
+    """An endpoint told of an error under a good status; ``status`` is the HTTP status it names in it, 0 for none."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(f"an error in the answer, {status or 'without a status'}")
+
+
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What an endpoint came to; ``model`` and ``finish_reason`` are in its own words, tokens 0 where it tells none."""
 
@@ -49,9 +57,10 @@ class _Choice(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
-    choices: tuple[_Choice, ...]
+    choices: tuple[_Choice, ...] = ()
     model: str | None = None
     usage: Usage | None = None
+    error: msgspec.Raw = msgspec.Raw()
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -76,15 +85,20 @@ class Chunk(msgspec.Struct, frozen=True):
     @property
     def broken(self) -> bool:
         """Whether it tells of an error."""
-        return bytes(self.error) not in (b"", b"null")
+        return _is_set(self.error)
 
 
 class _Listed(msgspec.Struct, frozen=True):
     id: str
 
 
+class _Coded(msgspec.Struct, frozen=True):
+    code: int | str | None = None
+
+
 class _Listing(msgspec.Struct, frozen=True):
     data: tuple[_Listed, ...] | None = ()
+    error: msgspec.Raw = msgspec.Raw()
 
 
 def request_body(call: ModelCall, model: str) -> bytes:
@@ -99,8 +113,10 @@ def request_body(call: ModelCall, model: str) -> bytes:
 
 
 def read_answer(body: bytes) -> Completion:
-    """Read a whole answer; raises NotTheProtocol."""
+    """Read a whole answer; raises NotTheProtocol, or Refused where it tells of an error."""
     answer = _decode(body, _Answer)
+    if _is_set(answer.error):
+        raise Refused(_code_of(answer.error))
     if not answer.choices:
         raise NotTheProtocol("an answer without a choice")
     choice = answer.choices[0]
@@ -113,8 +129,11 @@ def read_chunk(data: bytes) -> Chunk:
 
 
 def read_models(body: bytes) -> tuple[str, ...]:
-    """Read the names in an endpoint's list of models; raises NotTheProtocol."""
-    return tuple(listed.id for listed in _decode(body, _Listing).data or ())
+    """Read the names in an endpoint's list of models; raises as :func:`read_answer` does."""
+    listing = _decode(body, _Listing)
+    if _is_set(listing.error):
+        raise Refused(_code_of(listing.error))
+    return tuple(listed.id for listed in listing.data or ())
 
 
 def completion(text: str, model: str | None, finish_reason: str | None, usage: Usage | None) -> Completion:
@@ -127,6 +146,19 @@ def completion(text: str, model: str | None, finish_reason: str | None, usage: U
         prompt_tokens=min(max(told.prompt_tokens or 0, 0), MOST_TOKENS),
         completion_tokens=min(max(told.completion_tokens or 0, 0), MOST_TOKENS),
     )
+
+
+def _is_set(error: msgspec.Raw) -> bool:
+    return bytes(error) not in (b"", b"null", b"false", b'""')
+
+
+def _code_of(error: msgspec.Raw) -> int:
+    """Return the HTTP status that an error names as its code, 0 where it names none."""
+    try:
+        code = int(msgspec.json.decode(error, type=_Coded).code or 0)
+        return code if 400 <= code <= 599 else 0
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
+        return 0
 
 
 def _decode(body: bytes, kind: type[T]) -> T:

@@ -179,13 +179,14 @@ class Delivering:
         now = asyncio.get_running_loop().time
         if (rest_s := line.open_at - now()) > 0:
             await self._sleep(rest_s)
-        body = payload(alert, settings.receivers[name], queued.stored_ns, settings.lasts_ms)
+        receiver = settings.receivers[name]
+        body = payload(alert, receiver, queued.stored_ns, settings.lasts_ms)
         calls.made += 1
         # An alert's own time may be over before a call's: then the last call that came to an end says more.
         calls.error = calls.error or OVERDUE
         self._calling.add(seq)
         try:
-            code = await call(self._http, self._addresses[name], body, queued.request, self._answer_s)
+            code = await call(self._http, self._addresses[name], body, queued.request, self._answer_s, receiver.style)
         except CallFailed as failed:
             calls.error = failed.error
             if failed.passing:

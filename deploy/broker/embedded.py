@@ -76,7 +76,7 @@ class EmbeddedBroker:
         self._settings = settings
         self._keep_fds = tuple(keep_fds)
         self._prepare = prepare
-        self._users = broker_users(stream)
+        self._users = broker_users(stream, settings.alert_consumers)
         self.logins: Logins = load_logins(self.layout.contexts, (*(user.name for user in self._users), SYSTEM))
         self._sticky = not settings.port
         self._port = settings.port or _last_port(self.layout) or -1

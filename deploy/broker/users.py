@@ -13,12 +13,14 @@ from typing import Any
 import msgspec
 
 from schemas.permissions import (
+    ALERT_CONSUMERS,
     BrokerUser,
     Permissions,
     admin_user,
     inbox_prefix,
     observer_user,
     owners,
+    reader_user,
     specialist_user,
     worker_user,
 )
@@ -46,6 +48,9 @@ GATEWAY = "gateway"
 
 OBSERVER = "observer"
 """Only listens, to public events and alerts."""
+
+READER = "reader"
+"""Listens as the observer does, and has durable consumers of alerts."""
 
 SYSTEM = "system"
 """Of the broker's own account: asks the server about itself."""
@@ -84,8 +89,11 @@ class Context(msgspec.Struct, omit_defaults=True):
         return f"Context(user={self.user!r})"
 
 
-def broker_users(stream: str) -> tuple[BrokerUser, ...]:
-    """Return the users of an embedded broker that holds the log in ``stream``, with permissions from the catalogue."""
+def broker_users(stream: str, alert_consumers: Sequence[str] = ALERT_CONSUMERS) -> tuple[BrokerUser, ...]:
+    """Return the users of an embedded broker that holds the log in ``stream``, with permissions from the catalogue.
+
+    ``alert_consumers`` names the durable consumers of alerts that the reader may have.
+    """
     acting = tuple(owner for owner in owners() if owner not in (*_EDGES, *_ALONE, *_OUTSIDE))
     return (
         _with_consumer_lists(worker_user(OPERATOR, _EDGES, stream)),
@@ -95,6 +103,7 @@ def broker_users(stream: str) -> tuple[BrokerUser, ...]:
         worker_user(LEDGER, _ALONE, stream),
         worker_user(GATEWAY, ("gateway",), stream),
         observer_user(OBSERVER),
+        reader_user(READER, stream, alert_consumers),
         specialist_user(SPECIALIST),
     )
 

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "diff": "deploy.cli.diff:diff",
     "bisect": "deploy.cli.bisect:bisect",
     "log": "deploy.cli.log:log",
+    "backup": "deploy.cli.backup:backup",
     "alerts": "deploy.cli.alerts:alerts",
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",

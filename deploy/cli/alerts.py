@@ -86,8 +86,11 @@ def alerts(
 
 async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
     from deploy.cli.failures import CheckFailed
+    from deploy.looking import look_since
     from deploy.rendering.alerts import is_loud, still_firing
 
+    async with opened(target, log_file) as source:
+        await look_since(source, max(since or 1, 1))
     told = [each async for each in _recorded(target, log_file, since if since is not None else 1)]
     firing = [each for each in still_firing(told) if is_loud(each, least)]
     for each in firing:
@@ -149,6 +152,10 @@ async def _recorded(target: Target, log_file: Path | None, since: int) -> AsyncI
 
 
 async def _latest(target: Target, log_file: Path | None, since: int | None) -> AsyncIterator["AlertShown"]:
+    from deploy.looking import look_since
+
+    async with opened(target, log_file) as source:
+        await look_since(source, max(since or 1, 1))
     told = [each async for each in _recorded(target, log_file, since if since is not None else 1)]
     for each in told if since is not None else told[-_LATEST:]:
         yield each

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
+from deploy.cli.options import (
+    Target,
+    examples,
+    json_option,
+    speaker_options,
+    target_options,
+    timeout_option,
+)
 
 if TYPE_CHECKING:
     from deploy.cli.speaking import Speaker
@@ -23,11 +30,11 @@ ANSWER_S = 65.0
 )
 @click.argument("text")
 @target_options
-@agent_option("that the input is for")
+@speaker_options("that the input is for")
 @click.option("--session", default="", help="Session that it belongs to.  [default: a new one]")
 @timeout_option(ANSWER_S)
 @json_option
-def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_json: bool) -> None:
+def ask(target: Target, text: str, agent: str | None, user: str, session: str, timeout: float, as_json: bool) -> None:
     """Send one input and print the answer, with the decision below it; TEXT `-` is read from stdin.
 
     The first line says in plain words how the input ended and why. Below the answer stand mode and confidence, who
@@ -42,16 +49,29 @@ def ask(target: Target, text: str, agent: str, session: str, timeout: float, as_
 
     words = _from_stdin() if text == "-" else text
     talk, speaker = session or new_session("ask"), speaker_for(as_json)
+    whose = agent_of(target, agent, user, talk)
     found = run_within(
         target,
         timeout,
-        lambda within: converse(target, words, agent=agent, session=talk, deadline=within, speaker=speaker),
+        lambda within: converse(target, words, agent=whose, session=talk, deadline=within, speaker=speaker),
     )
     show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "")
     if found.action == "FAILED":
         raise CheckFailed(
             f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
         )
+
+
+def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
+    """Return the agent that a person's words are for: that given, or the setting's. The user is you, if not named."""
+    from actors.gateway import check_name
+    from actors.gateway.agents import agent_for
+    from deploy.cli.connect import agent_per
+    from deploy.operator_edge import who
+
+    if agent is not None:
+        check_name("agent", agent)
+    return agent_for(agent or "", per=agent_per(target), user=user or who(), session=session)
 
 
 def speaker_for(as_json: bool) -> "Speaker | None":

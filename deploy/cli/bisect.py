@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from deploy.bisecting import Found
@@ -76,10 +76,13 @@ async def _bisect(
 ) -> "Found | None":
     from actors.registry import ACTORS
     from deploy.bisecting import first_holding
+    from deploy.looking import look_for, look_upto
     from deploy.rendering.terminal import progress
     from deploy.states import partition_named
 
     async with opened(target, log_file) as source:
+        say(await look_upto(source, upto))
         partition = partition_named(ACTORS[name], key, source.partitions)
+        await look_for(source, key, tokens=[partition])
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
             return await first_holding(source, ACTORS[name], partition, key, condition, upto, advance)

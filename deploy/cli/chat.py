@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.ask import ANSWER_S, new_session, speaker_for
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
+from deploy.cli.ask import ANSWER_S, agent_of, new_session, speaker_for
+from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, timeout_option
 
 if TYPE_CHECKING:
     from deploy.cli.speaking import Speaker
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt")
 )
 @target_options
-@agent_option("that the inputs are for")
+@speaker_options("that the inputs are for")
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")
 @timeout_option(ANSWER_S, "How long an exchange may take, connecting included.")
 @json_option
-def chat(target: Target, agent: str, session: str, timeout: float, as_json: bool) -> None:
+def chat(target: Target, agent: str | None, user: str, session: str, timeout: float, as_json: bool) -> None:
     """Talk, line by line, in one session; Ctrl-D ends it.
 
     Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
@@ -34,7 +34,8 @@ def chat(target: Target, agent: str, session: str, timeout: float, as_json: bool
     # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
     # Ctrl-C and line editing work as they do in any shell.
     talk = session or new_session("chat")
-    check_name("agent", agent)
+    whose = agent_of(target, agent, user, talk)
+    check_name("agent", whose)
     check_name("session", talk)
     at_terminal = sys.stdin.isatty()
     if at_terminal:
@@ -44,7 +45,7 @@ def chat(target: Target, agent: str, session: str, timeout: float, as_json: bool
     while (line := _next_line(at_terminal)) is not None:
         try:
             speaker = speaker_for(as_json)
-            found = asyncio.run(_exchange(target, line, agent, talk, timeout, speaker))
+            found = asyncio.run(_exchange(target, line, whose, talk, timeout, speaker))
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue

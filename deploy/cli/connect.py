@@ -3,8 +3,8 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deploy.access import access_of, stated
 from deploy.broker import OPERATOR
@@ -33,6 +33,10 @@ def run_within(target: Target, seconds: float, work: Callable[[Deadline], Corout
     return asyncio.run(kept())
 
 
+if TYPE_CHECKING:
+    from actors.gateway.agents import AgentPer
+
+
 def access_to(target: Target, user: str = OPERATOR) -> Access:
     """Return how a command reaches the broker it was pointed at; ``user`` applies to an embedded one.
 
@@ -52,6 +56,18 @@ def stream_of(target: Target) -> str:
         return target.data.read().stream
     except NotRunning:
         return config.log.stream
+
+
+def agent_per(target: Target) -> "AgentPer":
+    """Return what an agent is one of: as the running set was started with, unless a flag or a broker was named."""
+    config = target.config()
+    named = stated(target.flags, config.broker, os.environ).named
+    if not (named or target.config_file is not None or target.sets):
+        with suppress(NotRunning):
+            in_force = target.data.read().in_force
+            if in_force is not None:
+                return in_force.agent_per
+    return config.gateway.agent_per
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from deploy.diffing import Changed
@@ -96,12 +96,16 @@ async def _diff(
 ) -> "tuple[Changed, ...]":
     from actors.registry import ACTORS
     from deploy.diffing import changed_between
+    from deploy.looking import look_between, look_for
     from deploy.rendering.terminal import progress
     from deploy.states import partition_named
 
     actors = [ACTORS[name] for name in names]
     async with opened(target, log_file) as source:
         partition = partition_named(actors[0], key, source.partitions) if key else None
+        say(await look_between(source, *points))
+        if partition and key:
+            await look_for(source, key, tokens=[partition])
         last = (await source.info()).last_seq
         with progress("folding", min(last, max(point.seq for point in points))) as advance:
             return await changed_between(source, actors, partition, points, advance)

@@ -57,16 +57,24 @@ def _patient(target: Target) -> "Patient":
     model = run.model if run is not None else None
     if model is None and llm.base_url:
         model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
+    receivers, key_file = config.section("webhook", WebhookSettings).receivers, llm.api_key_file
+    expected = Partitions(config.log.agents, config.log.sessions)
+    effectors = needed(config, attached=model is not None and model.backend != "composer")
+    in_force = run.in_force if run is not None else None
+    if in_force is not None and target.config_file is None and not target.sets:
+        # What the set was started with, wherever from; no configuration that lies here is its own.
+        receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
+        expected = Partitions(in_force.agents, in_force.sessions)
     return Patient(
         access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
         system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,
         stream=stream_of(target),
-        expected=Partitions(config.log.agents, config.log.sessions),
+        expected=expected,
         actors=tuple(ACTORS),
-        effectors=needed(config, attached=model is not None and model.backend != "composer"),
+        effectors=effectors,
         model=model,
-        key_file=llm.api_key_file,
-        receivers=config.section("webhook", WebhookSettings).receivers,
+        key_file=key_file,
+        receivers=receivers,
         data=target.data.path,
         ledger=target.data.ledger,
         run=run,

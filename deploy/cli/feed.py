@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from deploy.cli.ask import ANSWER_S
-from deploy.cli.options import Target, agent_option, examples, target_options, timeout_option
+from deploy.cli.options import Target, examples, speaker_options, target_options, timeout_option
 from deploy.cli.saying import say
 
 if TYPE_CHECKING:
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.5
 """Seconds to find out why the broker confirmed nothing, once the feed has ended."""
+
+
+_SHARED = (
+    "neuraxis: several sessions went to the agent default, which remembers across all of them: where they are of people"
+    ' who must not learn of each other, start the set with gateway.agent_per = "user" or "session", or name agents'
+)
 
 
 @click.command(
@@ -31,7 +37,7 @@ _LOOK_S = 0.5
 @click.argument("file", metavar="FILE")
 @target_options
 @click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
-@agent_option("of lines that name none")
+@speaker_options("of lines that name none")
 @click.option("--session", default="", help="Session of lines that name none.  [default: a new one]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option(
@@ -43,7 +49,8 @@ def feed(
     target: Target,
     file: str,
     form: str,
-    agent: str,
+    agent: str | None,
+    user: str,
     session: str,
     session_per_line: bool,
     rate: float,
@@ -52,21 +59,25 @@ def feed(
 ) -> None:
     """Send the inputs or conversations of FILE (`-`: stdin) through the pipeline; a JSON line an exchange.
 
-    A line is {"text": ...} with optional id, session, agent, context and layers, or {"turns": [{"role", "text"}]},
-    whose user turns are sent in order, each after the one before has ended; other fields are ignored. Anything but
-    JSON is plain text, an input a line. Outcomes are printed as exchanges end. A bad line is named on stderr, and
-    the others go on; exit status 1 tells of it. Ctrl-C prints the summary so far.
+    A line is {"text": ...} with optional id, session, agent, user, context and layers, or {"turns": [{"role",
+    "text"}]}, whose user turns are sent in order, each after the one before has ended; other fields are ignored.
+    Anything but JSON is plain text, an input a line. Outcomes are printed as exchanges end. A bad line is named on
+    stderr, and the others go on; exit status 1 tells of it. Ctrl-C prints the summary so far.
     """
     from actors.gateway import check_name
+    from deploy.cli.connect import agent_per
     from deploy.cli.failures import INTERRUPTED, CheckFailed
     from deploy.feeding import LineFormat
 
-    check_name("agent", agent)
+    if agent is not None:
+        check_name("agent", agent)
     if session:
         check_name("session", session)
 
     options: dict[str, Any] = {
-        "agent": agent,
+        "agent": agent or "",
+        "user": user,
+        "agent_per": agent_per(target),
         "session": session,
         "session_per_line": session_per_line,
         "rate": rate,
@@ -80,6 +91,10 @@ def feed(
     say(summary_text(summary), err=True)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
+    if not summary.bad + summary.ended:
+        raise CheckFailed(
+            f"{file} holds no inputs: nothing was sent; put one on each line, as `neuraxis feed --help` says"
+        )
     if summary.bad:
         raise CheckFailed(f"{summary.bad} of {summary.bad + summary.ended} inputs have no end: named above")
 
@@ -144,6 +159,8 @@ async def _feed(
             feeding.result()
         if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, _LOOK_S)):
             click.echo(f"neuraxis: {reason}", err=True)
+    if feeder.shares_memory:
+        click.echo(_SHARED, err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 

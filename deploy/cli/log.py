@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import filter_of, log_option, opened, stream_or_ledger
+from deploy.cli.source import filter_of, log_option, opened, stream_or_ledger, warn_of_shortfall
 
 if TYPE_CHECKING:
     from deploy.sources import Source
@@ -102,17 +102,21 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
     from deploy.cli.output import emit
     from deploy.cli.saying import say
     from deploy.rendering.terminal import progress
-    from deploy.sources import ledger_file
+    from deploy.sources import LedgerSource, ledger_file
     from events.ledger import verify as verify_ledger
 
     file = log_file or target.data.ledger
     with progress("verifying", None), ledger_file(file) as readable:
         chain = verify_ledger(readable)
+        with closing(LedgerSource(readable)) as ledger:
+            lacks_journal = ledger.lacks_journal
+            warn_of_shortfall(ledger)
         compared, unreachable = asyncio.run(_compare(target, readable))
     findings = [*chain.findings, *(compared.findings if compared is not None else ())]
     count = chain.finding_count + (compared.finding_count if compared is not None else 0)
     if as_json:
-        emit([{"chain": chain, "stream": compared, "not_compared": unreachable, "ok": count == 0}], as_json=True)
+        row = {"chain": chain, "stream": compared, "not_compared": unreachable, "lacks_journal": lacks_journal}
+        emit([row | {"ok": count == 0 and chain.rows > 0}], as_json=True)
     else:
         say(
             f"chain: {chain.rows:,} rows, sequence {chain.first_seq:,} to {chain.last_seq:,},"
@@ -120,9 +124,17 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         )
         say(_compared(compared, unreachable))
         emit(findings, as_json=False)
-        say(_proved(compared), indent=0)
+        say(_proved(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
     if count:
         raise CheckFailed(f"{file}: {count:,} findings, the first at sequence {findings[0].seq}: {findings[0].detail}")
+    if not chain.rows:
+        raise CheckFailed(f"{file} holds no rows, so that nothing was verified: {_why_empty(file, lacks_journal)}")
+
+
+def _why_empty(file: Path, lacks_journal: bool) -> str:
+    if lacks_journal:
+        return f"it was copied without {file.name}-wal, which held them; `neuraxis backup` copies all of a ledger"
+    return "its set stored nothing yet; name another file with --log, or verify again once something was stored"
 
 
 @log.command(epilog=examples("neuraxis log rebuild", "neuraxis log rebuild --log copy/ledger.db"))

@@ -2,16 +2,14 @@
 
 import asyncio
 import secrets
-import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
 from deploy.cli.options import Target, examples, target_options
-from deploy.cli.source import filter_of, log_option, opened, opened_with_index
-from deploy.cli.writing import whole_file
+from deploy.cli.source import filter_of, log_option, opened, opened_with_index, say
+from deploy.cli.writing import writing_file
 
 if TYPE_CHECKING:
     from deploy.exporting import Selection
@@ -58,7 +56,7 @@ def export(
     key_file: Path | None,
     output: str,
 ) -> None:
-    """Write events as CloudEvents, one JSON object a line, or the log up to a point as a bundle.
+    """Write events as CloudEvents, one JSON object a line, or the log up to a point as a bundle; for your eyes alone.
 
     People's words are written as they are stored: readable, unless the log is sealed or --redact is given.
     """
@@ -80,10 +78,8 @@ def export(
     selection = Selection(
         filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
     )
-    stdout: IO[bytes] = sys.stdout.buffer
-    with nullcontext(stdout) if output == "-" else whole_file(Path(output)) as file:
+    with writing_file(output) as file:
         count = asyncio.run(_lines(target, log_file, selection, file, key))
-        file.flush()
     click.echo(f"{output}: {count:,} events", err=True)
 
 
@@ -117,6 +113,7 @@ def record(
     Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
     """
     from deploy.cli.failures import WrongUse
+    from events.private_files import make_private_folder
 
     if not name or Path(name).name != name or name.startswith("."):
         raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")
@@ -126,7 +123,7 @@ def record(
     if path.exists():
         raise WrongUse(f"{path} exists: choose another name, or delete it")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as wrong:
         raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
@@ -164,23 +161,36 @@ async def _lines(
     target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
 ) -> int:
     from deploy.exporting import export_lines
+    from deploy.looking import NothingThere, look_upto, span_of
 
     async with opened(target, log_file) as source:
-        return await export_lines(source, selection, file.write, key)
+        say(await look_upto(source, selection.upto))
+        count = await export_lines(source, selection, file.write, key)
+        if not count:
+            end = (await span_of(source)).end
+            raise NothingThere(
+                f"no event in the {source.name}, which ends at {end}, is what --from, --to, --topic, --agent, "
+                "--session and --exchange ask for: nothing was exported"
+            )
+        return count
 
 
 async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
     from deploy.exporting import export_bundle
+    from deploy.looking import look_upto
 
     async with opened(target, log_file) as source:
+        say(await look_upto(source, upto))
         return await export_bundle(source, path, upto, key)
 
 
 async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
     from deploy.exporting import choose, export_bundle
+    from deploy.looking import span_of
     from deploy.replaying import END, Point
 
     async with opened_with_index(target, log_file) as source:
+        await span_of(source)
         if not any(choice):
             return await export_bundle(source, path, END, key)
         exchanges, session, last = choice

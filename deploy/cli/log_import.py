@@ -32,13 +32,15 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
     The log is that of a data folder in which no set runs, or of the broker that was named, with a login that may make
     streams (the embedded broker's admin). Run it again should it be interrupted: it goes on where it stopped.
     """
-    from deploy.cli.failures import WrongUse
+    from deploy.cli.failures import CheckFailed, WrongUse
     from events.bundles import is_bundle, read_manifest, unpack
 
     if not bundle.exists():
         raise WrongUse(f"{bundle}: there is no such file")
     if not is_bundle(bundle):
         raise WrongUse(f"{bundle} is no bundle: `neuraxis log export --format bundle` makes them")
+    if not read_manifest(bundle).events:
+        raise CheckFailed(f"{bundle} holds no events: nothing was imported; export it anew from a log that holds some")
     if ledger is not None:
         manifest = asyncio.run(unpack(bundle, ledger))
         click.echo(f"{ledger}: {manifest.events:,} events, head {manifest.head[:12]}", err=True)

@@ -141,6 +141,19 @@ def agent_option(whose: str) -> Callable[[Any], Any]:
     return click.option("--agent", default="default", show_default=True, help=f"Agent (citizen) {whose}.")
 
 
+def speaker_options(whose: str) -> Callable[[Any], Any]:
+    """Return what adds ``--agent``, None where it is not given, and ``--user``; ``whose``: see :func:`agent_option`."""
+
+    def with_both(command: Any) -> Any:
+        command = click.option(
+            "--user", default="", metavar="NAME", help="Who says it, and has an agent if gateway.agent_per is user."
+        )(command)
+        help = f"Agent (citizen) {whose}.  [default: default, or as gateway.agent_per says]"
+        return click.option("--agent", default=None, help=help)(command)
+
+    return with_both
+
+
 def content_of(file: str) -> bytes:
     """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse.
 

@@ -116,6 +116,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from actors.reflex.imports import Imports, whole_library
     from actors.reflex.library import make_library
     from actors.reflex.matcher import compile_library
+    from deploy.cli.failures import CheckFailed
     from deploy.cli.output import table
     from deploy.patterns import sets_in
     from schemas.vocabulary.gateway import InputReceived
@@ -127,6 +128,10 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     else:
         imports = Imports() if shipped else asyncio.run(_imports(target, log_file))
         library = whole_library(settings.profile, imports)
+    if not any(True for _ in library.signatures()):
+        raise CheckFailed(
+            f"{file or 'the library'} has no signatures, so that nothing was judged: import or write some"
+        )
     verdict = judge(compile_library(library), settings, InputReceived(text=_text(text)))
     if as_json:
         click.echo(msgspec.json.encode(verdict).decode())

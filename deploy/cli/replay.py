@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from deploy.replaying import Point
@@ -91,10 +91,15 @@ def replay(
         click.echo(msgspec.json.encode(found).decode())
     else:
         _show(name, report, effects, verify, end_ns)
+    if not report.events:
+        raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
     if not report.clean or effects.wrong:
         raise CheckFailed(_complaint(report, effects))
-    if verify and report.unverified and not report.identical:
-        raise CheckFailed(f"nothing was verified: {_unverified(report)}")
+    if verify and not report.identical:
+        why = (
+            _unverified(report) if report.unverified else f"{name} holds no decision of {', '.join(actors)} up to there"
+        )
+        raise CheckFailed(f"nothing was verified: {why}")
     if verify and strict and report.unverified:
         raise CheckFailed(_unverified(report))
     overdue = [pending_text(each, end_ns) for each in report.waiting if each.is_overdue(end_ns)]
@@ -113,6 +118,7 @@ async def _replay(
 ) -> "tuple[str, Report, EffectReport, int]":
     from actors.registry import ACTORS
     from deploy.effects import check_effects
+    from deploy.looking import look_for, look_upto
     from deploy.rendering.terminal import progress
     from deploy.replay_jobs import Work, jobs_for, replay_in_jobs
     from deploy.replaying import run
@@ -122,9 +128,12 @@ async def _replay(
     from events.replay import Replay
 
     async with opened(target, log_file) as source:
+        say(await look_upto(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         actors = [ACTORS[name] for name in names]
         only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
+        if only:
+            await look_for(source, key, tokens=[token for token in only.values() if token == key])
         if not isinstance(source, LedgerSource):
             jobs = 1
         elif jobs is None:

@@ -60,6 +60,7 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
             return
         ledger = LedgerSource(log_file)
         open_things.callback(ledger.close)
+        warn_of_shortfall(ledger)
         await _find_keys(open_things, target, ledger)
         yield ledger
 
@@ -125,6 +126,22 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
             yield ledger
             return
         yield StreamSource(found)
+
+
+def warn_of_shortfall(ledger: "LedgerSource") -> None:
+    """Say on stderr that a file may lack its last rows, where it may."""
+    if ledger.lacks_journal:
+        click.echo(
+            f"neuraxis: {ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside "
+            "it, the last rows may be missing; `neuraxis backup` copies all",
+            err=True,
+        )
+
+
+def say(note: str) -> None:
+    """Say on stderr what a reader of the output must know of what was looked at, if anything."""
+    if note:
+        click.echo(f"neuraxis: {note}", err=True)
 
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from deploy.states import PartState
@@ -49,7 +49,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
         steps = path_of(path) if path else ()
     except BadCondition as bad:
         raise WrongUse(str(bad)) from None
-    found = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    found, unknown = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
     if not found.under_key and key != found.partition:
         # On stderr, so that a reader of JSON is told, too.
         told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
@@ -60,25 +60,39 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
             raise CheckFailed(f"{found.actor}/{found.partition}: {nowhere(found.state, found.under_key, path)}")
         value = next(iter(values.values())) if len(values) == 1 else values
         click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
-        return
-    if as_json:
+    elif as_json:
         click.echo(msgspec.json.encode(found).decode())
-        return
-    click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
-    if found.under_key:
-        click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
-    click.echo(f"\nstate:\n{_pretty(found.state)}")
+    else:
+        click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
+        if found.under_key:
+            click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
+        click.echo(f"\nstate:\n{_pretty(found.state)}")
+    if unknown:
+        raise CheckFailed(unknown)
 
 
-async def _state(target: Target, log_file: Path | None, actor: str, key: str, upto: Any) -> "PartState":
+async def _state(target: Target, log_file: Path | None, actor: str, key: str, upto: Any) -> "tuple[PartState, str]":
+    """Return the state, and what is to be said where no event at all reached it, or is of the key."""
     from actors.registry import ACTORS
+    from deploy.looking import NothingThere, look_at, look_for, span_of
     from deploy.rendering.terminal import progress
     from deploy.states import partition_named, state_at
 
     async with opened(target, log_file) as source:
+        say(await look_at(source, upto))
         partition = partition_named(ACTORS[actor], key, source.partitions)
         with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
-            return await state_at(source, ACTORS[actor], partition, key, upto, advance)
+            found = await state_at(source, ACTORS[actor], partition, key, upto, advance)
+        if not found.place and key == partition:
+            end = (await span_of(source)).end
+            where = f"{actor}/{partition}, so that it knows nothing: the {source.name} ends at {end}"
+            return found, f"no event up to there reached {where}"
+        try:
+            if not found.under_key:
+                await look_for(source, key, tokens=[partition])
+        except NothingThere as nobody:
+            return found, str(nobody)
+        return found, ""
 
 
 def _pretty(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deploy.cli.options import Target, content_of, examples, json_option, target_options
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from deploy.config import Layer
@@ -149,6 +149,7 @@ async def _run(
     upto: "Point",
     shown: int,
 ) -> "list[Report]":
+    from deploy.looking import NothingThere, look_upto, span_of
     from deploy.rendering.terminal import progress
     from deploy.what_if import changes_of, layer_at, run, settings_of
 
@@ -159,9 +160,17 @@ async def _run(
             changes_of(each, source.partitions, patterns=patterns, precedents=precedents, agent=agent)
             for each in settings
         ]
+        say(await look_upto(source, upto))
         last = min((await source.info()).last_seq, upto.seq)
         with progress("deciding anew", last) as advance:
-            return await run(source, changes, upto=upto, examples=shown, progress=advance)
+            reports = await run(source, changes, upto=upto, examples=shown, progress=advance)
+        if not any(report.exchanges for report in reports):
+            end = (await span_of(source)).end
+            raise NothingThere(
+                f"no exchange in the {source.name} up to there, which ends at {end}: nothing was decided anew; send an "
+                "input with `neuraxis ask`, or name another log"
+            )
+        return reports
 
 
 def _show(report: "Report", shown: int, as_json: bool) -> None:

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
+from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
@@ -21,12 +22,17 @@ class Feeder:
         partitions: Those of the log.
         report: Called with each outcome and failure as it comes.
         run: What sessions are named after where lines name none.
-        agent: Agent of lines that name none.
+        agent: Agent of lines that name none; empty: as ``agent_per`` says.
+        user: User of lines that name none.
+        agent_per: What an agent is one of, see :func:`~actors.gateway.agents.agent_for`.
         session: Session of lines that name none; empty: one for the whole feed, named after ``run``.
         session_per_line: Give each line that names no session one of its own; a conversation always has one.
         concurrency: Talks under way at once.
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
+
+    Attributes:
+        shares_memory: Whether several sessions went to the agent that is everybody's.
     """
 
     def __init__(
@@ -36,7 +42,9 @@ class Feeder:
         report: Callable[[Outcome | Failure], None],
         *,
         run: str = "",
-        agent: str = "default",
+        agent: str = "",
+        user: str = "",
+        agent_per: AgentPer = "shared",
         session: str = "",
         session_per_line: bool = False,
         concurrency: int = 64,
@@ -47,7 +55,9 @@ class Feeder:
         self._partitions = partitions
         self._report = report
         self._run = run or f"feed-{new_exchange_id(time.time_ns())[:16]}"
-        self._agent = agent
+        self.shares_memory = False
+        self._agent, self._user, self._agent_per = agent, user, agent_per
+        self._sharing = ""
         self._session = session
         self._session_per_line = session_per_line
         self._room = asyncio.Semaphore(concurrency)
@@ -102,10 +112,11 @@ class Feeder:
         await self._pace.wait()
         begun = time.perf_counter()
         try:
+            session = talk.session or self._session_of(talk)
             addressed = new_input(
                 talk.turns[turn - 1],
-                agent=talk.agent or self._agent,
-                session=talk.session or self._session_of(talk),
+                agent=self._agent_of(talk, session),
+                session=session,
                 partitions=self._partitions,
                 now_ns=time.time_ns(),
                 layers=talk.layers,
@@ -121,6 +132,14 @@ class Feeder:
         except (InvalidInput, LogError) as wrong:
             return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=str(wrong))
         return outcome_of(answered, time.perf_counter() - begun, id=given, turn=turn if talk.many else 0)
+
+    def _agent_of(self, talk: Talk, session: str) -> str:
+        given = talk.agent or self._agent
+        agent = agent_for(given, per=self._agent_per, user=talk.user or self._user, session=session)
+        if not given and agent == SHARED_AGENT:
+            self.shares_memory |= self._sharing not in ("", session)
+            self._sharing = session
+        return agent
 
     def _session_of(self, talk: Talk) -> str:
         if talk.many or self._session_per_line:

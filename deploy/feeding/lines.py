@@ -23,8 +23,8 @@ class LineFormat(StrEnum):
 class Talk(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a line, in order: one, or the user's turns of a conversation.
 
-    ``session`` and ``agent`` are empty where the line names none. ``turns`` is never empty; ``many`` says that the
-    line is a conversation.
+    ``session``, ``agent`` and ``user`` are empty where the line names none. ``turns`` is never empty; ``many`` says
+    that the line is a conversation.
     """
 
     line: int
@@ -33,6 +33,7 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     id: Id = None
     session: str = ""
     agent: str = ""
+    user: str = ""
     situation: str = "general"
     layers: tuple[Layer, ...] = ()
 
@@ -66,6 +67,7 @@ class _Written(msgspec.Struct):
     id: Id = None
     session: str | None = None
     agent: str | None = None
+    user: str | None = None
     context: str | _Context | None = None
     layers: tuple[Layer, ...] | None = None
 
@@ -128,6 +130,7 @@ def _parse_json(number: int, raw: bytes) -> Talk | BadLine:
         id=written.id,
         session=written.session or "",
         agent=written.agent or "",
+        user=written.user or "",
         situation=_situation(written.context),
         layers=written.layers or (),
     )

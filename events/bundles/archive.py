@@ -20,6 +20,7 @@ from events.errors import LedgerDamaged, Misconfigured
 from events.ledger.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
+from events.private_files import open_private
 from schemas.subjects import Partitions
 
 FORMAT = 1
@@ -97,7 +98,7 @@ async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], ori
     last, head = 0, GENESIS
     versions: dict[str, int] = {}
     try:
-        with zipfile.ZipFile(part, "w") as archive:
+        with open_private(part) as file, zipfile.ZipFile(file, "w") as archive:
             with archive.open(_member(_EVENTS), "w", force_zip64=True) as lines:
                 async for batch in batches:
                     for stored in batch:

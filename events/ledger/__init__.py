@@ -6,6 +6,7 @@ finds accidents and bit rot, not a clever forger. The ledger therefore notes its
 (``ledger.anchored``), which exposes a tail that was cut off.
 """
 
+from events.ledger.backup import back_up
 from events.ledger.chain import Head
 from events.ledger.compare import compare
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
@@ -30,6 +31,7 @@ __all__ = [
     "LedgerWriter",
     "Verification",
     "Written",
+    "back_up",
     "compare",
     "exchange_result",
     "rebuild",

@@ -13,7 +13,7 @@ import msgspec
 from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import DamagedRow, explained
 from events.ledger.rows import MESSAGE_COLUMNS, LedgerRow, batches, from_text, to_stored, to_text
-from events.ledger.schema import connect_read_only, read_meta
+from events.ledger.schema import connect_read_only, lacks_journal, read_meta
 from events.log import Stored
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, VocabularyError
@@ -33,7 +33,10 @@ _SUBJECT = 2
 
 
 class LedgerInfo(msgspec.Struct, frozen=True):
-    """A ledger's extent. Sequences and times (Unix nanoseconds) are 0 when it is empty."""
+    """A ledger's extent. Sequences and times (Unix nanoseconds) are 0 when it is empty.
+
+    ``lacks_journal``: it was copied while it was written to, and what was in the log beside it is not here.
+    """
 
     path: str
     format: int
@@ -45,6 +48,7 @@ class LedgerInfo(msgspec.Struct, frozen=True):
     first_time_ns: int
     last_time_ns: int
     bytes: int
+    lacks_journal: bool = False
 
 
 class Folded(msgspec.Struct, Generic[S], frozen=True):
@@ -143,6 +147,7 @@ class LedgerReader:
             first_time_ns=first[1],
             last_time_ns=last[1],
             bytes=sum(file.stat().st_size for file in files if file.exists()),
+            lacks_journal=lacks_journal(meta, self.path),
         )
 
     def head(self) -> Head:

@@ -5,7 +5,7 @@ from pathlib import Path
 from events.errors import Misconfigured
 from events.ledger.failures import explained
 from events.ledger.read_models import rebuild_within
-from events.ledger.schema import connect_for_writing, read_meta
+from events.ledger.schema import AT_REST, connect_for_writing, read_meta
 
 
 def rebuild(path: Path) -> None:
@@ -24,6 +24,8 @@ def rebuild(path: Path) -> None:
             connection.execute("BEGIN IMMEDIATE")
             read_meta(connection, path)
             rebuild_within(connection)
+            # All that lay in a log beside it was read; a live writer notes with its next batch that it is at work.
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
             connection.execute("COMMIT")
     finally:
         connection.close()

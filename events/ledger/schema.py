@@ -5,6 +5,7 @@ import os
 import sqlite3
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -27,6 +28,12 @@ PAGE_SIZE = 16384
 
 PRAGMAS = ("PRAGMA synchronous = FULL", "PRAGMA cache_size = -16000")
 """What a writing connection sets: durable at every commit, and a cache (16 MB) that holds a batch's pages."""
+
+AT_WORK: Literal["at work"] = "at work"
+"""Noted while a writer has the file open: the last rows may be in the write-ahead log beside it alone."""
+
+AT_REST: Literal["at rest"] = "at rest"
+"""Noted by a writer that closes the file: it is whole by itself."""
 
 ANCHOR_TOPICS = "topic >= 'forged_id.ledger.' AND topic < 'forged_id.ledger/'"
 """SQL condition for the ledger's own events, spelt as in their index."""
@@ -61,7 +68,8 @@ class Meta(msgspec.Struct, frozen=True):
     """What a ledger says of itself: format version, the stream it follows, that stream's partitions, its row count.
 
     ``models`` is the fingerprint of its read models, ``seal`` the hash of what never changes (:func:`seal_of`); empty
-    in a file that was made before there was one and not written to since.
+    in a file that was made before there was one and not written to since. ``state`` is :data:`AT_WORK` or
+    :data:`AT_REST`; words, so that no single bit makes one of the other.
     """
 
     format: int
@@ -71,6 +79,7 @@ class Meta(msgspec.Struct, frozen=True):
     rows: int
     models: str
     seal: str = ""
+    state: Literal["at work", "at rest"] = AT_REST
 
     @property
     def partitions(self) -> Partitions:
@@ -105,6 +114,16 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
         return msgspec.convert(pairs, Meta)
     except msgspec.ValidationError as error:
         raise LedgerDamaged(f"{path}: the meta table is not what was written: {error}; {RECOVERY}") from error
+
+
+def lacks_journal(meta: Meta, path: Path) -> bool:
+    """Whether this is a copy of a ledger at work, without the log beside it: it ends where that log was last folded in.
+
+    A copy made by SQLite itself while a writer worked is told the same of: it is whole up to its last row, and so old.
+    """
+    wal = path.with_name(f"{path.name}-wal")
+    # A reader makes an empty one; a writer begins with a frame.
+    return meta.state == AT_WORK and not (wal.exists() and wal.stat().st_size)
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
@@ -186,6 +205,11 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
         if not meta.seal:
             with explained(path, "seal the ledger's description"):
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('seal', ?)", (seal_of(meta),))
+        if meta.state != AT_WORK:
+            with explained(path, "note that it is written to"):
+                connection.execute("INSERT OR REPLACE INTO meta VALUES ('state', ?)", (AT_WORK,))
+                # Into the file itself, before the first row of this writer: a copy without the log beside it says so.
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         if meta.models != read_models.FINGERPRINT:
             with explained(path, "rebuild the read models"):
                 connection.execute("BEGIN IMMEDIATE")
@@ -198,11 +222,11 @@ def prepare(path: Path, stream: str, partitions: Partitions) -> None:
 def _make(path: Path, stream: str, partitions: Partitions) -> None:
     """Make an empty ledger beside its place and put it there whole, unless another process was first."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as folder:
             draft = Path(folder) / path.name
             with explained(path, "make the ledger"):
-                meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "")
+                meta = Meta(FORMAT, stream, partitions.agents, partitions.sessions, 0, "", state=AT_WORK)
                 _create(draft, msgspec.structs.replace(meta, seal=seal_of(meta)))
             with contextlib.suppress(FileExistsError):
                 os.link(draft, path)
@@ -213,6 +237,7 @@ def _make(path: Path, stream: str, partitions: Partitions) -> None:
 
 
 def _create(path: Path, meta: Meta) -> None:
+    path.touch(mode=0o600)  # SQLite gives the files beside it the same mode
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")

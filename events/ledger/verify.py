@@ -96,6 +96,9 @@ def _check_around(
             findings.add(0, Check.SCHEMA, f"{name} is not defined as it was made")
     if connection.execute("PRAGMA user_version").fetchone() != (0,):
         findings.add(0, Check.SCHEMA, "the file's user version is not 0, as it was made")
+    noted = {key for (key,) in connection.execute("SELECT key FROM meta")}
+    if unknown := sorted(noted.difference(Meta.__struct_fields__), key=str):
+        findings.add(0, Check.META, f"the file notes {unknown[0]!r} of itself, which nobody wrote")
     if meta.seal and meta.seal != seal_of(meta):
         findings.add(
             0, Check.META, f"stream {meta.stream}, {meta.agents} and {meta.sessions} partitions: one is changed"

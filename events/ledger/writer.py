@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,11 +15,13 @@ from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import explained
 from events.ledger.read_models import FOLDS, change
 from events.ledger.rows import COLUMNS, MESSAGE_COLUMNS, TOPIC, link_row, to_row, to_stored
-from events.ledger.schema import ANCHOR_TOPICS, BUSY_TIMEOUT_MS, PRAGMAS, prepare
+from events.ledger.schema import ANCHOR_TOPICS, AT_REST, AT_WORK, BUSY_TIMEOUT_MS, PRAGMAS, prepare
 from events.log import Stored
 from schemas.subjects import Partitions
 
 _INSERT = Insert("events", COLUMNS)
+# The state with each batch, since another writer may have closed the file.
+_NOTE = "UPDATE meta SET value = iif(key = 'rows', ?, ?) WHERE key IN ('rows', 'state')"
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -50,6 +53,9 @@ class LedgerWriter:
             try:
                 for pragma in PRAGMAS:
                     await connection.execute(pragma)
+                # Noted in the file by now; this once more is the first frame of the log beside it, by which whoever
+                # reads tells this file from a copy.
+                await connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_WORK,))
             except BaseException:
                 await connection.close()
                 raise
@@ -62,7 +68,9 @@ class LedgerWriter:
         await self.close()
 
     async def close(self) -> None:
-        """Close the file; the last one to close it folds the write-ahead log into it."""
+        """Close the file, noting that it is whole; the last one to close it folds the write-ahead log into it."""
+        with suppress(sqlite3.Error, ValueError):  # a full disk, a closed connection: it is not known to be whole then
+            await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
         await self._connection.close()
 
     async def head(self) -> Head:
@@ -106,7 +114,7 @@ class LedgerWriter:
                 before = await self._head()
                 fresh = [stored for stored in batch if stored.seq > before.seq]
                 written = await self._store(before, fresh, mark_every)
-                await self._connection.execute("UPDATE meta SET value = ? WHERE key = 'rows'", (written.head.rows,))
+                await self._connection.execute(_NOTE, (written.head.rows, AT_WORK))
                 await self._connection.execute("COMMIT")
             except BaseException:
                 # After a full disk SQLite may have rolled back by itself; a second roll-back does nothing. It must

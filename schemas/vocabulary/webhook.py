@@ -43,7 +43,8 @@ class WebhookQueued(Event, frozen=True, kw_only=True, tag="forged_id.webhook.que
 class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.failed"):
     """The dead letter of an alert that a receiver did not get.
 
-    Reasons besides an effector's own: ``receiver_refused`` (a status that another attempt does not mend),
+    Reasons besides an effector's own: ``receiver_refused`` (a status, or an error under a good status, that another
+    attempt does not mend),
     ``receiver_unreachable`` and ``receiver_overdue`` (nothing came of it within the patience of the settings),
     ``receiver_overrun`` (it is down or slow, and more alerts waited for it than may), ``receiver_unknown`` (no longer
     configured), ``alert_superseded`` (the receiver was told already that the alert is over). ``request`` is the id of

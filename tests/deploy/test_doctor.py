@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from actors.webhook.settings import Receiver
 from deploy import doctor
+from deploy.cli.doctor import _patient
+from deploy.cli.options import Target
+from deploy.config import Layer, all_sections, resolve
 from deploy.finding import Verdict
-from deploy.running_set import RunFile
+from deploy.models import Attachment
+from deploy.running_set import DataFolder, InForce, ModelInUse, RunFile
 from deploy.supervisor import Status
+from deploy.up import in_force_of
 from schemas.subjects import Partitions
 
 OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP
@@ -111,3 +117,31 @@ def test_a_disk_that_fills_up_is_told(free: tuple[int, int] | None, verdict: Ver
 )
 def test_the_brokers_timestamps_are_read(timestamp: str, seconds: float | None) -> None:
     assert doctor._seconds(timestamp) == seconds
+
+
+def test_the_receivers_examined_are_those_of_the_running_set_wherever_one_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "neuraxis.toml").write_text("[log]\nagents = 2\n")  # of somebody else
+    data = DataFolder(tmp_path / "data")
+    ops = Receiver(style="slack", url_env="OPS_WEBHOOK_URL")
+    in_force = InForce(agents=8, sessions=32, receivers={"ops": ops}, effectors=("webhook",), key_file="key")
+    with data.locked():
+        context = tmp_path / "admin.json"
+        context.write_text('{"url": "nats://127.0.0.1:9"}')
+        place = {"nats_url": "nats://127.0.0.1:9", "contexts": "", "context": str(context)}
+        data.write(RunFile(pid=1, started="", version="", in_force=in_force, **place))
+        patient = _patient(Target(data.path, "", "", "", "", None, ()))
+        other = _patient(Target(data.path, "", "", "", "", None, ("log.agents=3",)))
+    assert patient.receivers == {"ops": ops}
+    assert (patient.expected, patient.effectors, patient.key_file) == (Partitions(8, 32), ("webhook",), "key")
+    assert (other.receivers, other.expected.agents) == ({}, 3)
+
+
+def test_a_set_says_what_it_was_started_with() -> None:
+    given = {"webhook": {"receivers": {"ops": {"style": "slack", "url_env": "OPS_WEBHOOK_URL"}}}, "log": {"agents": 8}}
+    config = resolve(all_sections(), [Layer("test", given)])
+    in_force = in_force_of(config, Attachment(use=ModelInUse(backend="composer"), why=""))
+    assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
+    assert (in_force.agents, in_force.effectors) == (8, ("webhook",))

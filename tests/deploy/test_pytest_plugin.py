@@ -131,6 +131,18 @@ def test_only_bundles_in_the_named_folders_are_tests(project: Path, talk: list[S
     assert (status, "1 passed" in said) == (PASSED, True), said
 
 
+def test_a_named_folder_that_holds_no_bundle_is_no_passed_suite(project: Path):
+    (project / "test_own.py").write_text("def test_own():\n    pass\n")
+    (project / "pytest.ini").write_text("[pytest]\nneuraxis_bundles = decisions\n")
+    path = os.pathsep.join([str(project.parent / "site"), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
+        cwd=project, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode != PASSED
+    assert "which holds no bundle, so that no decision would be tested" in done.stderr
+
+
 def test_a_suite_without_bundles_imports_nothing_of_the_project(project: Path):
     (project / "test_own.py").write_text(
         "import sys\n\ndef test_nothing_heavy():\n"

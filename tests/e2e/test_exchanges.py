@@ -233,6 +233,12 @@ def test_lines_share_a_session_unless_each_asks_for_its_own(live: Live) -> None:
         assert len({events_of(live, row["exchange"])[0].headers["ce-session"] for row in rows}) == sessions
 
 
+def test_a_feed_of_nothing_fails(live: Live) -> None:
+    for nothing in ("", "\n\n"):
+        done = live.run("feed", "-", stdin=nothing, status=1)
+        assert "- holds no inputs: nothing was sent" in done.stderr
+
+
 def test_an_interrupted_feed_sums_up_what_was_done(live: Live) -> None:
     feeding = subprocess.Popen(
         command("feed", "-"),

@@ -247,3 +247,24 @@ def is_ready(client: httpx.Client) -> bool:
         return client.get("/readyz").status_code == 200
     except httpx.TransportError:
         return False
+
+
+def test_a_gateway_that_other_machines_reach_warns_of_an_agent_that_is_everybodys(live: Live, tmp_path: Path) -> None:
+    for flags, warns in (((), True), (("--set", "gateway.agent_per=user"), False)):
+        said = tmp_path / f"gateway-{warns}.log"
+        with (
+            said.open("wb") as output,
+            subprocess.Popen(
+                command("gateway", "--http", "0.0.0.0:0", *flags),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd=live.folder,
+                env={**environment(), "NEURAXIS_API_KEYS": KEY},
+            ) as process,
+        ):
+            try:
+                until(lambda: "gateway_ready" in said.read_text() or process.poll() is not None, "the gateway serves")  # noqa: B023
+                assert ("agent_shared_by_all" in said.read_text()) is warns
+            finally:
+                process.kill()

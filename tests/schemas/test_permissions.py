@@ -126,7 +126,7 @@ async def settled(client: Client) -> None:
 
 
 async def last_sequence(url: str) -> int:
-    async with log_of(url, "reader") as log:
+    async with log_of(url, "auditor") as log:
         return (await log.info()).last_seq
 
 
@@ -259,7 +259,7 @@ def test_nobody_listens_to_another_s_inbox(url: str, user: BrokerUser) -> None:
     assert asyncio.run(denied(url, user.name, ["_INBOX.>", *others], "subscription")) == {"_INBOX.>", *others}
 
 
-@pytest.mark.parametrize("user", [*owners(), "reader"])
+@pytest.mark.parametrize("user", [*owners(), "auditor"])
 def test_a_worker_cannot_touch_another_s_durable_consumer(url: str, user: str) -> None:
     calls = [
         f"$JS.API.CONSUMER.{call}"
@@ -390,9 +390,10 @@ def test_only_the_delegate_asks_specialists(url: str, owner: str) -> None:
     assert asyncio.run(denied(url, owner, ["specialist.calculator"])) == expected
 
 
-def test_an_observer_hears_what_the_log_stored(url: str) -> None:
+@pytest.mark.parametrize("user", ["observer", "reader"])
+def test_an_observer_hears_what_the_log_stored(url: str, user: str) -> None:
     async def run() -> None:
-        async with client_of(url, "observer") as (observer, errors), log_of(url, "gateway") as log:
+        async with client_of(url, user) as (observer, errors), log_of(url, "gateway") as log:
             subscription = await observer.subscribe("forged_id.>")
             await settled(observer)
             sequence = await log.append([Append([record_of("forged_id.input.received")])])

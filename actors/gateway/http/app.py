@@ -7,6 +7,7 @@ from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
+from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, loops, ticks
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Door, Limits
@@ -23,8 +24,8 @@ ENDPOINTS = (
 )
 
 
-def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits) -> Door:
-    """Return the gateway as an ASGI application; see :class:`Door` for its arguments."""
+def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits, agent_per: AgentPer = "shared") -> Door:
+    """Return the gateway as an ASGI application; see :class:`Door` and :func:`agent_for` for its arguments."""
     document = OpenAPIConfig(
         title="Neuraxis",
         version=version("neuraxis"),
@@ -35,7 +36,7 @@ def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits) -> Do
     )
     app = Litestar(
         list(ENDPOINTS),
-        state=State({"desk": desk}),
+        state=State({"desk": desk, "agent_per": agent_per}),
         exception_handlers=failures.HANDLERS,
         openapi_config=document,
         logging_config=None,

@@ -18,7 +18,6 @@ MOST_LOOP_ID = 250
 MOST_ROOT = 200
 _ENDING = re.compile(r"_r[0-9]+$")
 _OWN_LOOP = re.compile(r"[0-9a-f]{32}(_r[0-9]+)?")
-DEFAULT_AGENT = "default"
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
@@ -48,7 +47,7 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True):
     drift_score: Unit | None = None
     bias_tags: Annotated[tuple[Tag | BiasTag, ...], msgspec.Meta(max_length=64)] | None = None
     critics_conflict: bool = False
-    agent: Name = DEFAULT_AGENT
+    agent: Name | None = None
 
 
 class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +57,7 @@ class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True):
     override_max_reruns: bool = False
     override_by: Who
     override_reason: Reason
-    agent: Name = DEFAULT_AGENT
+    agent: Name | None = None
 
 
 class Tick(TickObserved, frozen=True, kw_only=True, tag=False):
@@ -260,10 +259,14 @@ def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
 
 
 def observed(body: Tick) -> tuple[str, TickObserved]:
-    """Return the citizen of a tick, and its event; raises InvalidField when it names two, or holds too much."""
+    """Return the citizen of a tick (empty: it names none), and its event.
+
+    Raises:
+        InvalidField: it names two, or holds too much.
+    """
     if body.citizen and body.agent and body.citizen != body.agent:
         raise InvalidField("citizen", "citizen and agent name two: they are the same, give one of them")
-    citizen = body.citizen or body.agent or DEFAULT_AGENT
+    citizen = body.citizen or body.agent
     tick = msgspec.convert(body, TickObserved, from_attributes=True)
     check_tick(tick)
     return citizen, tick

@@ -10,7 +10,6 @@ from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 from actors.gateway.agent_events import check_name
 from actors.gateway.http.answers import decision_of, status_of
 from actors.gateway.http.bodies import (
-    DEFAULT_AGENT,
     Failure,
     GuardrailsOverridden,
     GuardrailsOverride,
@@ -22,7 +21,7 @@ from actors.gateway.http.bodies import (
     overridden,
 )
 from actors.gateway.http.desk import Desk
-from actors.gateway.http.reading import key_of, strictly
+from actors.gateway.http.reading import User, agent_of, key_of, strictly
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
@@ -36,22 +35,27 @@ _WRITING = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
 
 @post("/orchestrator/loop-complete", status_code=200, before_request=strictly(LoopCompletion), responses=_WRITING)
 async def complete_loop(
-    data: JSONBody[LoopCompletion], request: Request[Any, Any, State], idempotency_key: IdempotencyKey = ""
+    data: JSONBody[LoopCompletion],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+    user: User = "",
 ) -> LoopDecision:
     """Have guardrails decide on a loop that is done: does it run again, and why."""
     desk: Desk = request.app.state.desk
-    return decision_of(await desk.complete(data.agent, completed(data), key_of(idempotency_key)))
+    agent = agent_of(request, data.agent, user)
+    return decision_of(await desk.complete(agent, completed(data), key_of(idempotency_key)))
 
 
 @get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN})
 async def show_guardrails(
-    loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = DEFAULT_AGENT
+    loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = "", user: User = ""
 ) -> GuardrailsShown:
     """Say how a loop stood with every guardrail when it was judged."""
     check_loop(loop_id)
-    check_name("agent", agent)
+    whose = agent_of(request, agent, user)
+    check_name("agent", whose)
     desk: Desk = request.app.state.desk
-    return status_of(await desk.status(agent, loop_id))
+    return status_of(await desk.status(whose, loop_id))
 
 
 @post(
@@ -65,11 +69,12 @@ async def override_guardrails(
     data: JSONBody[GuardrailsOverride],
     request: Request[Any, Any, State],
     idempotency_key: IdempotencyKey = "",
+    user: User = "",
 ) -> GuardrailsOverridden:
     """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
     desk: Desk = request.app.state.desk
     told = overridden(loop_id, data)
-    done = await desk.override(data.agent, told, key_of(idempotency_key))
+    done = await desk.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
     return GuardrailsOverridden(
         loop_id=done.loop_id,
         override_fatigue=done.override_fatigue,

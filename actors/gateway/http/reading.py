@@ -1,14 +1,22 @@
 """Reading requests strictly, before the framework reads them."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Request
 from litestar.datastructures import State
+from litestar.params import HeaderParameter
 
 from actors.gateway.agent_events import InvalidField, check_name
+from actors.gateway.agents import AgentPer, agent_for
 from actors.gateway.http.bodies import loop_named_in, read
+from actors.gateway.inputs import InvalidInput
+
+USER = "X-Neuraxis-User"
+"""Header that says for whom a request is made: whoever may call the gateway is believed."""
+
+User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
 
 LOOP = "loop_id"
 """Where a request's state keeps the loop that its body names."""
@@ -27,6 +35,23 @@ def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]],
         read(raw, kind)
 
     return check
+
+
+def agent_of(request: Request[Any, Any, State], given: str | None, user: str) -> str:
+    """Return the agent that a request is for: the one it names, or that of its user; raises InvalidField for neither.
+
+    A loop or a tick belongs to no session: where agents are one a session, it has to name its agent.
+    """
+    per: AgentPer = request.app.state.agent_per
+    if user:
+        try:
+            check_name(USER, user)
+        except InvalidField as wrong:
+            raise InvalidField(USER, f"the header {wrong}") from wrong
+    try:
+        return agent_for(given or "", per=per, user=user)
+    except InvalidInput as wrong:
+        raise InvalidField("agent", str(wrong)) from wrong
 
 
 def key_of(header: str) -> str:

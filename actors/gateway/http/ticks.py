@@ -10,7 +10,7 @@ from litestar.params import JSONBody
 from actors.gateway.http.bodies import Accepted, Failure, Tick, observed
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.loops import IdempotencyKey
-from actors.gateway.http.reading import key_of, strictly
+from actors.gateway.http.reading import User, agent_of, key_of, strictly
 
 _BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
 _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: send it again.")
@@ -18,9 +18,12 @@ _NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time: 
 
 @post("/v1/ticks", status_code=202, before_request=strictly(Tick), responses={400: _BAD, 503: _NOT_TAKEN})
 async def observe_tick(
-    data: JSONBody[Tick], request: Request[Any, Any, State], idempotency_key: IdempotencyKey = ""
+    data: JSONBody[Tick],
+    request: Request[Any, Any, State],
+    idempotency_key: IdempotencyKey = "",
+    user: User = "",
 ) -> Accepted:
     """Take in the state of a citizen's mind at one tick; self-review looks at it once it is in the log."""
     desk: Desk = request.app.state.desk
     citizen, tick = observed(data)
-    return await desk.observe(citizen, tick, key_of(idempotency_key))
+    return await desk.observe(agent_of(request, citizen, user), tick, key_of(idempotency_key))

@@ -167,6 +167,11 @@ def test_a_specialist_that_refuses_is_a_failure_with_its_code_and_not_its_words(
     assert failure(broker, asked(), refuse) == ("specialist_refused", "ServiceError 422")
 
 
+@pytest.mark.parametrize("body", [b'{"error": "no such table"}', b'{"answer": "42", "error": {"code": 500}}'])
+def test_an_answer_that_tells_of_an_error_is_no_answer(broker: Broker, body: bytes) -> None:
+    assert failure(broker, asked(), answering(body)) == ("specialist_refused", "ErrorInAnswer")
+
+
 @pytest.mark.parametrize(
     ("body", "error"),
     [
@@ -174,6 +179,7 @@ def test_a_specialist_that_refuses_is_a_failure_with_its_code_and_not_its_words(
         (b'{"answer": 42}', "NotTheForm"),
         (b"\xff", "NotTheForm"),
         (b'{"answer": " "}', "EmptyAnswer"),
+        (b"{}", "EmptyAnswer"),
         (json.dumps({"answer": "x" * 16_384}).encode(), "AnswerTooLarge"),
     ],
 )

@@ -82,6 +82,45 @@ def test_thoughts_are_no_part_of_an_answer() -> None:
         assert (await asking.completed()).text == "Lima."
 
 
+# --- errors under a good status
+
+
+def error_in(**error: Any) -> Reply:
+    return Reply((json.dumps({"error": error}).encode(),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason", "error"),
+    [
+        (error_in(message="no"), "endpoint_refused", "HTTP 200: error"),
+        (error_in(message="secret words", code="invalid_api_key"), "endpoint_refused", "HTTP 200: error"),
+        (error_in(message="no key", code=401), "endpoint_refused", "HTTP 200: error 401"),
+        (error_in(code=404), "no_model", "HTTP 200: error 404"),
+        (Reply((b'{"error": "overloaded"}',)), "endpoint_refused", "HTTP 200: error"),
+        (says("half an ans", error={"code": 400}), "endpoint_refused", "HTTP 200: error 400"),
+    ],
+)
+def test_an_error_under_a_good_status_is_no_answer(reply: Reply, reason: str, error: str) -> None:
+    @over(reply)
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        failed = await asking.failed()
+        assert (failed.reason, failed.error) == (reason, error)
+        assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize("code", [429, 502, "503"])
+def test_an_error_under_a_good_status_that_will_pass_is_asked_about_again(code: int | str) -> None:
+    @over(error_in(code=code), says())
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed()).attempts == 2
+
+
+def test_an_error_that_says_nothing_is_none() -> None:
+    @over(says(error=None))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed()).text == ANSWER
+
+
 # --- answers that are none
 
 

@@ -54,7 +54,7 @@ QUESTIONS = [
     ("state", "breaker", "evening", "--json"),
     ("state", "breaker", "evening", "--at", "80", "--path", "trust"),
     ("diff", "1", "80", "--json"),
-    ("diff", "breaker", "evening", "--at", "1", "--at", "100000"),
+    ("diff", "breaker", "evening", "--at", "1", "--at", "84"),
     ("bisect", "breaker", "evening", "trust < 0.5", "--json"),
     ("log", "tail", "--json", "--text"),
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from actors.gateway import Edge
+from actors.gateway.agents import AgentPer
 from actors.gateway.http.app import application
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Limits
@@ -55,6 +56,7 @@ async def gateway(
     limits: Limits = LIMITS,
     wait_s: float = 10.0,
     most: int = 64,
+    agent_per: AgentPer = "shared",
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block."""
     log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
@@ -66,7 +68,7 @@ async def gateway(
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
         desk = Desk(log, edge, judgements, wait_s=wait_s, hosted=hosted, now_ns=VirtualClock().now_ns)
-        app = application(desk, ApiKeys(keys), local=local, limits=limits)
+        app = application(desk, ApiKeys(keys), local=local, limits=limits, agent_per=agent_per)
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
             yield client

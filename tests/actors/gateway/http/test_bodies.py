@@ -117,7 +117,7 @@ def test_a_tick_is_what_the_vocabulary_has_and_whose_it_is() -> None:
     body = {**json.loads(encode_event(sample)), "citizen": "felix"}
     assert observed(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
     assert observed(read(b'{"agent": "felix"}', Tick)) == ("felix", TickObserved())
-    assert observed(read(b"{}", Tick)) == ("default", TickObserved())
+    assert observed(read(b"{}", Tick)) == ("", TickObserved())
 
 
 def part(**fields: Any) -> dict[str, Any]:

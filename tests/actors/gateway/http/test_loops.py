@@ -322,3 +322,35 @@ def test_a_request_has_its_time_once_and_not_for_each_step() -> None:
 
     # Whose log takes seconds to be read, so that the request waits for that, too.
     in_world(body, Faults(request_delay_s=(1.0, 1.0)))
+
+
+def test_each_user_has_loops_of_an_agent_of_their_own_where_agents_are_one_a_user() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        ada, bob = {"X-Neuraxis-User": "ada"}, {"X-Neuraxis-User": "bob"}
+        async with guarding(stream), gateway(stream, agent_per="user") as client:
+            status = f"/orchestrator/guardrails-status/{SCORED['loop_id']}"
+            done = await client.post("/orchestrator/loop-complete", json=SCORED, headers=ada)
+            assert done.status_code == 200
+            assert (await client.get(status, headers=ada)).status_code == 200
+            assert (await client.get(status, params={"agent": "user:ada"})).status_code == 200
+            assert (await client.get(status, headers=bob)).status_code == 404
+            nobody = await client.post("/orchestrator/loop-complete", json=SCORED)
+            assert nobody.status_code == 400
+            assert "name the user, or an agent" in nobody.json()["message"]
+            assert (await client.get(status)).status_code == 400
+            assert (await client.post("/v1/ticks", json={})).status_code == 400
+            assert (await client.post("/v1/ticks", json={}, headers=bob)).status_code == 202
+            assert (await client.get(status, headers={"X-Neuraxis-User": "a" * 300})).status_code == 400
+
+    in_world(body)
+
+
+def test_a_user_makes_no_difference_where_one_agent_is_everybodys() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            user = {"X-Neuraxis-User": "ada"}
+            assert (await client.post("/orchestrator/loop-complete", json=SCORED, headers=user)).status_code == 200
+            status = f"/orchestrator/guardrails-status/{SCORED['loop_id']}"
+            assert (await client.get(status, params={"agent": "default"})).status_code == 200
+
+    in_world(body)

@@ -1,0 +1,42 @@
+"""Which agent an input is for where it names none: one for all, or one of its own for each user or session. Pure.
+
+An agent remembers across all of its sessions. So people who must not learn of each other need agents of their own.
+"""
+
+import hashlib
+from typing import Literal
+
+from actors.gateway.inputs import InvalidInput
+from schemas.names import wrong_with_name
+
+AgentPer = Literal["shared", "user", "session"]
+"""What an agent is one of: everybody's, each user's, each session's."""
+
+SHARED_AGENT = "default"
+_HASHED = 32
+
+
+def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -> str:
+    """Return the agent that was given; else the one of the user or session, whose name says so.
+
+    An input of no known user has the agent of its session: nobody learns by it what another said.
+
+    Raises:
+        InvalidInput: none was given, and neither the user nor the session is known.
+    """
+    if given or per == "shared":
+        return given or SHARED_AGENT
+    if per == "user" and user:
+        return _named("user", user)
+    if session:
+        return _named("session", session)
+    raise InvalidInput(
+        f"the agent is missing: agents are one a {per} here (gateway.agent_per), so name the {per}, or an agent"
+    )
+
+
+def _named(kind: str, name: str) -> str:
+    agent = f"{kind}:{name}"
+    if len(name) >= _HASHED and wrong_with_name(agent):  # too long with what stands before it
+        return f"{kind}:{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:_HASHED]}"
+    return agent

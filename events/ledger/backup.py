@@ -1,0 +1,83 @@
+"""Copying a ledger, whether or not it is written to meanwhile, and proving the copy."""
+
+import os
+import sqlite3
+import tempfile
+from contextlib import closing, suppress
+from pathlib import Path
+
+from events.errors import LedgerDamaged, Misconfigured, Unavailable
+from events.ledger.failures import explained
+from events.ledger.journal import journal_damage
+from events.ledger.report import Verification
+from events.ledger.schema import AT_REST, connect_read_only, lacks_journal, read_meta
+from events.ledger.verify import verify
+
+_PAGES = 2048
+"""Pages (32 MB) that are copied at once; between two such steps a writer's log can be folded in."""
+
+
+def back_up(path: Path, copy: Path) -> Verification:
+    """Copy a ledger as it is at one moment, its write-ahead log included; return what verifying the copy found.
+
+    The copy is one file, whole by itself, its owner's alone; it takes its name when it was proved sound.
+
+    Raises:
+        Misconfigured: there is no ledger, or ``copy`` exists.
+        LedgerDamaged: the ledger is not sound, or lacks rows; nothing is left behind.
+        Unavailable: the copy cannot be written.
+    """
+    if copy.exists():
+        raise Misconfigured(f"{copy} exists: name another file, or delete it")
+    try:
+        # Private from the first byte on, and in the copy's own folder, so that it can take its name at once.
+        with tempfile.TemporaryDirectory(prefix=f".{copy.name}-", dir=copy.parent) as folder:
+            draft = Path(folder) / "ledger.db"
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            _copy(path, draft)
+            found = verify(draft)
+            if not found.ok:
+                first = found.findings[0]
+                raise LedgerDamaged(
+                    f"{path}: not copied, since it is not sound: {first.check} at sequence {first.seq}: {first.detail};"
+                    " `neuraxis log verify` lists all"
+                )
+            _keep(draft, copy)
+    except FileExistsError as there:
+        raise Misconfigured(f"{copy} exists: name another file, or delete it") from there
+    except OSError as wrong:
+        raise Unavailable(f"{copy} cannot be written: {wrong.strerror or wrong}") from wrong
+    return found
+
+
+def _copy(path: Path, draft: Path) -> None:
+    with closing(connect_read_only(path)) as source, explained(path, "copy the ledger"):
+        wal = path.with_name(f"{path.name}-wal")
+        if damage := journal_damage(wal.read_bytes() if wal.exists() else b""):
+            raise LedgerDamaged(f"{path}: not copied, since {wal.name} is damaged: {damage}")
+        if lacks_journal(read_meta(source, path), path):
+            raise LedgerDamaged(
+                f"{path} was itself copied without {wal.name}, and may lack its last rows: copy the original; where "
+                f"there is none, `neuraxis log rebuild --log {path}` declares it whole as it is"
+            )
+        # One read transaction, so that no step of the copy begins anew when a writer commits.
+        source.execute("BEGIN")
+        source.execute("SELECT count(*) FROM meta").fetchone()
+        with closing(sqlite3.connect(draft, isolation_level=None)) as target:
+            source.backup(target, pages=_PAGES)
+            target.execute("UPDATE meta SET value = ? WHERE key = 'state'", (AT_REST,))
+
+
+def _keep(draft: Path, copy: Path) -> None:
+    _flush(draft)
+    os.link(draft, copy)
+    with suppress(OSError):  # a file system that flushes no folders
+        _flush(copy.parent)
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,32 @@
+"""Files and folders that hold people's words or secrets: their owner's alone from the first byte on.
+
+The mode is given when the file is made. One that is narrowed afterwards can be opened by others in between, and who
+has it open reads on.
+"""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Make a file that its owner alone may read and write, and open it for writing; one of that name is taken away.
+
+    Raises:
+        OSError: it cannot be made there.
+    """
+    path.unlink(missing_ok=True)  # its mode would stay
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone; one that is there stays as it is.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    if not path.is_dir():
+        raise NotADirectoryError(f"{path} is no folder")

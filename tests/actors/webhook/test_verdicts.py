@@ -1,0 +1,125 @@
+"""Receivers that answer with a good status and an error in it did not take the alert."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.webhook.calling import secrets_of
+from actors.webhook.receivers import Address
+from actors.webhook.settings import Receiver, Style
+from actors.webhook.verdicts import MOST_REASON, refusal
+from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed
+from tests.actors.llm.scripted import JSON, Endpoint, Reply
+from tests.actors.webhook.alerts import QUICK, SECRET, TAKES, receivers
+from tests.actors.webhook.test_delivering import delivered_by, over
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "passing"),
+    [
+        (b"invalid_payload", "invalid_payload", False),
+        (b"no_service", "no_service", False),
+        (b"channel_is_archived", "channel_is_archived", False),
+        (b"rollup_error", "rollup_error", True),
+        (b'"invalid_token"', "invalid_token", False),
+        (b"Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429", None, True),
+        (b'{"ok": false, "error": "invalid_auth"}', "invalid_auth", False),
+        (b'{"ok": false, "error": "ratelimited"}', "ratelimited", True),
+        (b'{"ok": false, "error_code": 429, "description": "Too Many Requests: retry after 5"}', None, True),
+        (b'{"ok": false}', "an error without a reason", False),
+        (b'{"status": "error"}', "an error without a reason", False),
+        (b'{"status": "error", "message": "temporarily unavailable"}', "temporarily unavailable", True),
+        (b'{"status": 503, "message": "later"}', "later", False),
+        (b'{"status": 0, "errors": ["user key is invalid"]}', "user key is invalid", False),
+        (b'{"errors": [{"code": 503, "message": "internal server error"}]}', None, True),
+        (b'{"errors": {"name": "is missing"}}', "an error without a reason", False),
+        (b'{"error": {"code": 400, "message": "bad body"}}', "bad body; code 400", False),
+        (b'{"success": false, "error": "no such hook"}', "no such hook", False),
+        (b'{"errcode": 93000, "errmsg": "invalid webhook url"}', "invalid webhook url; errcode 93000", False),
+        (b'{"code": 19001, "msg": "param invalid"}', "param invalid; code 19001", False),
+    ],
+)
+def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
+    body: bytes, reason: str | None, passing: bool
+) -> None:
+    found = refusal(body, "slack")
+    assert found is not None
+    assert reason in (None, found.reason)
+    assert found.passing is passing
+
+
+@pytest.mark.parametrize("style", ["slack", "alertmanager", "json"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"ok", b"OK", b"1", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 100_000, b"<html>no error</html>",
+        b'{"ok": true}', b'{"ok": true, "error": null}', b'{"status": "success"}', b'{"status": 1, "request": "x"}',
+        b'{"status": 200}', b'{"success": true, "errors": []}', b'{"error": false}', b'{"error": ""}',
+        b'{"errcode": 0, "errmsg": "ok"}', b'{"code": 0, "msg": "success"}', b'{"code": 200}', b'{"id": "404"}',
+    ],
+)  # fmt: skip
+def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:
+    assert refusal(body, style) is None
+
+
+@pytest.mark.parametrize("style", ["alertmanager", "json"])
+def test_words_alone_are_an_answer_of_slacks_form_only(style: Style) -> None:
+    assert refusal(b"no_error_here", style) is None
+    assert refusal(b'{"ok": false}', style) is not None
+
+
+def test_what_is_kept_of_a_reason_is_short_and_holds_no_secret() -> None:
+    address = Address(f"https://hooks.example/services/{SECRET}?key=abc123x", "token-of-mine")
+    words = f"no hook {address.url} nor /services/{SECRET}, token token-of-mine, key abc123x\n" + "x" * 500
+    for body in (words, json.dumps({"ok": False, "error": words}), json.dumps({"errors": [words]})):
+        found = refusal(body.encode(), "slack", secrets_of(address))
+        assert found is None or len(found.reason) <= MOST_REASON
+        for secret in (*SECRET.split("/"), "token-of-mine", "abc123x", "hooks.example"):
+            assert found is None or secret not in found.reason
+    told = refusal(b'{"error": "key 0123456789abcdef0123 of https://a.example/b is unknown"}', "json")
+    assert told is not None
+    assert told.reason == "key [hidden] of [hidden] is unknown"
+
+
+def test_a_refusal_that_no_other_call_mends_is_a_dead_letter_with_its_reason() -> None:
+    @over(Reply((b"invalid_", b"payload")))
+    async def _(endpoint: Endpoint) -> None:
+        recorded = await delivered_by(endpoint)
+        assert isinstance(recorded, WebhookFailed)
+        assert (recorded.reason, recorded.error) == ("receiver_refused", "HTTP 200: invalid_payload")
+        assert len(endpoint.asked) == 1
+
+
+def test_a_refusal_that_will_pass_is_called_about_again() -> None:
+    @over(Reply((b'{"ok": false, "error": "ratelimited"}',)), Reply((b'{"status": "error", "code": 503}',)), TAKES)
+    async def _(endpoint: Endpoint) -> None:
+        recorded = await delivered_by(endpoint)
+        assert isinstance(recorded, WebhookDelivered)
+        assert (recorded.code, recorded.attempts) == (200, 3)
+
+
+@pytest.mark.parametrize("then", ["end", "hang", "cut"])
+def test_an_answer_that_breaks_off_or_has_no_end_is_judged_by_what_came(then: str) -> None:
+    settings = msgspec.structs.replace(receivers("ops"), answer_ms=300)
+
+    @over(Reply((b"ok",), headers={**JSON, "Content-Length": "9"} if then == "cut" else JSON, then=then))
+    async def _(endpoint: Endpoint) -> None:
+        assert isinstance(await delivered_by(endpoint, settings), WebhookDelivered)
+        assert len(endpoint.asked) == 1
+
+
+def test_an_endless_answer_is_read_no_further_than_an_error_could_stand() -> None:
+    @over(Reply((b"x" * 50_000,) * 20))
+    async def _(endpoint: Endpoint) -> None:
+        assert isinstance(await delivered_by(endpoint), WebhookDelivered)
+
+
+def test_the_form_of_the_receiver_decides() -> None:
+    settings = msgspec.structs.replace(QUICK, receivers={"ops": Receiver(style="json", url_env="URL_ops")})
+
+    @over(Reply((b"some_words",)))
+    async def _(endpoint: Endpoint) -> None:
+        recorded: Any = await delivered_by(endpoint, settings)
+        assert isinstance(recorded, WebhookDelivered)

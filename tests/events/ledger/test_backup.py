@@ -1,0 +1,164 @@
+"""Copies of a ledger: those made rightly, and those that lack the write-ahead log."""
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from events.errors import LedgerDamaged, Misconfigured
+from events.ledger import LedgerReader, LedgerWriter, back_up, rebuild, verify
+from tests.events.ledger.messages import PARTITIONS, STREAM, exchanges, flip, query, read, write
+
+MESSAGES = exchanges(30)
+
+
+def while_written(path: Path, act: Callable[[LedgerWriter], Awaitable[None]]) -> None:
+    """Run ``act`` beside a writer that has stored the messages and has the file open."""
+
+    async def main() -> None:
+        async with await LedgerWriter.open(path, STREAM, PARTITIONS) as writer:
+            await writer.append(MESSAGES)
+            await act(writer)
+
+    asyncio.run(main())
+
+
+def copied_bare(path: Path, copy: Path) -> None:
+    """Copy a ledger while it is written to, as ``cp ledger.db`` does: without the log beside it."""
+
+    async def act(_: LedgerWriter) -> None:
+        shutil.copyfile(path, copy)
+
+    while_written(path, act)
+
+
+def lacks_journal(path: Path) -> bool:
+    with LedgerReader(path) as reader:
+        return reader.info().lacks_journal
+
+
+def test_a_copy_without_the_log_beside_it_is_told_from_an_empty_ledger(tmp_path: Path) -> None:
+    copied_bare(tmp_path / "ledger.db", tmp_path / "copy.db")
+    write(tmp_path / "empty.db", [])
+    assert read(tmp_path / "copy.db") == read(tmp_path / "empty.db") == []
+    assert lacks_journal(tmp_path / "copy.db")
+    assert not lacks_journal(tmp_path / "empty.db")
+
+
+def test_a_later_copy_without_the_log_beside_it_is_told_from_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, MESSAGES[:40])
+    assert not lacks_journal(path)
+    copied_bare(path, tmp_path / "copy.db")
+    assert len(read(tmp_path / "copy.db")) < len(MESSAGES)
+    assert lacks_journal(tmp_path / "copy.db")
+    assert not lacks_journal(path)
+
+
+def test_a_ledger_at_work_is_no_copy_that_lacks_anything(tmp_path: Path) -> None:
+    async def act(_: LedgerWriter) -> None:
+        assert not lacks_journal(tmp_path / "ledger.db")
+
+    while_written(tmp_path / "ledger.db", act)
+
+
+def test_a_writer_that_goes_on_after_another_closed_notes_that_it_works(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    async def act(writer: LedgerWriter) -> None:
+        async with await LedgerWriter.open(path, STREAM, PARTITIONS):
+            pass
+        assert query(path, "SELECT value FROM meta WHERE key = 'state'") == [("at rest",)]
+        await writer.append(exchanges(31))
+        assert query(path, "SELECT value FROM meta WHERE key = 'state'") == [("at work",)]
+
+    while_written(path, act)
+
+
+def test_a_rebuild_declares_a_file_whole(tmp_path: Path) -> None:
+    copied_bare(tmp_path / "ledger.db", tmp_path / "copy.db")
+    rebuild(tmp_path / "copy.db")
+    assert not lacks_journal(tmp_path / "copy.db")
+
+
+def test_a_note_that_nobody_wrote_is_found(tmp_path: Path) -> None:
+    write(tmp_path / "ledger.db", MESSAGES)
+    query(tmp_path / "ledger.db", "UPDATE meta SET key = 'statf' WHERE key = 'state'")
+    assert "'statf'" in verify(tmp_path / "ledger.db").findings[0].detail
+
+
+def test_a_backup_of_a_ledger_at_work_holds_all_of_it_in_one_file(tmp_path: Path) -> None:
+    path, copy = tmp_path / "ledger.db", tmp_path / "kept" / "copy.db"
+    copy.parent.mkdir()
+
+    async def act(writer: LedgerWriter) -> None:
+        found = await asyncio.to_thread(back_up, path, copy)
+        assert (found.ok, found.rows) == (True, len(MESSAGES))
+        await writer.append(exchanges(31))
+
+    while_written(path, act)
+    assert os.listdir(copy.parent) == ["copy.db"]
+    assert read(copy) == MESSAGES
+    assert not lacks_journal(copy)
+    assert verify(copy).ok
+
+
+def test_a_backup_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    write(tmp_path / "ledger.db", MESSAGES)
+    before = os.umask(0)
+    try:
+        back_up(tmp_path / "ledger.db", tmp_path / "copy.db")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+
+
+def test_a_ledger_and_the_log_beside_it_are_their_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    async def act(_: LedgerWriter) -> None:
+        for file in os.scandir(tmp_path):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file.name
+
+    before = os.umask(0)
+    try:
+        while_written(tmp_path / "ledger.db", act)
+    finally:
+        os.umask(before)
+
+
+def test_a_backup_replaces_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "ledger.db", MESSAGES)
+    (tmp_path / "copy.db").write_text("mine")
+    with pytest.raises(Misconfigured, match=r"copy\.db exists"):
+        back_up(tmp_path / "ledger.db", tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").read_text() == "mine"
+
+
+def test_what_is_not_sound_is_not_kept_as_a_backup(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    write(path, MESSAGES)
+    query(path, "UPDATE events SET data = CAST('{}' AS BLOB) WHERE seq = 7")
+    with pytest.raises(LedgerDamaged, match="sequence 7"):
+        back_up(path, tmp_path / "copy.db")
+    copied_bare(tmp_path / "other.db", tmp_path / "bare.db")
+    with pytest.raises(LedgerDamaged, match=r"copied without bare\.db-wal"):
+        back_up(tmp_path / "bare.db", tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()
+
+
+def test_a_damaged_log_beside_a_ledger_is_no_shorter_ledger_to_a_backup(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    async def act(writer: LedgerWriter) -> None:
+        await writer.append(exchanges(31))
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", f"{tmp_path / 'damaged.db'}{suffix}")
+
+    while_written(path, act)
+    wal = tmp_path / "damaged.db-wal"
+    wal.write_bytes(flip(wal.read_bytes(), 8 * 100_000))
+    with pytest.raises(LedgerDamaged, match=r"damaged\.db-wal is damaged"):
+        back_up(tmp_path / "damaged.db", tmp_path / "copy.db")
