@@ -56,7 +56,8 @@ def _loading(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Have the commands compiled before any is timed, and measure what loading one takes on this machine now."""
     global loading_s
     folder = tmp_path_factory.mktemp("loading")
-    for arguments in (("patterns", "list"), ("ask", "x"), ("forget", "--session", "s", "--why", "x")) * 2:
+    forgetting = ("forget", "--session", "s", "--why", "x")
+    for arguments in (("patterns", "list"), ("ask", "x"), forgetting, forgetting):
         begun = time.monotonic()
         away = (
             ("--nats", "nats://127.0.0.1:1", "--timeout", "0.1") if arguments[0] != "patterns" else ("--data", "none")
