@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -84,6 +85,8 @@ class _Neuraxis(Commands):
         **extra: Any,
     ) -> Any:
         """Run the command line; ends the process with the exit status of ``deploy.cli.failures``."""
+        # What a command's time counts from: loading it, on a busy machine, takes a second of that.
+        extra.setdefault("obj", time.monotonic())
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:

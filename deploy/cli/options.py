@@ -33,11 +33,12 @@ class Target:
         tls_ca: str,
         config_file: Path | None,
         sets: Sequence[str],
+        begun: float | None = None,
     ) -> None:
         from deploy.access import Reach
         from deploy.running_set import DataFolder
 
-        self.begun = time.monotonic()
+        self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
         self.flags = Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
@@ -89,7 +90,8 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from deploy.logs import set_up_for_command
 
         set_up_for_command()
-        return command(Target(data, nats, context, creds, tls_ca, config_file, sets), **others)
+        begun = click.get_current_context().find_object(float)
+        return command(Target(data, nats, context, creds, tls_ca, config_file, sets, begun), **others)
 
     options = (
         click.option(

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -11,20 +10,10 @@ from deploy.operator_edge import Order, append
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.patterns import PatternsWithdrawn
+from tests.actors.on_broker import on_broker
 from tests.broker import Broker
 
 ORDER = Order(event=PatternsWithdrawn(name="house-rules", by="ann", why="too many false alarms"))
-
-
-def on(broker: Broker, scenario: Callable[[JetStreamLog], Awaitable[None]]) -> None:
-    async def body() -> None:
-        log = await JetStreamLog.connect(broker.url)
-        try:
-            await scenario(log)
-        finally:
-            await log.close()
-
-    asyncio.run(body())
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -37,7 +26,7 @@ def test_an_order_waits_for_a_broker_that_is_away_and_is_stored_once(count: int,
         assert await ordering == count
         assert (await log.info()).last_seq == count
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
 
 
 def test_an_order_for_a_broker_that_stays_away_is_said_not_to_be_stored(broker: Broker) -> None:
@@ -49,7 +38,7 @@ def test_an_order_for_a_broker_that_stays_away_is_said_not_to_be_stored(broker: 
         await back(log)
         assert (await log.info()).last_seq == 0
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
 
 
 def test_an_order_that_a_stuck_broker_took_up_is_said_to_be_in_doubt(broker: Broker) -> None:
@@ -63,7 +52,7 @@ def test_an_order_that_a_stuck_broker_took_up_is_said_to_be_in_doubt(broker: Bro
         await back(log)
         assert (await log.info()).last_seq == 1
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
 
 
 async def ordered_within(seconds: float, log: JetStreamLog) -> None:

@@ -1,7 +1,7 @@
 """Whether a broker stores what it is given, as any user who reads the stream can see; against real servers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,9 @@ from events.jetstream.storing import storing_fault
 from events.jetstream.stream import DEFAULT_STREAM, stream_config
 from events.log import Append, Record
 from schemas.subjects import Partitions
+from tests.actors.on_broker import on_broker
 from tests.broker import Broker
 from tests.full_disk import small_disk
-
-
-def on(broker: Broker, scenario: Callable[[JetStreamLog], Awaitable[None]]) -> None:
-    async def body() -> None:
-        log = await JetStreamLog.connect(broker.url)
-        try:
-            await scenario(log)
-        finally:
-            await log.close()
-
-    asyncio.run(body())
 
 
 async def store(log: JetStreamLog, *numbers: int) -> None:
@@ -55,7 +45,7 @@ def test_a_broker_that_stores_is_found_well_and_left_as_it_was(broker: Broker) -
         await until(log, lambda state: not state["consumer_count"])
         assert (await log.info()).last_seq == 1
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
 
 
 def test_a_full_disk_is_seen_before_and_after_the_first_append_that_fails(tmp_path: Path) -> None:
@@ -71,7 +61,7 @@ def test_a_full_disk_is_seen_before_and_after_the_first_append_that_fails(tmp_pa
             disk.clear()
             assert await fault(log) == ""
 
-        on(broker, scenario)
+        on_broker(broker, scenario)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +77,7 @@ def test_a_stream_at_its_limit_is_told_with_the_limit(limits: dict[str, int], to
         with pytest.raises(LogError):
             await store(log, 1)
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
 
 
 def test_a_stuck_broker_and_one_that_has_gone_are_told_apart_in_time(broker: Broker) -> None:
@@ -107,7 +97,7 @@ def test_a_stuck_broker_and_one_that_has_gone_are_told_apart_in_time(broker: Bro
                     break
         assert "is away" in await fault(log)
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
 
 
 def test_a_broker_whose_jetstream_is_gone_says_so(broker: Broker) -> None:
@@ -121,4 +111,4 @@ def test_a_broker_whose_jetstream_is_gone_says_so(broker: Broker) -> None:
             await back.wait()
         assert "JetStream switched off" in await fault(log)
 
-    on(broker, scenario)
+    on_broker(broker, scenario)
