@@ -68,7 +68,7 @@ class Door:
             return
         if scope["method"] == "HEAD":
             # What GET would answer, without the body: a probe may ask so, and no endpoint need know.
-            scope, send = {**scope, "method": "GET"}, _without_body(send)  # type: ignore[assignment,typeddict-item]
+            scope, send = {**scope, "method": "GET"}, _without_body(send)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(scope["headers"]))}
         try:
             self._check_address(headers)
