@@ -5,6 +5,7 @@ from importlib import import_module
 from types import ModuleType
 
 import actors
+from actors.llm.settings import LlmSettings
 from actors.runtime.hosting import Hosting
 from actors.webhook.settings import WebhookSettings
 from deploy.config import Config
@@ -35,6 +36,12 @@ def load(package: ModuleType = actors) -> dict[str, Hosting]:
 
 EFFECTORS: dict[str, Hosting] = load()
 """Name -> how to host it, sorted by name."""
+
+
+def configured(config: Config) -> tuple[str, ...]:
+    """Return the effectors that a configuration alone gives something to do, without a look at what answers."""
+    llm = config.section("llm", LlmSettings)
+    return needed(config, attached=llm.backend == "local" or bool(llm.base_url))
 
 
 def needed(config: Config, *, attached: bool) -> tuple[str, ...]:

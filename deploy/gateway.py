@@ -24,7 +24,6 @@ from deploy.lifeline import Lifeline
 from deploy.listening import url_of
 from deploy.readiness import ledger_fault, said_of
 from deploy.stopping import told_to_stop
-from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import storing_fault
 
@@ -48,7 +47,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
     """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
     try:
         asyncio.run(_run(job, lifeline))
-    except* LogError as wrong:
+    except* Exception as wrong:
         raise _first(wrong) from wrong
     finally:
         lifeline.close()
@@ -149,9 +148,9 @@ def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
     return frozenset(actor for each in said for actor in each.actors if actor not in each.recovering)
 
 
-def _first(group: BaseExceptionGroup[LogError]) -> LogError:
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
     wrong: BaseException = group
     while isinstance(wrong, BaseExceptionGroup):
         wrong = wrong.exceptions[0]
-    assert isinstance(wrong, LogError)
+    assert isinstance(wrong, Exception)
     return wrong

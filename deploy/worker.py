@@ -16,7 +16,6 @@ import msgspec
 import structlog
 
 from actors.ledger import LedgerProjector, LedgerSettings
-from actors.llm.endpoint import BadEndpoint
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
@@ -25,7 +24,7 @@ from actors.runtime.hosting import Surroundings
 from actors.runtime.worker import Worker
 from deploy.config import Config
 from deploy.configured_log import configured_log
-from deploy.effectors import EFFECTORS
+from deploy.effectors import EFFECTORS, configured
 from deploy.inbox import is_inbox
 from deploy.lifeline import Lifeline
 from deploy.queries import serving
@@ -58,7 +57,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ledger_file: Path
 
 
-GROUPS = {"all": tuple(ACTORS), "effectors": tuple(EFFECTORS)}
+GROUP_OF_EFFECTORS = "effectors"
+GROUPS = {"all": tuple(ACTORS), GROUP_OF_EFFECTORS: tuple(EFFECTORS)}
 """Names that stand for several: every actor that decides, and all that speak to the world outside."""
 
 
@@ -85,11 +85,28 @@ def check_work(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for name in names for each in GROUPS.get(name, (name,))))
 
 
+def with_something_to_do(names: Sequence[str], config: Config) -> tuple[str, ...]:
+    """Return the work that ``names`` stand for, of the group of effectors only those that are configured.
+
+    Raises:
+        UnknownWork: one of the names is none, or the group was named and none is configured.
+    """
+    idle = set(EFFECTORS) - set(configured(config)) - set(names) if GROUP_OF_EFFECTORS in names else set()
+    hosts = tuple(name for name in check_work(names) if name not in idle)
+    if not hosts:
+        raise UnknownWork(
+            "no effector has anything to do: set llm.base_url for a language model, or write a table "
+            "[webhook.receivers.NAME] for alerts"
+        )
+    return hosts
+
+
 def run(job: Job, lifeline: Lifeline) -> None:
     """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
     try:
         asyncio.run(_run(job, lifeline))
-    except* (LogError, BadEndpoint) as wrong:
+    except* Exception as wrong:
+        # Of several that end the process the first says why, be it a foreseen one or a bug: a group says nothing.
         raise _first(wrong) from wrong
     finally:
         lifeline.close()

@@ -31,8 +31,9 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
 
     This is what production runs: several such processes share out the partitions among themselves. ACTOR is the name of
     one, or `all` for every actor that decides; a wrong name is answered with the list of them. `ledger` stands for the
-    projector that writes the log into an SQLite file; `llm`, `delegate` and `webhook` (together: `effectors`) speak to
-    the world outside: to language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to the receivers of alerts.
+    projector that writes the log into an SQLite file. `llm`, `delegate` and `webhook` speak to the world outside: to
+    language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to the receivers of alerts; `effectors` stands
+    for those of them that are configured.
     """
     from deploy import logs, worker
     from deploy.access import access_of, stated
@@ -41,8 +42,9 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     from deploy.effectors import EFFECTORS as HOSTED
     from deploy.lifeline import Lifeline
 
-    hosts = worker.check_work(actors)
+    worker.check_work(actors)
     config = target.config(every_section=True)
+    hosts = worker.with_something_to_do(actors, config)
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     reach = stated(target.flags, config.broker, os.environ)
     alone = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}

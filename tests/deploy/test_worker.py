@@ -1,6 +1,7 @@
 """A worker process by itself, against a real broker."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -17,9 +18,10 @@ from nats.aio.msg import Msg
 from actors.registry import ACTORS
 from actors.runtime.committer import Group
 from actors.runtime.records import to_record
+from deploy.config import all_sections, assignment_layer, resolve
 from deploy.effectors import EFFECTORS
 from deploy.lifeline import READY
-from deploy.worker import UnknownWork, check_work, known_work, replier
+from deploy.worker import UnknownWork, check_work, known_work, replier, with_something_to_do
 from events.decision import Cause, Decided, address
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
@@ -87,6 +89,41 @@ def test_a_worker_refuses_a_stream_of_other_partitions_in_one_line(broker: Broke
         _, said = process.communicate(timeout=ALIVE_S)
     assert process.returncode == 2
     assert "was made with 2 agent and 8 session partitions, but 4 and 16 are configured" in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("host", "complaint"),
+    [
+        ("webhook", "no receiver is configured: write a table [webhook.receivers.NAME], or run no webhook worker"),
+        ("llm", "no language model is attached: set llm.base_url"),
+        ("effectors", "no effector has anything to do: set llm.base_url for a language model, or write a table"),
+    ],
+)
+def test_an_effector_that_is_not_configured_is_refused_in_one_line(
+    broker: Broker, tmp_path: Path, host: str, complaint: str
+) -> None:
+    with worker(broker, tmp_path, host) as (process, _):
+        _, said = process.communicate(timeout=ALIVE_S)
+    assert process.returncode == 2
+    assert said.splitlines()[-1].startswith(f"neuraxis: {complaint}")
+
+
+def test_a_worker_of_all_hosts_every_actor_that_decides(broker: Broker, tmp_path: Path) -> None:
+    with worker(broker, tmp_path, "all") as (process, line):
+        assert line.recv(64) == READY
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=ALIVE_S)
+    [ready] = [json.loads(row) for row in said.splitlines() if '"event":"worker_ready"' in row]
+    assert ready["hosts"] == sorted(ACTORS)
+
+
+def test_of_the_effectors_those_are_run_that_are_configured() -> None:
+    given = resolve(all_sections(), [assignment_layer("llm.base_url=http://127.0.0.1:1/v1")])
+    assert with_something_to_do(("effectors",), given) == ("delegate", "llm")
+    assert with_something_to_do(("effectors", "webhook"), given) == ("delegate", "llm", "webhook"), "it was named"
+    assert with_something_to_do(("all", "llm"), resolve(all_sections(), [])) == (*ACTORS, "llm")
+    with pytest.raises(UnknownWork, match="no effector has anything to do"):
+        with_something_to_do(("effectors",), resolve(all_sections(), []))
 
 
 def test_a_worker_that_stands_by_itself_does_not_end_without_a_supervisor(broker: Broker, tmp_path: Path) -> None:

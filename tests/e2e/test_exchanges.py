@@ -44,8 +44,11 @@ def events_of(live: Live, exchange: str) -> list[Stored]:
     return read()
 
 
-def test_an_answer_is_printed_with_the_decision_below_it(live: Live) -> None:
-    answer, decision = live.run("ask", "Hello there!").stdout.splitlines()
+def test_an_answer_is_printed_below_a_plain_sentence_and_above_the_decision(live: Live) -> None:
+    sentence, answer, decision = live.run("ask", "Hello there!").stdout.splitlines()
+    assert sentence.startswith(
+        "Answered by the composer with an acknowledgement, because ACKNOWLEDGE scored highest (confidence 0."
+    )
     assert answer == "Hello."
     assert decision.startswith("DELIBERATIVE EXECUTED · reason ACKNOWLEDGE · mode ACKNOWLEDGE · confidence 0.")
     assert " ms · " in decision
@@ -57,6 +60,8 @@ def test_a_refusal_is_a_decision_like_any_other_and_no_error(live: Live) -> None
     assert row["mode"] is None
     assert row["confidence"] is None
     assert "refused" in row["response"]
+    assert row["sentence"].startswith("Refused: it has the phrase “")
+    assert live.run("why", row["exchange"]).stdout.splitlines()[0] == row["sentence"]
 
 
 def test_a_text_from_stdin_is_taken_as_it_is_but_for_its_last_line_end(live: Live) -> None:

@@ -64,14 +64,17 @@ def test_nothing_that_a_terminal_obeys_is_written() -> None:
     assert spoken(piece(0, "red \x1b[31m\n\u202e!"))[0] == "red  [31m\n !"
 
 
+SENTENCE = "Answered by the composer with an answer, because the router chose RESPOND.\n"
+
+
 @pytest.mark.parametrize(
     ("spoken", "printed"),
     [
-        ("", "Lima is the capital.\n"),
-        ("Lima is", " the capital.\n"),
-        ("Lima is the capital.", "\n"),
-        ("Lima is the capital. \n", "\n"),
-        ("Cusco", "\n(in the end) Lima is the capital.\n"),
+        ("", f"{SENTENCE}Lima is the capital.\n"),
+        ("Lima is", f" the capital.\n{SENTENCE}"),
+        ("Lima is the capital.", f"\n{SENTENCE}"),
+        ("Lima is the capital. \n", f"\n{SENTENCE}"),
+        ("Cusco", f"\n(in the end) Lima is the capital.\n{SENTENCE}"),
     ],
 )
 def test_the_answer_completes_what_was_spoken(capsys: pytest.CaptureFixture[str], spoken: str, printed: str) -> None:
