@@ -6,16 +6,16 @@ known name. Tables are merged key by key; every other value, a list included, is
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
-from deploy.config_faults import blame, members
+from deploy.config_faults import blame
 from deploy.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.text_files import with_texts
+from schemas.strict import hint, members
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT = "NEURAXIS_"
@@ -216,7 +216,7 @@ def _portions(
             if name not in sections:
                 if ignore_others:
                     continue
-                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {_nearest(name, sections)}")
+                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {hint(name, sections)}")
             checked = _check(inspect.type_info(sections[name]), values, name, layer)
             if not isinstance(checked, dict):
                 raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")
@@ -255,7 +255,7 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
             for written, inner in value.items():
                 name = written.lower() if layer.textual else written
                 if name not in fields:
-                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {_nearest(name, fields)}")
+                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {hint(name, fields)}")
                 checked[name] = _check(fields[name], inner, f"{key}.{name}", layer)
             return checked
         if isinstance(member, inspect.DictType):
@@ -319,8 +319,3 @@ def _fault(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str,
     except msgspec.ValidationError as wrong:
         return str(wrong)
     return ""
-
-
-def _nearest(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

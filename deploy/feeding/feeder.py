@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
@@ -27,6 +27,7 @@ class Feeder:
         concurrency: Talks under way at once.
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds to wait for an end.
+        unread: Fields of lines and turns that are no input's, and are passed over.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Feeder:
         concurrency: int = 64,
         rate: float = 0.0,
         answer_s: float = 65.0,
+        unread: Collection[str] = (),
     ) -> None:
         self._edge = edge
         self._partitions = partitions
@@ -53,6 +55,7 @@ class Feeder:
         self._room = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
         self._pace = _Pace(rate)
+        self._unread = frozenset(unread)
 
     async def feed(
         self,
@@ -78,7 +81,7 @@ class Feeder:
             async for line in lines:
                 if form is LineFormat.AUTO and line.raw and line.raw.strip():
                     form = format_of(name, line.raw)
-                talk = _read(line, form)
+                talk = _read(line, form, self._unread)
                 if isinstance(talk, Talk):
                     await self._room.acquire()
                     tasks.create_task(self._converse(talk))
@@ -99,16 +102,17 @@ class Feeder:
     async def _exchange(self, talk: Talk, turn: int) -> Outcome | Failure:
         given = talk.line if talk.id is None else talk.id
         exchange = ""
+        said = talk.turns[turn - 1]
         await self._pace.wait()
         begun = time.perf_counter()
         try:
             addressed = new_input(
-                talk.turns[turn - 1],
+                said.text,
                 agent=talk.agent or self._agent,
                 session=talk.session or self._session_of(talk),
                 partitions=self._partitions,
                 now_ns=time.time_ns(),
-                layers=talk.layers,
+                layers=said.layers,
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
             )
@@ -141,11 +145,11 @@ def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | No
     )
 
 
-def _read(line: Line, form: LineFormat) -> Talk | BadLine | None:
+def _read(line: Line, form: LineFormat, unread: Collection[str]) -> Talk | BadLine | None:
     if line.raw is None:
         detail = f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB: send less"
         return BadLine(line.number, "too_long", detail)
-    return parse(line.number, line.raw, form)
+    return parse(line.number, line.raw, form, unread)
 
 
 class _Pace:

@@ -1,0 +1,201 @@
+"""Reading what comes from outside strictly: bodies, lines, files and questions. Pure.
+
+A field that is not known is refused with the nearest one that is: ignored, a misspelt field would leave what it says
+out of a decision without a word. So are a missing field, a key that stands twice (readers disagree on which one
+counts), a value of another type and a number out of range. The log's own events are read tolerantly instead
+(``schemas.event``): an older reader must survive a newer writer.
+
+A struct is read strictly with ``forbid_unknown_fields=True``; this module turns msgspec's word for a fault into a
+message that says where it is and what to do.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_FAULT = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
+_CHOICE = "Invalid enum value"
+_LONGEST = 60
+"""Characters of a name from outside that a message repeats."""
+
+
+class BadInput(ValueError):
+    """What came from outside cannot be taken; the message says what, where, and what to do.
+
+    ``code`` is stable; ``field`` is the path of the field in question, empty where it is about the whole.
+    """
+
+    def __init__(self, code: str, field: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.field = field
+
+
+def read(raw: bytes, kind: type[S], what: str = "the body") -> S:
+    """Read one JSON value as ``kind``; ``what`` names the whole in messages.
+
+    Raises:
+        BadInput: ``not_utf8``, ``lone_surrogate``, ``too_deep``, ``not_json``, ``key_twice``, or as :func:`fault` says.
+    """
+    found: S = _decoded(raw, kind, what)
+    return found
+
+
+def plain(raw: bytes, what: str = "the body") -> Any:
+    """Read one JSON value as plain dicts, lists and scalars; raises BadInput as :func:`read` does."""
+    return _decoded(raw, Any, what)
+
+
+def convert(value: Any, kind: type[S], what: str = "the body") -> S:
+    """Return plain values as ``kind``; raises BadInput as :func:`fault` says."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as wrong:
+        raise fault(kind, wrong, what) from wrong
+
+
+def _decoded(raw: bytes, kind: Any, what: str) -> Any:
+    try:
+        # As text first: msgspec looks at no byte that it skips.
+        text = raw.decode()
+        found = msgspec.json.decode(text, type=kind)
+        json.loads(text, object_pairs_hook=_mapping)
+    except msgspec.ValidationError as wrong:
+        raise fault(kind, wrong, what) from wrong
+    except UnicodeDecodeError as wrong:
+        detail = f"{what} is not JSON: byte {wrong.start + 1} is not UTF-8: convert it"
+        raise BadInput("not_utf8", "", detail) from wrong
+    except RecursionError as wrong:
+        raise BadInput("too_deep", "", f"{what} is nested too deeply: send what the fields take") from wrong
+    except msgspec.DecodeError as wrong:
+        raise _why_not_json(raw, wrong, what) from wrong
+    return found
+
+
+def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
+    """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
+    found = _FAULT.fullmatch(str(wrong))
+    assert found is not None  # the expression takes any text
+    said, path = found[1], (found[3] or "").lstrip(".")
+    prefix = f"{path}: " if path else ""
+    if unknown := _UNKNOWN.fullmatch(said):
+        name = unknown[1]
+        # Only the struct that has no such field is meant: others may stand at the same place of a union.
+        known = _fields_at(kind, path, without=name)
+        field = f"{path}.{name}" if path else name
+        return BadInput("unknown_field", field, f"{prefix}there is no field {shown(name)}: {hint(name, known)}")
+    if missing := _MISSING.fullmatch(said):
+        name = missing[1]
+        field = f"{path}.{name}" if path else name
+        needed = _needed_at(kind, path, name)
+        where = path or what
+        return BadInput("missing_field", field, f"{field} is missing: {where} needs {' and '.join(needed)}")
+    words = words_at(inspect.type_info(kind), path, found[2]) if said.startswith(_CHOICE) else []
+    choices = f": there are {', '.join(words)}" if words else ""
+    return BadInput("bad_value", path, f"{prefix}{said}{choices}")
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return which of the known names was meant by one that is not; all of them where none is near."""
+    names = list(known)
+    by_letters = {_letters(each): each for each in names}
+    near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
+    if near:
+        return f"did you mean {by_letters[near[0]]!r}?"
+    return f"there are {', '.join(names)}" if names else "there are none"
+
+
+def shown(name: str) -> str:
+    """Return a name from outside as a message may repeat it: quoted, printable, and cut."""
+    return ascii(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...")
+
+
+def _letters(name: str) -> str:
+    """Return what names are compared by: writers differ in case and in what joins words."""
+    return re.sub(r"[^0-9a-z]", "", name.casefold()) or name
+
+
+def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise BadInput("key_twice", twice, f"the key {shown(twice)} stands twice in one mapping: keep one of them")
+    return found
+
+
+def _why_not_json(raw: bytes, wrong: msgspec.DecodeError, what: str) -> BadInput:
+    if b"\\ud" in raw.lower():
+        try:
+            # msgspec calls half of a surrogate pair a truncated input; the standard library reads it.
+            json.dumps(json.loads(raw), ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            detail = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
+            return BadInput("lone_surrogate", "", detail)
+        except (ValueError, RecursionError):
+            pass
+    return BadInput("not_json", "", f"{what} is not JSON: {wrong}")
+
+
+def _fields_at(kind: Any, path: str, without: str) -> list[str]:
+    names: dict[str, None] = {}
+    for struct in _structs_at(kind, path):
+        fields = [field.encode_name for field in struct.fields]
+        if without not in fields:
+            names.update(dict.fromkeys(fields))
+    return list(names)
+
+
+def _needed_at(kind: Any, path: str, missing: str) -> list[str]:
+    for struct in _structs_at(kind, path):
+        needed = [field.encode_name for field in struct.fields if field.required]
+        if missing in needed:
+            return needed
+    return [missing]
+
+
+def _structs_at(kind: Any, path: str) -> list[inspect.StructType]:
+    found = _kinds_at(inspect.type_info(kind), path, None)
+    return [member for one in found for member in members(one) if isinstance(member, inspect.StructType)]
+
+
+def words_at(kind: inspect.Type, path: str, inside: str | None) -> list[str]:
+    """Return the words that the place at one of msgspec's paths takes; ``inside`` is ``key`` for names of entries."""
+    return [word for one in _kinds_at(kind, path, inside) for member in members(one) for word in _words(member)]
+
+
+def members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
+    """Return what a type may be: the members of a union, else itself, without its bounds."""
+    if isinstance(kind, inspect.Metadata):
+        return members(kind.type)
+    return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+
+
+def _kinds_at(kind: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
+    kinds = [kind]
+    for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:
+        kinds = [inner for one in kinds for member in members(one) for inner in _below(member, step)]
+    return kinds
+
+
+def _below(kind: inspect.Type, step: str) -> list[inspect.Type]:
+    if isinstance(kind, inspect.StructType):
+        return [field.type for field in kind.fields if field.encode_name == step]
+    if isinstance(kind, inspect.DictType):
+        return [kind.key_type if step == "key" else kind.value_type]
+    return [kind.item_type] if isinstance(kind, inspect.VarTupleType | inspect.ListType) else []
+
+
+def _words(kind: inspect.Type) -> list[str]:
+    if isinstance(kind, inspect.EnumType):
+        return [str(member.value) for member in kind.cls]
+    return [str(value) for value in kind.values] if isinstance(kind, inspect.LiteralType) else []
