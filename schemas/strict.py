@@ -5,13 +5,14 @@ out of a decision without a word. So are a missing field, a key that stands twic
 counts), a value of another type and a number out of range. The log's own events are read tolerantly instead
 (``schemas.event``): an older reader must survive a newer writer.
 
-A struct is read strictly with ``forbid_unknown_fields=True``; this module turns msgspec's word for a fault into a
-message that says where it is and what to do.
+Structs of the vocabulary are taken as strictly here as those with ``forbid_unknown_fields``, at every depth: the walk
+over the plain values finds what msgspec passed over. msgspec's word for a fault becomes a message that says where it is
+and what to do.
 """
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -24,6 +25,9 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
 _FAULT = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
 _CHOICE = "Invalid enum value"
+_MOST = 16
+"""Names that a message lists."""
+
 _LONGEST = 60
 """Characters of a name from outside that a message repeats."""
 
@@ -40,35 +44,40 @@ class BadInput(ValueError):
         self.field = field
 
 
-def read(raw: bytes, kind: type[S], what: str = "the body") -> S:
-    """Read one JSON value as ``kind``; ``what`` names the whole in messages.
+def read(raw: bytes, kind: type[S], what: str = "the body", *, open_to: Collection[type] = ()) -> S:
+    """Read one JSON value as ``kind``; ``what`` names the whole in messages, ``open_to`` structs that take any field.
 
     Raises:
         BadInput: ``not_utf8``, ``lone_surrogate``, ``too_deep``, ``not_json``, ``key_twice``, or as :func:`fault` says.
     """
-    found: S = _decoded(raw, kind, what)
-    return found
+    found, value = _decoded(raw, kind, what)
+    _refuse_unknown(value, (inspect.type_info(kind),), "", open_to)
+    typed: S = found
+    return typed
 
 
 def plain(raw: bytes, what: str = "the body") -> Any:
     """Read one JSON value as plain dicts, lists and scalars; raises BadInput as :func:`read` does."""
-    return _decoded(raw, Any, what)
+    found, _ = _decoded(raw, Any, what)
+    return found
 
 
-def convert(value: Any, kind: type[S], what: str = "the body") -> S:
+def convert(value: Any, kind: type[S], what: str = "the body", *, open_to: Collection[type] = ()) -> S:
     """Return plain values as ``kind``; raises BadInput as :func:`fault` says."""
     try:
-        return msgspec.convert(value, kind)
+        found = msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:
         raise fault(kind, wrong, what) from wrong
+    _refuse_unknown(value, (inspect.type_info(kind),), "", open_to)
+    return found
 
 
-def _decoded(raw: bytes, kind: Any, what: str) -> Any:
+def _decoded(raw: bytes, kind: Any, what: str) -> tuple[Any, Any]:
     try:
         # As text first: msgspec looks at no byte that it skips.
         text = raw.decode()
         found = msgspec.json.decode(text, type=kind)
-        json.loads(text, object_pairs_hook=_mapping)
+        value = json.loads(text, object_pairs_hook=_mapping)
     except msgspec.ValidationError as wrong:
         raise fault(kind, wrong, what) from wrong
     except UnicodeDecodeError as wrong:
@@ -78,7 +87,44 @@ def _decoded(raw: bytes, kind: Any, what: str) -> Any:
         raise BadInput("too_deep", "", f"{what} is nested too deeply: send what the fields take") from wrong
     except msgspec.DecodeError as wrong:
         raise _why_not_json(raw, wrong, what) from wrong
-    return found
+    return found, value
+
+
+def _refuse_unknown(value: Any, kinds: tuple[inspect.Type, ...], path: str, open_to: Collection[type]) -> None:
+    """Raise BadInput for the first field that is not known, of values that are of one of these types."""
+    found = [member for kind in kinds for member in members(kind)]
+    if isinstance(value, list):
+        items = tuple(each.item_type for each in found if isinstance(each, inspect.VarTupleType | inspect.ListType))
+        if any(map(_holds_fields, items)):
+            for place, item in enumerate(value):
+                _refuse_unknown(item, items, f"{path}[{place}]", open_to)
+        return
+    if not isinstance(value, dict):
+        return
+    structs = [each for each in found if isinstance(each, inspect.StructType)]
+    values = tuple(each.value_type for each in found if isinstance(each, inspect.DictType))
+    fields: dict[str, list[inspect.Type]] = {}
+    for field in (field for struct in structs for field in struct.fields):
+        fields.setdefault(field.encode_name, []).append(field.type)
+    tags = {struct.tag_field for struct in structs}
+    lenient = bool(values) or any(struct.cls in open_to for struct in structs)
+    for key, inner in value.items():
+        if structs and key not in fields and key not in tags and not lenient:
+            raise _unknown(key, path, fields)
+        _refuse_unknown(inner, (*fields.get(key, ()), *values), f"{path}.{key}" if path else key, open_to)
+
+
+def _holds_fields(kind: inspect.Type) -> bool:
+    """Whether values of a type can have fields at all: a hundred thousand numbers need no look each."""
+    return any(
+        isinstance(each, inspect.StructType | inspect.DictType | inspect.VarTupleType | inspect.ListType)
+        for each in members(kind)
+    )
+
+
+def _unknown(name: str, path: str, known: Iterable[str]) -> BadInput:
+    prefix, field = (f"{path}: ", f"{path}.{name}") if path else ("", name)
+    return BadInput("unknown_field", field, f"{prefix}there is no field {shown(name)}: {hint(name, known)}")
 
 
 def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
@@ -88,11 +134,8 @@ def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> 
     said, path = found[1], (found[3] or "").lstrip(".")
     prefix = f"{path}: " if path else ""
     if unknown := _UNKNOWN.fullmatch(said):
-        name = unknown[1]
         # Only the struct that has no such field is meant: others may stand at the same place of a union.
-        known = _fields_at(kind, path, without=name)
-        field = f"{path}.{name}" if path else name
-        return BadInput("unknown_field", field, f"{prefix}there is no field {shown(name)}: {hint(name, known)}")
+        return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
     if missing := _MISSING.fullmatch(said):
         name = missing[1]
         field = f"{path}.{name}" if path else name
@@ -111,7 +154,8 @@ def hint(name: str, known: Iterable[str]) -> str:
     near = get_close_matches(_letters(name), by_letters, n=1, cutoff=0.7)
     if near:
         return f"did you mean {by_letters[near[0]]!r}?"
-    return f"there are {', '.join(names)}" if names else "there are none"
+    more = ", ..." if len(names) > _MOST else ""
+    return f"there are {', '.join(names[:_MOST])}{more}" if names else "there are none"
 
 
 def shown(name: str) -> str:

@@ -1,14 +1,24 @@
 """Reading requests strictly, before the framework reads them."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
+from litestar.handlers import BaseRouteHandler
 
 from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.http.bodies import loop_named_in, read
+from schemas.strict import hint, shown
+
+QUERY = "query"
+"""Where an endpoint's ``opt`` names the parameters that its query may have."""
+
+KEY_HEADER = "Idempotency-Key"
+_KEY_LETTERS = frozenset({"idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"})
 
 LOOP = "loop_id"
 """Where a request's state keeps the loop that its body names."""
@@ -27,6 +37,24 @@ def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]],
         read(raw, kind)
 
     return check
+
+
+async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse a query parameter that the endpoint has not, or one twice, and another spelling of its header's name.
+
+    A guard of Litestar's: it runs before a body is read; a plain function would run in a thread. Raises InvalidField.
+    """
+    known: tuple[str, ...] = handler.opt.get(QUERY, ())
+    given = [name for name, _ in connection.query_params.multi_items()]
+    for name in given:
+        if name not in known:
+            raise InvalidField(name, f"there is no query parameter {shown(name)}: {hint(name, known)}", "unknown_field")
+        if given.count(name) > 1:
+            raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
+    for name in connection.headers:
+        if name.lower() != KEY_HEADER.lower() and re.sub("[^a-z]", "", name.lower()) in _KEY_LETTERS:
+            what = f"there is no header {shown(name)}: did you mean '{KEY_HEADER}'?"
+            raise InvalidField(name, what, "unknown_field")
 
 
 def key_of(header: str) -> str:
