@@ -108,6 +108,7 @@ SOURCES: Mapping[Severity, tuple[str, ...]] = {
     ),
     Severity.WARNING: (
         "arbiter",
+        "breaker",
         "coherence",
         "drift",
         "guardrails",
