@@ -50,6 +50,13 @@ _REFUSALS = frozenset({"BLOCKED", "REJECTED"})
 _NS_PER_MS = 1_000_000
 
 
+class Heard(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How far an exchange has got, and the sequence at which it was judged; 0 where it was not."""
+
+    progress: Progress
+    judged_seq: int = 0
+
+
 class Ended(msgspec.Struct, frozen=True, gc=False):
     """All that is kept of a terminated session, since it is kept until an operator resets it."""
 
@@ -70,7 +77,7 @@ class BreakerState(msgspec.Struct, frozen=True):
     settings: BreakerSettings = BreakerSettings()
     sessions: Generations[Machine] = Generations()
     marked: Generations[Machine] = Generations()
-    exchanges: Generations[Progress] = Generations()
+    exchanges: Generations[Heard] = Generations()
     terminated: Map[str, Ended] = Map()
 
 
@@ -90,7 +97,7 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
                 full = BreakerFilled(terminated=len(state.terminated))
                 return (full, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
-        case ResponseEmitted() as end if is_refusal(end) and _progress(state, message.exchange) == "judged":
+        case ResponseEmitted() as end if is_refusal(end) and _counts_refusal(state, message):
             before = recall(state, message)
             return events_of(before, moves.refuse(before, settings), None, settings)
         case ClockFired(set_by=set_by) if set_by in _STARTS:
@@ -117,7 +124,7 @@ def evolve(state: BreakerState, message: Message) -> BreakerState:
         case ResponseEmitted() as end if is_refusal(end):
             return _refused(state, message)
         case BreakerReset(standing=standing):
-            return _remember(state, message, _at(Machine(), standing))
+            return _remember(state, message, _at(Machine(reset_seq=message.seq), standing))
         case BreakerTerminated() as ended:
             breakers = moves.with_violation(recall(state, message).breakers, ended.violation)
             standing = ended.standing
@@ -193,7 +200,14 @@ def _at(machine: Machine, standing: Standing) -> Machine:
 
 
 def _progress(state: BreakerState, exchange: str) -> Progress | None:
-    return state.exchanges.get(exchange)
+    heard = state.exchanges.get(exchange)
+    return heard.progress if heard is not None else None
+
+
+def _counts_refusal(state: BreakerState, message: Message) -> bool:
+    """Whether a refusal is of an input that is counted, and was not forgiven by a reset since."""
+    heard = state.exchanges.get(message.exchange)
+    return heard is not None and heard.progress == "judged" and heard.judged_seq > recall(state, message).reset_seq
 
 
 def _unjudged(state: BreakerState, exchange: str) -> bool:
@@ -218,8 +232,9 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
     """Count a refusal once its input was appraised, so that it can never be counted without the input."""
     match _progress(state, message.exchange):
         case "judged":
+            counts = _counts_refusal(state, message)
             state = _note(state, message, "both")
-            return _remember(state, message, moves.count_refusal(recall(state, message)))
+            return state if not counts else _remember(state, message, moves.count_refusal(recall(state, message)))
         case None if message.exchange:
             return _note(state, message, "refused")
     return state
@@ -227,7 +242,8 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
 
 def _note(state: BreakerState, message: Message, progress: Progress) -> BreakerState:
     lifetime_ns = state.settings.exchange_lifetime_ms * _NS_PER_MS
-    exchanges = state.exchanges.set(message.exchange, progress, message.time_ns, lifetime_ns)
+    heard = Heard(progress, message.seq if progress == "judged" else 0)
+    exchanges = state.exchanges.set(message.exchange, heard, message.time_ns, lifetime_ns)
     return msgspec.structs.replace(state, exchanges=exchanges)
 
 

@@ -61,6 +61,7 @@ class Machine(msgspec.Struct, frozen=True):
     ``falsehoods`` and ``balances`` are those of the latest inputs since the last attempt began, oldest first.
     ``interactions`` counts the appraised inputs, ``refusals`` those of them that an earlier guard refused. ``warned``:
     what it is in danger of was told. ``calm_ns`` is when the running attempt may end by time, at the earliest.
+    ``reset_seq`` is the sequence at which an operator reset it: what became of inputs before it counts no more.
 
     A terminated session keeps its state, trust, attempts and violations, and nothing else.
     """
@@ -76,6 +77,7 @@ class Machine(msgspec.Struct, frozen=True):
     refusals: int = 0
     warned: bool = False
     calm_ns: int = 0
+    reset_seq: int = 0
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

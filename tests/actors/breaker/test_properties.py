@@ -136,6 +136,8 @@ class BreakerMachine(RuleBasedStateMachine):
     @rule()
     def an_operator_resets_it(self) -> None:
         assert self.talk.reset() == ["reset"]
+        # Their refusals count no more.
+        self.refused |= set(range(self.talk.exchanges + 1))
         self.machine = new_machine(DEFAULT)
 
     @rule()
@@ -152,7 +154,7 @@ class BreakerMachine(RuleBasedStateMachine):
     def the_folded_machine_is_the_one_that_was_stepped(self) -> None:
         if hasattr(self, "talk"):
             # When an attempt may end by time is known from its event alone.
-            assert msgspec.structs.replace(self.talk.machine, calm_ns=0) == self.machine
+            assert msgspec.structs.replace(self.talk.machine, calm_ns=0, reset_seq=0) == self.machine
             guarded = self.machine.state == "NORMAL" and stance_of(self.machine, DEFAULT) == "guarded"
             assert self.machine.warned is guarded, "the warning stands as long as the danger"
 

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from itertools import product
 
+import msgspec
 import pytest
 
 from actors.breaker.machine import Breakers, Machine, pattern
 from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.responder import Action, Stage
-from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, ended, name_of, terminated
+from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, appraised, ended, name_of, terminated
 
 DEFAULT = BreakerSettings()
 
@@ -265,7 +266,26 @@ def test_an_operator_resets_a_session_in_any_state(before: tuple[float, ...]):
     assert talk.reset(by="ann", why="reviewed") == ["reset"]
     assert (talk.last.by, talk.last.why, talk.last.wake_after_ms) == ("ann", "reviewed", 0)
     assert (talk.last.standing.state_before, talk.last.standing.state) == (state, "NORMAL")
-    assert talk.machine == Machine()
+    assert msgspec.structs.replace(talk.machine, reset_seq=0) == Machine()
+
+
+def test_a_refusal_of_an_input_before_a_reset_counts_no_more():
+    talk = Talk(*[GOOD] * 9)
+    talk.reset()
+    for place in range(1, 10):
+        assert talk.end(exchange=f"exchange-{place}") == []
+    talk.say(GOOD)
+    assert (talk.machine.interactions, talk.machine.refusals) == (1, 0)
+    talk.end()
+    assert talk.machine.refusals == 1
+
+
+def test_a_refusal_of_an_input_of_which_nothing_was_appraised_does_not_count():
+    talk = Talk(GOOD)
+    assert talk.hear(appraised()) == ["withheld"]
+    assert talk.last.because == "unappraised"
+    talk.end()
+    assert (talk.machine.interactions, talk.machine.refusals) == (1, 0)
 
 
 def test_after_a_reset_the_violations_of_before_count_no_more():
