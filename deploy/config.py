@@ -17,6 +17,7 @@ from deploy.config_faults import blame
 from deploy.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.text_files import with_texts
 from schemas.choices import members
+from schemas.strict import hint
 
 DEFAULT_FILE = Path("neuraxis.toml")
 ENVIRONMENT = "NEURAXIS_"
@@ -24,6 +25,9 @@ ENVIRONMENT = "NEURAXIS_"
 
 MODEL_VARIABLE = "NEURAXIS_LLM_URL"
 """Variable that names the language model in one word: see :func:`model_layer`."""
+
+VARIABLES = (MODEL_VARIABLE, "NEURAXIS_LLM_API_KEY", "NEURAXIS_API_KEYS", "NEURAXIS_MODELS")
+"""The variables that are no keys of sections. Tests have some of their own, which are like none of these."""
 
 BY_DEFAULT = "default"
 
@@ -152,14 +156,38 @@ def model_layer(origin: str, value: str) -> Layer:
 def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
     """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted, behind that of ``NEURAXIS_LLM_URL``.
 
-    Others are none of our business.
+    Others are none of our business: orchestrators set some of that beginning, such as ``NEURAXIS_PORT``.
+
+    Raises:
+        BadConfiguration: a variable is one of ours but for a slip, which would leave its value unread.
     """
+    for name in sorted(environment):
+        if name.startswith(ENVIRONMENT) and "__" not in name and name not in VARIABLES:
+            _refuse_slip(name)
     word = environment.get(MODEL_VARIABLE, "")
     return [model_layer(MODEL_VARIABLE, word)] * bool(word.strip()) + [
         Layer(name, _nested(name.removeprefix(ENVIRONMENT).split("__"), value), textual=True)
         for name, value in sorted(environment.items())
         if name.startswith(ENVIRONMENT) and "__" in name
     ]
+
+
+def _refuse_slip(name: str) -> None:
+    near = get_close_matches(name, VARIABLES, n=1, cutoff=0.88)
+    if near:
+        raise BadConfiguration(f"{name}: there is no such variable: did you mean {near[0]}?")
+
+
+def _refuse_joined(name: str, sections: Sections) -> None:
+    """Refuse a variable that joins section and key by one underscore: its value would go unread."""
+    written = name.removeprefix(ENVIRONMENT).lower()
+    if not name.startswith(ENVIRONMENT) or "__" in name or name in VARIABLES:
+        return
+    for section, kind in sections.items():
+        key = written.removeprefix(f"{section}_")
+        if key != written and key in kind.__struct_fields__:
+            meant = f"{ENVIRONMENT}{section}__{key}".upper()
+            raise BadConfiguration(f"{name}: there is no such variable: did you mean {meant}?")
 
 
 def flag_layer(flag: str, key: str, value: str) -> Layer:
@@ -217,7 +245,7 @@ def _portions(
             if name not in sections:
                 if ignore_others:
                     continue
-                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {_nearest(name, sections)}")
+                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {hint(name, sections)}")
             checked = _check(inspect.type_info(sections[name]), values, name, layer)
             if not isinstance(checked, dict):
                 raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")
@@ -235,6 +263,8 @@ def load(
     ignore_others: bool = False,
 ) -> Config:
     """Return the configuration in effect: file, then environment, then flags; raises as :func:`resolve` does."""
+    for name in sorted(environment):
+        _refuse_joined(name, sections)
     written = file_layer(file)
     layers = [*([written] if written else []), *environment_layers(environment), *flags]
     return resolve(sections, layers, ignore_others=ignore_others)
@@ -256,7 +286,7 @@ def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
             for written, inner in value.items():
                 name = written.lower() if layer.textual else written
                 if name not in fields:
-                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {_nearest(name, fields)}")
+                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {hint(name, fields)}")
                 checked[name] = _check(fields[name], inner, f"{key}.{name}", layer)
             return checked
         if isinstance(member, inspect.DictType):
@@ -320,8 +350,3 @@ def _fault(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str,
     except msgspec.ValidationError as wrong:
         return str(wrong)
     return ""
-
-
-def _nearest(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"

@@ -12,9 +12,9 @@ from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.item_files import YAML, BadFile, Item, items_of
 from deploy.sources import Source
 from events.codec import Recorded, decode
-from schemas.choices import with_choices
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
+from schemas.strict import fault, hint, shown
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
 
@@ -46,12 +46,12 @@ def _set_of(item: Item, place: int) -> PatternSet:
     try:
         pattern = msgspec.convert(item.value, PatternSet)
     except msgspec.ValidationError as wrong:
-        what, _, where = with_choices(PatternSet, str(wrong)).partition(" - at `$")
+        what, (_, _, where) = str(fault(PatternSet, wrong, "a pattern set")), str(wrong).partition(" - at `$")
         path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
         if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
             written = item.value["confidence"]
-            what = f"YAML reads {written!r} as a text, for want of a point: write 0.000000001 or 1.0e-9"
-        raise InvalidLibrary(f"{where.strip('.`')}: {what}" if path else what, (place, *path)) from wrong
+            what = f"confidence: YAML reads {written!r} as a text, for want of a point: write 0.000000001 or 1.0e-9"
+        raise InvalidLibrary(what, (place, *path)) from wrong
     _refuse_unknown_keys(item.value, PatternSet, (place,))
     if complaint := wrong_with_name(pattern.name):
         raise InvalidLibrary(f"the name {complaint}", (place, "name"))
@@ -65,8 +65,8 @@ def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], pa
     # Events take unknown keys, so that older readers survive newer writers. In a file one is a slip of the pen.
     for key in written:
         if key not in kind.__struct_fields__:
-            known = ", ".join(kind.__struct_fields__)
-            raise InvalidLibrary(f"{key!r} is not known here: there are {known}", (*path, key))
+            what = f"there is no field {shown(str(key))}: {hint(str(key), kind.__struct_fields__)}"
+            raise InvalidLibrary(what, (*path, key))
 
 
 def line_of(raw: bytes, path: Path) -> int | None:

@@ -8,9 +8,9 @@ import msgspec
 from deploy.item_files import BadFile, Item, items_of
 from deploy.sources import Source
 from events.codec import Recorded, decode
-from schemas.choices import with_choices
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
+from schemas.strict import BadInput, convert
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
 
@@ -68,9 +68,9 @@ def precedents_in(name: str, raw: bytes, by: str) -> list[PrecedentRecorded]:
 
 def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
     try:
-        written = msgspec.convert(item.value, Written)
-    except msgspec.ValidationError as wrong:
-        raise BadFile.at(name, item.line, _told(with_choices(Written, str(wrong)))) from wrong
+        written = convert(item.value, Written, "a precedent")
+    except BadInput as wrong:
+        raise BadFile.at(name, item.line, str(wrong)) from wrong
     outcome = written.outcome or ("harmful" if written.harm_level else "benign")
     if outcome not in ("benign", "harmful"):
         raise BadFile.at(name, item.line, f"outcome {outcome!r}: write benign or harmful")
@@ -87,11 +87,6 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
         answer=written.answer,
         by=by,
     )
-
-
-def _told(message: str) -> str:
-    what, _, where = message.partition(" - at `$")
-    return f"{where.strip('.`')}: {what}" if where.strip(".`") else what
 
 
 async def listed(source: Source, agent: str) -> list[Listed]:

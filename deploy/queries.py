@@ -26,6 +26,7 @@ from events.jetstream import Connection
 from events.ledger import exchange_result
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT
+from schemas.strict import BadInput, read
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
 
@@ -34,6 +35,10 @@ class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which exchange is asked about."""
 
     exchange: str
+
+
+class PartitionsQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is nothing to say: all partitions are told of."""
 
 
 class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,9 +100,9 @@ class _Exchange:
         if not _answerable(request):
             return
         try:
-            question = msgspec.json.decode(request.data, type=ExchangeQuestion)
+            question = read(request.data, ExchangeQuestion, "the question")
             found = await exchange_result(self._ledger, question.exchange, self._sealing)
-        except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
+        except BadInput as wrong:
             await request.respond_error("400", f'ask with {{"exchange": "<id>"}}: {wrong}')
         except LogError as wrong:
             await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
@@ -126,7 +131,14 @@ class _Partitions:
         self._actor = actor
 
     async def __call__(self, request: Request) -> None:
-        if _answerable(request):
+        if not _answerable(request):
+            return
+        try:
+            if request.data.strip():
+                read(request.data, PartitionsQuestion, "the question")
+        except BadInput as wrong:
+            await request.respond_error("400", f"ask with nothing, or {{}}: {wrong}")
+        else:
             await request.respond(msgspec.json.encode(tuple(statuses(self._worker, self._actor))))
 
 

@@ -20,13 +20,13 @@ def with_choices(kind: Any, message: str) -> str:
     assert found is not None  # the expression takes any text
     what, where, inside, path = found[1], found[2], found[3], found[4] or ""
     section = kind if isinstance(kind, inspect.Type) else inspect.type_info(kind)
-    places = _places(section, path, inside)
-    accepted = [word for one in places for member in members(one) for word in _words(member)]
+    found_there = places(section, path, inside)
+    accepted = [word for one in found_there for member in members(one) for word in _words(member)]
     if accepted and what.startswith(_WRONG):
         return f"{what}: there are {', '.join(dict.fromkeys(accepted))}{where}"
     if what.startswith(_SWITCH):
         return f"{what}: write true or false{where}"
-    described = [text for one in places for text in _descriptions(one)]
+    described = [text for one in found_there for text in _descriptions(one)]
     return f"write {described[0]}{where}" if described and what.startswith(_PATTERN) else message
 
 
@@ -37,7 +37,7 @@ def members(kind: inspect.Type) -> tuple[inspect.Type, ...]:
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
 
 
-def _places(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
+def places(section: inspect.Type, path: str, inside: str | None) -> list[inspect.Type]:
     """Return the types of the place at ``path``; ``inside`` is ``key`` for the names of its entries."""
     kinds = [section]
     for step in [*re.findall(r"\w+|\.{3}", path), *([inside] if inside else [])]:

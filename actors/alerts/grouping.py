@@ -44,9 +44,11 @@ _ORDER = Grouping(by_session=True)
 
 _SPECIAL: Mapping[str, Grouping] = {
     "forged_id.arbiter.denied": Grouping(tells=("reason", "similarity")),
+    "forged_id.breaker.filled": Grouping(by_agent=False, tells=("terminated",)),
     "forged_id.breaker.reset": _ORDER,
     "forged_id.breaker.terminated": Grouping(by_session=True, tells=("reason", "violation", "standing.violations")),
     "forged_id.breaker.tripped": Grouping(by_session=True, tells=("violation", "layer", "standing.trust")),
+    "forged_id.breaker.warned": Grouping(by_session=True, tells=("danger", "standing.trust")),
     "forged_id.coherence.rejected": Grouping(tells=("entropy", "threshold")),
     "forged_id.guardrails.force_finalized": Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
     "forged_id.guardrails.overridden": Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),

@@ -26,11 +26,23 @@ TERMINATED  withheld                                                withheld
 - An input is judged once, whether or not a faster guard has ended its exchange meanwhile: what a session is charged
   with must not depend on a race. A verdict on an ended exchange finds nobody waiting.
 - An appraisal without layers is withheld and not counted: nothing vouches for the input.
+- A window of inputs is judged with an input that is itself of the kind the rule is against, and begins anew with every
+  attempt: a calm input ends no session by what came before it. The last turn of a third attempt may.
+- ``warned`` and ``calmed`` stand before the answer where a session in NORMAL comes into danger, or out of it: trust is
+  low, or one more input of a kind would break a rule. Its stance is then guarded, which the responder heeds.
 
-Other messages: ``clock.fired`` by the breaker's own timer begins an attempt in VIOLATED (15 minutes after it was
-entered, so that nothing stalls) and is ignored elsewhere. A ``response.emitted`` by which reflex, intuition or
-coherence refused an input counts as a refusal, which may terminate the session. ``operator.breaker_reset_ordered``
-leads to ``reset``: the machine of a new session, in any state. Otherwise TERMINATED is final.
+Other messages: ``clock.fired`` by the breaker's own timers begins an attempt in VIOLATED (15 minutes after it was
+entered, so that nothing stalls), ends an attempt that nothing has failed for a day (``recovered``, with the trust there
+is: time buys none), and is ignored elsewhere. A ``response.emitted`` by which reflex, intuition or coherence refused an
+input counts as a refusal, which may terminate the session. ``operator.breaker_reset_ordered`` leads to ``reset``: the
+machine of a new session, in any state.
+
+TERMINATED is final otherwise, and is remembered for ever, by four numbers: some 220 bytes of memory a session, and 110
+of each snapshot. A partition holds 20,000 of them (``terminated_sessions``). With so many it fails closed: sessions it
+knows go on, and an input of any other is withheld, with a critical alert (``filled``), until an operator resets some
+or raises the setting.
+Other sessions are forgotten a day after their last input, those with violations after 30, so "over a session's life"
+means as long as it is remembered.
 
 ``machine`` holds the rules over plain numbers, ``settings`` their constants, ``decider`` what messages do to the
 machine, ``recording`` the events that its moves become.

@@ -2,7 +2,7 @@
 
 appraisal.completed             the input is judged, once for its exchange
 response.emitted                an end by an earlier guard counts as a refusal, which may terminate the session
-clock.fired                     the breaker's own timer begins a recovery attempt
+clock.fired                     the breaker's own timers begin a recovery attempt, and end one that was calm for long
 operator.breaker_reset_ordered  the session begins anew
 operator.breaker_recovery_ordered  a recovery attempt begins, where the session is in VIOLATED
 breaker.*                       the machine stands where the event says
@@ -18,18 +18,21 @@ from actors.breaker.machine import Machine
 from actors.breaker.recording import events_of, standing_of
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message, readable_settings
-from schemas.event import ROOT, Event
-from schemas.persistent import Generations
+from schemas.event import Event, topic_of
+from schemas.persistent import Generations, Map
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
+    BreakerCalmed,
     BreakerCleared,
     BreakerConfigured,
+    BreakerFilled,
     BreakerRecovered,
     BreakerRecoveryStarted,
     BreakerReset,
     BreakerTerminated,
     BreakerTripped,
+    BreakerWarned,
     BreakerWithheld,
     Standing,
 )
@@ -40,22 +43,42 @@ from schemas.vocabulary.responder import ResponseEmitted
 Progress = Literal["judged", "refused", "both"]
 """What is known of an exchange: the breaker has judged it, an earlier guard has refused it."""
 
-_OWN_SUBJECTS = f"{ROOT}.breaker."
+_STARTS = frozenset({topic_of(BreakerTripped), topic_of(BreakerAttemptFailed)})
+_ENDS = topic_of(BreakerRecoveryStarted)
 _REFUSING_STAGES = frozenset({"REFLEX", "INTUITION", "COHERENCE"})
 _REFUSALS = frozenset({"BLOCKED", "REJECTED"})
 _NS_PER_MS = 1_000_000
 
 
+class Heard(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """How far an exchange has got, and the sequence at which it was judged; 0 where it was not."""
+
+    progress: Progress
+    judged_seq: int = 0
+
+
+class Ended(msgspec.Struct, frozen=True, gc=False):
+    """All that is kept of a terminated session, since it is kept until an operator resets it."""
+
+    trust: float
+    attempts: int
+    role_confusion: int
+    context_saturation: int
+    state: Literal["TERMINATED"] = "TERMINATED"
+
+
 class BreakerState(msgspec.Struct, frozen=True):
     """The machines of a partition's sessions, by session key, and how far its latest exchanges have got.
 
-    ``marked`` holds the sessions that had a violation or were terminated, from then on: it forgets later.
+    ``marked`` holds the sessions that had a violation, from then on: it forgets later. ``terminated`` never forgets;
+    once it is full, no session is let in that is not known, so that a bound on memory is no way back in.
     """
 
     settings: BreakerSettings = BreakerSettings()
     sessions: Generations[Machine] = Generations()
     marked: Generations[Machine] = Generations()
-    exchanges: Generations[Progress] = Generations()
+    exchanges: Generations[Heard] = Generations()
+    terminated: Map[str, Ended] = Map()
 
 
 def decide(state: BreakerState, message: Message) -> Iterable[Event]:
@@ -68,14 +91,21 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
             before = recall(state, message)
             if reading is None:
                 # Nothing was appraised, so nothing vouches for the input; and nothing is known to count.
-                return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings)),)
+                return (BreakerWithheld(standing=standing_of(before, before, 0.0, settings), because="unappraised"),)
+            if not _has_room(state, message):
+                standing = standing_of(before, before, reading.falsehood, settings)
+                full = BreakerFilled(terminated=len(state.terminated))
+                return (full, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
-        case ResponseEmitted() as end if is_refusal(end) and _progress(state, message.exchange) == "judged":
+        case ResponseEmitted() as end if is_refusal(end) and _counts_refusal(state, message):
             before = recall(state, message)
             return events_of(before, moves.refuse(before, settings), None, settings)
-        case ClockFired(set_by=set_by) if set_by.startswith(_OWN_SUBJECTS):
+        case ClockFired(set_by=set_by) if set_by in _STARTS:
             before = recall(state, message)
             return events_of(before, moves.start_recovery(before, "timer"), None, settings)
+        case ClockFired(set_by=set_by, due_ns=due_ns) if set_by == _ENDS:
+            before = recall(state, message)
+            return events_of(before, moves.end_by_calm(before, due_ns, settings), None, settings)
         case BreakerRecoveryOrdered():
             before = recall(state, message)
             return events_of(before, moves.start_recovery(before, "operator"), None, settings)
@@ -94,18 +124,28 @@ def evolve(state: BreakerState, message: Message) -> BreakerState:
         case ResponseEmitted() as end if is_refusal(end):
             return _refused(state, message)
         case BreakerReset(standing=standing):
-            return _remember(state, message, _at(Machine(), standing))
-        case BreakerTripped() | BreakerTerminated() as stopped:
-            stands = _at(recall(state, message), stopped.standing)
-            breakers = moves.with_violation(stands.breakers, stopped.violation)
-            return _remember(state, message, msgspec.structs.replace(stands, breakers=breakers))
-        case (
-            BreakerCleared()
-            | BreakerWithheld()
-            | BreakerRecoveryStarted()
-            | BreakerAttemptFailed()
-            | BreakerRecovered() as moved
-        ):
+            return _remember(state, message, _at(Machine(reset_seq=message.seq), standing))
+        case BreakerTerminated() as ended:
+            breakers = moves.with_violation(recall(state, message).breakers, ended.violation)
+            standing = ended.standing
+            terminated = Machine("TERMINATED", standing.trust, standing.attempts, breakers=breakers)
+            return _remember(state, message, terminated)
+        case BreakerTripped() as tripped:
+            stands = _at(recall(state, message), tripped.standing)
+            breakers = moves.with_violation(stands.breakers, tripped.violation)
+            return _remember(state, message, msgspec.structs.replace(stands, breakers=breakers, warned=False))
+        case BreakerRecoveryStarted() as started:
+            return _remember(state, message, _started(_at(recall(state, message), started.standing), message, started))
+        case BreakerRecovered(standing=standing):
+            stands = _at(recall(state, message), standing)
+            return _remember(state, message, msgspec.structs.replace(stands, calm_ns=0))
+        case BreakerWarned(standing=standing) | BreakerCalmed(standing=standing):
+            stands = _at(recall(state, message), standing)
+            warned = isinstance(message.event, BreakerWarned)
+            return _remember(state, message, msgspec.structs.replace(stands, warned=warned))
+        case BreakerWithheld(because="record_full" | "unappraised"):
+            return state
+        case BreakerCleared() | BreakerWithheld() | BreakerAttemptFailed() as moved:
             return _remember(state, message, _at(recall(state, message), moved.standing))
         case BreakerConfigured() as configured:
             return _configure(state, configured)
@@ -114,14 +154,39 @@ def evolve(state: BreakerState, message: Message) -> BreakerState:
 
 def recall(state: BreakerState, message: Message) -> Machine:
     """Return the machine of a message's session; that of a new one where none is known."""
-    key = message.session_key
-    known = state.marked.get(key) or state.sessions.get(key)
-    return known if known is not None else moves.new_machine(state.settings)
+    return _known(state, message.session_key) or moves.new_machine(state.settings)
 
 
 def is_refusal(end: ResponseEmitted) -> bool:
     """Whether an earlier guard refused the input; one that failed, or was silent until the deadline, did not."""
     return end.stage in _REFUSING_STAGES and end.action in _REFUSALS
+
+
+def _known(state: BreakerState, key: str) -> Machine | None:
+    ended = state.terminated.get(key)
+    if ended is None:
+        return state.marked.get(key) or state.sessions.get(key)
+    breakers = moves.Breakers(ended.role_confusion, ended.context_saturation)
+    return Machine("TERMINATED", ended.trust, ended.attempts, breakers=breakers)
+
+
+def _has_room(state: BreakerState, message: Message) -> bool:
+    """Whether a message's session is known, or one more may become so."""
+    if len(state.terminated) < state.settings.terminated_sessions:
+        return True
+    return _known(state, message.session_key) is not None
+
+
+def _started(machine: Machine, message: Message, event: BreakerRecoveryStarted) -> Machine:
+    """Return the machine whose attempt began; an input that begins one is the first of its window."""
+    first = 1 if event.by == "input" else 0
+    return msgspec.structs.replace(
+        machine,
+        falsehoods=machine.falsehoods[len(machine.falsehoods) - first :],
+        balances=machine.balances[len(machine.balances) - first :],
+        # Its timer was set by the event's own time, which is this one or later.
+        calm_ns=message.time_ns + event.wake_after_ms * _NS_PER_MS,
+    )
 
 
 def _at(machine: Machine, standing: Standing) -> Machine:
@@ -135,7 +200,14 @@ def _at(machine: Machine, standing: Standing) -> Machine:
 
 
 def _progress(state: BreakerState, exchange: str) -> Progress | None:
-    return state.exchanges.get(exchange)
+    heard = state.exchanges.get(exchange)
+    return heard.progress if heard is not None else None
+
+
+def _counts_refusal(state: BreakerState, message: Message) -> bool:
+    """Whether a refusal is of an input that is counted, and was not forgiven by a reset since."""
+    heard = state.exchanges.get(message.exchange)
+    return heard is not None and heard.progress == "judged" and heard.judged_seq > recall(state, message).reset_seq
 
 
 def _unjudged(state: BreakerState, exchange: str) -> bool:
@@ -148,8 +220,10 @@ def _observe(state: BreakerState, message: Message, appraisal: AppraisalComplete
         return state
     refused = _progress(state, message.exchange) == "refused"
     reading = moves.read(appraisal.layers, state.settings, refused)
-    state = _note(state, message, "both" if refused else "judged")
-    if reading is None:
+    counts = reading is not None and _has_room(state, message)
+    # Of an input that does not count, no refusal does.
+    state = _note(state, message, "judged" if counts and not refused else "both")
+    if reading is None or not counts:
         return state
     return _remember(state, message, moves.observe(recall(state, message), reading, state.settings))
 
@@ -158,8 +232,9 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
     """Count a refusal once its input was appraised, so that it can never be counted without the input."""
     match _progress(state, message.exchange):
         case "judged":
+            counts = _counts_refusal(state, message)
             state = _note(state, message, "both")
-            return _remember(state, message, moves.count_refusal(recall(state, message)))
+            return state if not counts else _remember(state, message, moves.count_refusal(recall(state, message)))
         case None if message.exchange:
             return _note(state, message, "refused")
     return state
@@ -167,12 +242,22 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
 
 def _note(state: BreakerState, message: Message, progress: Progress) -> BreakerState:
     lifetime_ns = state.settings.exchange_lifetime_ms * _NS_PER_MS
-    exchanges = state.exchanges.set(message.exchange, progress, message.time_ns, lifetime_ns)
+    heard = Heard(progress, message.seq if progress == "judged" else 0)
+    exchanges = state.exchanges.set(message.exchange, heard, message.time_ns, lifetime_ns)
     return msgspec.structs.replace(state, exchanges=exchanges)
 
 
 def _remember(state: BreakerState, message: Message, machine: Machine) -> BreakerState:
     key, now_ns, settings = message.session_key, message.time_ns, state.settings
+    if machine.state == "TERMINATED":
+        breakers = machine.breakers
+        ended = Ended(machine.trust, machine.attempts, breakers.role_confusion, breakers.context_saturation)
+        terminated = state.terminated.set(key, ended)
+        marked, sessions = state.marked.delete(key), state.sessions.delete(key)
+        return msgspec.structs.replace(state, terminated=terminated, marked=marked, sessions=sessions)
+    if key in state.terminated:
+        marked = state.marked.set(key, machine, now_ns, settings.marked_lifetime_ms * _NS_PER_MS)
+        return msgspec.structs.replace(state, terminated=state.terminated.delete(key), marked=marked)
     if machine.breakers.total or machine.state != "NORMAL" or state.marked.get(key) is not None:
         marked = state.marked.set(key, machine, now_ns, settings.marked_lifetime_ms * _NS_PER_MS)
         return msgspec.structs.replace(state, marked=marked)
@@ -187,7 +272,7 @@ def _forget(state: BreakerState, now_ns: int) -> BreakerState:
     exchanges = state.exchanges.aged(now_ns, settings.exchange_lifetime_ms * _NS_PER_MS)
     if sessions is state.sessions and marked is state.marked and exchanges is state.exchanges:
         return state
-    return BreakerState(settings, sessions, marked, exchanges)
+    return BreakerState(settings, sessions, marked, exchanges, state.terminated)
 
 
 def _configure(state: BreakerState, configured: BreakerConfigured) -> BreakerState:

@@ -23,7 +23,20 @@ Reason = Literal[
     "refusal_share",
     "violation_count",
 ]
-MoveName = Literal["cleared", "withheld", "tripped", "recovery_started", "attempt_failed", "recovered", "terminated"]
+Danger = Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
+MoveName = Literal[
+    "cleared",
+    "withheld",
+    "tripped",
+    "recovery_started",
+    "attempt_failed",
+    "recovered",
+    "terminated",
+    "warned",
+    "calmed",
+]
+ANSWERS: frozenset[MoveName] = frozenset({"cleared", "withheld", "tripped", "terminated"})
+"""The moves that answer an input: the last of its decision."""
 
 DECIMALS = 6
 """Decimals of every recorded number."""
@@ -45,8 +58,12 @@ class Machine(msgspec.Struct, frozen=True):
     """Where a session stands.
 
     ``attempts`` counts the recovery attempts since the last success, ``attempt_turns`` the inputs of the running one.
-    ``falsehoods`` and ``balances`` are those of the latest inputs, oldest first. ``interactions`` counts the appraised
-    inputs, ``refusals`` those of them that an earlier guard refused.
+    ``falsehoods`` and ``balances`` are those of the latest inputs since the last attempt began, oldest first.
+    ``interactions`` counts the appraised inputs, ``refusals`` those of them that an earlier guard refused. ``warned``:
+    what it is in danger of was told. ``calm_ns`` is when the running attempt may end by time, at the earliest.
+    ``reset_seq`` is the sequence at which an operator reset it: what became of inputs before it counts no more.
+
+    A terminated session keeps its state, trust, attempts and violations, and nothing else.
     """
 
     state: BreakerState = "NORMAL"
@@ -58,6 +75,9 @@ class Machine(msgspec.Struct, frozen=True):
     balances: tuple[float, ...] = ()
     interactions: int = 0
     refusals: int = 0
+    warned: bool = False
+    calm_ns: int = 0
+    reset_seq: int = 0
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +98,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a session, and the machine after it.
 
     ``violation`` says what tripped or terminated it, if an input did; ``reason`` which rule terminated it; ``by`` what
-    started an attempt.
+    started or ended an attempt; ``danger`` what is warned of.
     """
 
     name: MoveName
@@ -86,6 +106,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     violation: Violation | None = None
     reason: Reason | None = None
     by: Starter | None = None
+    danger: Danger | None = None
 
 
 def new_machine(settings: BreakerSettings) -> Machine:
@@ -141,20 +162,23 @@ def judge(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     """Judge an input: exactly one of the moves answers it, the last."""
     if machine.state == "TERMINATED":
         return (Move(name="withheld", after=machine),)
-    machine = observe(machine, reading, settings)
     weigh = _violated if reading.violation else _kept
     if machine.state != "VIOLATED":
-        return weigh(machine, reading, settings)
+        return _with_warning(weigh(observe(machine, reading, settings), reading, settings), settings)
     started = _start(machine, "input")
     # The input that begins an attempt is its first turn, or every second violation would go uncounted.
-    return (started, *weigh(started.after, reading, settings))
+    return _with_warning((started, *weigh(observe(started.after, reading, settings), reading, settings)), settings)
 
 
 def refuse(machine: Machine, settings: BreakerSettings) -> tuple[Move, ...]:
-    """Count a refusal, which may be one too many."""
+    """Count a refusal, which may be one too many. The window was judged with its inputs, and is not judged again."""
+    if machine.state == "TERMINATED":
+        return ()
     counted = count_refusal(machine)
-    reason = pattern(counted, settings)
-    return _terminate(counted, reason) if reason and counted.state != "TERMINATED" else ()
+    if _refused_too_often(counted.refusals, counted.interactions, settings):
+        return _terminate(counted, "refusal_share")
+    warning = _warning(counted, settings)
+    return (warning,) if warning is not None else ()
 
 
 def start_recovery(machine: Machine, by: Starter) -> tuple[Move, ...]:
@@ -162,36 +186,104 @@ def start_recovery(machine: Machine, by: Starter) -> tuple[Move, ...]:
     return (_start(machine, by),) if machine.state == "VIOLATED" else ()
 
 
-def pattern(machine: Machine, settings: BreakerSettings) -> Reason | None:
-    """Return the first of the rules over a session's life that its memory breaks, or None."""
-    if machine.breakers.total > settings.violations_above:
+def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tuple[Move, ...]:
+    """End the running attempt well, since it has been calm for so long; trust stays what it is, and so does caution.
+
+    ``due_ns`` is what the timer was set to: one of an earlier attempt, overtaken by a violation, ends nothing.
+    """
+    if machine.state != "RECOVERY" or due_ns < machine.calm_ns:
+        return ()
+    return _with_warning((Move(name="recovered", after=_rebuilt(machine), by="timer"),), settings)
+
+
+def pattern(machine: Machine, settings: BreakerSettings, violated: bool = False) -> Reason | None:
+    """Return the first of the rules over a session's life that its latest input breaks, or None.
+
+    A verdict takes fresh evidence. The counts of violations are judged with a violation, and a window with an input
+    that is itself what the rule is against: what the window holds was judged when it came in, and a calm input must
+    not end a session by it a second time.
+    """
+    if violated and machine.breakers.total > settings.violations_above:
         return "violation_count"
-    if machine.breakers.total >= settings.breakers_in_session:
+    if violated and machine.breakers.total >= settings.breakers_in_session:
         return "breakers_in_session"
     falsehoods, balances = machine.falsehoods, machine.balances
     if len(falsehoods) >= settings.window:
-        high = sum(falsehood > settings.recent_falsehood_above for falsehood in falsehoods)
-        if high >= settings.recent_falsehood_count:
+        if falsehoods[-1] > settings.recent_falsehood_above and _high(falsehoods, settings):
             return "recent_falsehood"
-        if round(sum(balances) / len(balances), DECIMALS) < settings.balance_below:
+        mean = round(sum(balances) / len(balances), DECIMALS)
+        if balances[-1] < settings.balance_below and mean < settings.balance_below:
             return "balance_trend"
-    if machine.interactions >= settings.refusal_interactions:
-        share = machine.refusals / machine.interactions
-        if round(share, DECIMALS) > settings.refusal_share_above:
-            return "refusal_share"
+    if _refused_too_often(machine.refusals, machine.interactions, settings):
+        return "refusal_share"
+    return None
+
+
+def danger_of(machine: Machine, settings: BreakerSettings) -> Danger | None:
+    """Return why a session is in danger of being ended or tripped: low trust, or one more input of a kind; or None."""
+    if _level(machine) < settings.guarded_below:
+        return "trust"
+    rest = settings.window - 1
+    falsehoods, balances = machine.falsehoods[-rest:] if rest else (), machine.balances[-rest:] if rest else ()
+    if _high((*falsehoods, 1.0), settings):
+        return "recent_falsehood"
+    if len(balances) >= rest:
+        # The worst balance of an input that is no violation.
+        worst = (sum(balances) - settings.role_confusion_above) / settings.window
+        if round(worst, DECIMALS) < settings.balance_below:
+            return "balance_trend"
+    if _refused_too_often(machine.refusals + 1, machine.interactions + 1, settings):
+        return "refusal_share"
     return None
 
 
 def stance_of(machine: Machine, settings: BreakerSettings) -> Stance:
-    """Derive the stance from trust and its trajectory: the lower of trust and of where the latest inputs lead it."""
+    """Derive the stance: guarded in danger, cautious at moderate trust or where one more violation is the last."""
     if machine.state == "TERMINATED":
         return "terminated"
+    if danger_of(machine, settings) is not None:
+        return "guarded"
+    last = machine.breakers.total + 1 >= min(settings.breakers_in_session, settings.violations_above + 1)
+    return "cautious" if _level(machine) < settings.cautious_below or (machine.breakers.total and last) else "normal"
+
+
+def _level(machine: Machine) -> float:
+    """Return the lower of trust and of where the latest inputs lead it."""
     falsehoods = machine.falsehoods
     heading = 1.0 - sum(falsehoods) / len(falsehoods) if falsehoods else machine.trust
-    level = round(min(machine.trust, heading), DECIMALS)
-    if level < settings.guarded_below:
-        return "guarded"
-    return "cautious" if level < settings.cautious_below else "normal"
+    return round(min(machine.trust, heading), DECIMALS)
+
+
+def _high(falsehoods: Sequence[float], settings: BreakerSettings) -> bool:
+    high = sum(falsehood > settings.recent_falsehood_above for falsehood in falsehoods)
+    return high >= settings.recent_falsehood_count
+
+
+def _refused_too_often(refusals: int, interactions: int, settings: BreakerSettings) -> bool:
+    if interactions < settings.refusal_interactions:
+        return False
+    return round(refusals / interactions, DECIMALS) > settings.refusal_share_above
+
+
+def _warning(machine: Machine, settings: BreakerSettings) -> Move | None:
+    """Return the move that tells that a session in NORMAL has come into danger, or out of it; None for no news."""
+    if machine.state != "NORMAL":
+        return None
+    danger = danger_of(machine, settings)
+    if (danger is not None) == machine.warned:
+        return None
+    after = msgspec.structs.replace(machine, warned=danger is not None)
+    return Move(name="warned" if danger is not None else "calmed", after=after, danger=danger)
+
+
+def _with_warning(made: tuple[Move, ...], settings: BreakerSettings) -> tuple[Move, ...]:
+    """Return moves with word of a danger that has begun or is over: before the answer, which is the last."""
+    warning = _warning(made[-1].after, settings)
+    if warning is None:
+        return made
+    if made[-1].name not in ANSWERS:
+        return (*made, warning)
+    return (*made[:-1], warning, msgspec.structs.replace(made[-1], after=warning.after))
 
 
 def with_violation(breakers: Breakers, violation: Violation | None) -> Breakers:
@@ -209,7 +301,10 @@ def _falsehood(layer: LayerTrust) -> float:
 
 
 def _start(machine: Machine, by: Starter) -> Move:
-    begun = msgspec.structs.replace(machine, state="RECOVERY", attempts=machine.attempts + 1, attempt_turns=0)
+    # The window begins anew: what it held was judged before, and led to the violation.
+    begun = msgspec.structs.replace(
+        machine, state="RECOVERY", attempts=machine.attempts + 1, attempt_turns=0, falsehoods=(), balances=()
+    )
     return Move(name="recovery_started", after=begun, by=by)
 
 
@@ -223,10 +318,11 @@ def _violated(machine: Machine, reading: Reading, settings: BreakerSettings) -> 
         trust=round(machine.trust * factor, DECIMALS),
         attempt_turns=0,
         breakers=with_violation(machine.breakers, reading.violation),
+        warned=False,
     )
     if recovering and machine.attempts >= settings.max_attempts:
         return _terminate(tripped, "attempts_used_up", reading.violation)
-    if reason := pattern(tripped, settings):
+    if reason := pattern(tripped, settings, violated=True):
         return _terminate(tripped, reason, reading.violation)
     return (Move(name="tripped", after=tripped, violation=reading.violation),)
 
@@ -242,8 +338,8 @@ def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     if not recovering:
         return (Move(name="cleared", after=after),)
     if trust >= settings.recovery_target:
-        rebuilt = msgspec.structs.replace(after, state="NORMAL", attempts=0, attempt_turns=0)
-        return (Move(name="recovered", after=rebuilt), Move(name="cleared", after=rebuilt))
+        rebuilt = _rebuilt(after)
+        return (Move(name="recovered", after=rebuilt, by="input"), Move(name="cleared", after=rebuilt))
     if after.attempt_turns < settings.attempt_turns:
         return (Move(name="withheld", after=after),)
     if after.attempts >= settings.max_attempts:
@@ -252,6 +348,10 @@ def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     return (Move(name="attempt_failed", after=failed), Move(name="withheld", after=failed))
 
 
+def _rebuilt(machine: Machine) -> Machine:
+    return msgspec.structs.replace(machine, state="NORMAL", attempts=0, attempt_turns=0, calm_ns=0)
+
+
 def _terminate(machine: Machine, reason: Reason, violation: Violation | None = None) -> tuple[Move, ...]:
-    ended = msgspec.structs.replace(machine, state="TERMINATED", attempt_turns=0)
+    ended = Machine("TERMINATED", machine.trust, machine.attempts, breakers=machine.breakers)
     return (Move(name="terminated", after=ended, violation=violation, reason=reason),)

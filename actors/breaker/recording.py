@@ -7,11 +7,13 @@ from actors.breaker.settings import BreakerSettings
 from schemas.event import Event
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
+    BreakerCalmed,
     BreakerCleared,
     BreakerRecovered,
     BreakerRecoveryStarted,
     BreakerTerminated,
     BreakerTripped,
+    BreakerWarned,
     BreakerWithheld,
     Standing,
 )
@@ -26,7 +28,7 @@ def events_of(
     """
     events = []
     for move in made:
-        latest = move.after.falsehoods[-1] if move.after.falsehoods else 0.0
+        latest = before.falsehoods[-1] if before.falsehoods else 0.0
         falsehood = reading.falsehood if reading is not None else latest
         layer = reading.layer if reading is not None else ""
         events.append(_event(move, standing_of(before, move.after, falsehood, settings), layer, settings))
@@ -61,11 +63,16 @@ def _event(move: Move, standing: Standing, layer: str, settings: BreakerSettings
             return BreakerTripped(violation=move.violation, layer=layer, standing=standing, wake_after_ms=wake)
         case "recovery_started":
             assert move.by is not None, "an attempt is started by something"
-            return BreakerRecoveryStarted(by=move.by, standing=standing)
+            return BreakerRecoveryStarted(by=move.by, standing=standing, wake_after_ms=settings.calm_after_ms)
         case "attempt_failed":
             return BreakerAttemptFailed(standing=standing, wake_after_ms=settings.recovery_after_ms)
         case "recovered":
-            return BreakerRecovered(standing=standing)
+            return BreakerRecovered(by="timer" if move.by == "timer" else "input", standing=standing)
+        case "warned":
+            assert move.danger is not None, "a warning is of something"
+            return BreakerWarned(danger=move.danger, standing=standing)
+        case "calmed":
+            return BreakerCalmed(standing=standing)
         case "terminated":
             assert move.reason is not None, "a rule terminates"
             return BreakerTerminated(reason=move.reason, violation=move.violation, layer=layer, standing=standing)

@@ -32,20 +32,23 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         recovery_factor: What trust is multiplied with by a violation during a recovery attempt.
         recovery_target: Trust from which an attempt has succeeded.
         recovery_after_ms: Time after which an attempt begins by itself.
+        calm_after_ms: Time after which an attempt that nothing has failed ends well by itself, whatever the trust.
         max_attempts: Attempts that may fail before the session is terminated; success sets the count to zero.
         attempt_turns: Inputs after which an attempt that has not succeeded fails.
         breakers_in_session: Violations at which a session is terminated.
         violations_above: The same by the violation count's own rule; in force where the former is set higher.
-        window: Number of latest inputs that the next three look at; before as many were seen they do not apply.
+        window: Number of latest inputs that the next three look at; before as many were seen they do not apply. It
+            begins anew with every recovery attempt.
         recent_falsehood_above: Falsehood that counts as high in the window.
-        recent_falsehood_count: Inputs with high falsehood in the window at which a session is terminated.
-        balance_below: Mean balance over the window below which a session is terminated.
+        recent_falsehood_count: Inputs with high falsehood in the window, the latest among them, that end a session.
+        balance_below: Mean balance over the window below which an input with such a balance terminates a session.
         refusal_share_above: Share of inputs refused by an earlier guard above which a session is terminated.
         refusal_interactions: Inputs before which that share does not apply.
         guarded_below: Trust below which the stance is guarded.
         cautious_below: Trust below which it is cautious.
         session_lifetime_ms: A session unused for this long is forgotten, at the latest after twice as long.
-        marked_lifetime_ms: The same for sessions with a violation, or terminated.
+        marked_lifetime_ms: The same for sessions with a violation. Terminated ones are never forgotten.
+        terminated_sessions: Terminated sessions that a partition remembers; with so many, no new session is let in.
         exchange_lifetime_ms: A repeated input of an exchange is recognised for at least this long.
 
     Raises:
@@ -62,6 +65,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     recovery_factor: Factor = 0.5
     recovery_target: Share = 0.6
     recovery_after_ms: Milliseconds = 15 * 60 * 1000
+    calm_after_ms: Milliseconds = 24 * 3600 * 1000
     max_attempts: Count = 3
     attempt_turns: Count = 10
     breakers_in_session: Count = 3
@@ -76,6 +80,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     cautious_below: Unit = 0.6
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     marked_lifetime_ms: Milliseconds = 30 * 24 * 3600 * 1000
+    terminated_sessions: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 20_000
     exchange_lifetime_ms: Milliseconds = 600 * 1000
 
     def __post_init__(self) -> None:

@@ -16,11 +16,12 @@ from schemas.subjects import NO_PARTITION, Partitions, stored_subject
 
 
 class InvalidField(InvalidInput):
-    """A value that cannot be accepted; ``field`` is its name where it was given."""
+    """A value that cannot be accepted; ``field`` is its name where it was given, ``code`` a stable word for why."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, code: str = "bad_value") -> None:
         super().__init__(message)
         self.field = field
+        self.code = code
 
 
 def told(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:

@@ -11,7 +11,7 @@ event                                 end                                     re
 ``intuition.rejected``                INTUITION / REJECTED                    the motif's name, or ``scorer``
 ``coherence.rejected``                COHERENCE / REJECTED                    ``DISSONANT``
 ``breaker.tripped``                   BREAKER / WITHHELD                      the kind of violation
-``breaker.withheld``                  BREAKER / WITHHELD                      the session's state in lower case
+``breaker.withheld``                  BREAKER / WITHHELD                      the state in lower case, or ``because``
 ``breaker.terminated``                BREAKER / WITHHELD                      the rule that ended the session
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name

@@ -36,12 +36,14 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         earlier: Quotes of what was said in the session's last turns, oldest first.
         memories: Quotes of memories that bear on the words to be answered, the strongest first.
+        guarded: Whether the session is in danger of being ended: then nothing is repeated, and the answer says so.
         lack: Why no model answers: none is attached, or the one that was asked is silent.
     """
 
     earlier: tuple[str, ...] = ()
     memories: tuple[str, ...] = ()
     lack: Literal["unattached", "silent"] = "unattached"
+    guarded: bool = False
 
 
 ANSWERS = msgspec.json.decode(files(__package__).joinpath("answers.json").read_bytes(), type=Answers)
@@ -58,6 +60,10 @@ def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote
     if mode == "IGNORE":
         return ""
     quoted = quote(text, quote_limit)
+    if recall.guarded:
+        recall = Recall(lack=recall.lack)
+        answer = compose(mode, text, selected, recall, quote_limit)
+        return f"{answer} {text_of('guarded')}" if answer and mode != "ACKNOWLEDGE" else answer
     if mode == "RESPOND":
         return _respond(quoted, selected, recall)
     if mode == "CLARIFY":

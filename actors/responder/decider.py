@@ -17,6 +17,7 @@ from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
+from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
@@ -130,7 +131,8 @@ def _passed(pending: Pending, message: Message) -> Pending:
     due_ns = pending.due_ns
     if isinstance(event, ArbiterEscalated):
         due_ns = min(due_ns, message.time_ns + event.deadline_after_ms * _NS_PER_MS)
-    return msgspec.structs.replace(pending, silent=silent, due_ns=due_ns)
+    stance = event.standing.stance if isinstance(event, BreakerCleared) else pending.stance
+    return msgspec.structs.replace(pending, silent=silent, due_ns=due_ns, stance=stance)
 
 
 def _chosen(pending: Pending, event: ModeSelected) -> Pending:

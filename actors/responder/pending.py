@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from actors.responder.settings import ResponderSettings
+from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
 from schemas.vocabulary.responder import Entity, ResponseEmitted, Stage
@@ -54,6 +55,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         drafts: Its answers so far, oldest first.
         best: The loop whose answer is the best so far, by guardrails' word; empty: no word yet.
         unjudged: Why the next answer will not be judged; empty: it will.
+        stance: How much the breaker trusts its session, by what it said on clearing the input.
         remembered: Whether it is to be a turn of its session once it has ended.
     """
 
@@ -78,6 +80,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     best: str = ""
     unjudged: str = ""
     remembered: bool = True
+    stance: Stance = "normal"
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -84,9 +84,12 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
     soul = soul_of(case)
     if purpose in WITH_SOUL and soul:
         texts["soul"] = soul
+    if pending.stance in ("cautious", "guarded"):
+        texts[pending.stance] = getattr(settings.prompts, pending.stance)
     if loop.mend:
         texts["rerun"] = loop.mend
-    memories = memories_of(case)
+    # To whoever works on the agent's instructions nothing is handed that it remembers.
+    memories = () if pending.stance == "guarded" else memories_of(case)
     turns = latest(case.turns, settings.turn_tokens)
     blocks = [*_memory_block([each.line for each in untold(memories, turns)])]
     blocks += layer_blocks(pending.layers, settings.layer_tokens)

@@ -18,12 +18,17 @@ def _shipped(name: str) -> str:
 
 
 class Prompts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is told to do in each mode; ``rerun``: besides, where its answer was set aside."""
+    """What a model is told to do in each mode; ``rerun``: besides, where its answer was set aside.
+
+    ``cautious`` and ``guarded``: besides, where that is the breaker's stance towards the session.
+    """
 
     respond: PromptText = _shipped("respond")
     clarify: PromptText = _shipped("clarify")
     acknowledge: PromptText = _shipped("acknowledge")
     rerun: PromptText = _shipped("rerun")
+    cautious: PromptText = _shipped("cautious")
+    guarded: PromptText = _shipped("guarded")
 
 
 class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):

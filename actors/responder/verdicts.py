@@ -102,7 +102,8 @@ def tripped(case: Case, event: BreakerTripped) -> ResponseEmitted:
 def withheld(case: Case, event: BreakerWithheld) -> ResponseEmitted:
     """An input of a session whose processing is off gets a fixed notice."""
     notice = "terminated" if event.standing.state == "TERMINATED" else "withheld"
-    return end_of(case.pending, "BREAKER", "WITHHELD", event.standing.state.lower(), text_of(notice))
+    reason = event.standing.state.lower() if event.because == "state" else event.because
+    return end_of(case.pending, "BREAKER", "WITHHELD", reason, text_of(notice))
 
 
 def terminated(case: Case, event: BreakerTerminated) -> ResponseEmitted:
@@ -246,13 +247,15 @@ def _without_model(case: Case, event: ModeSelected, why: str) -> ResponseEmitted
 
 
 def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
-    memories = memories_of(case)
+    guarded = case.pending.stance == "guarded"
+    memories = () if guarded else memories_of(case)
     limit = case.settings.quote_limit
     told = telling(untold(memories, case.turns), case.settings.answering_energy)
     recall = Recall(
         earlier=tuple(quote(turn.said, limit) for turn in case.turns),
         memories=tuple(each.text for each in told[:_TOLD_MEMORIES]),
         lack="unattached" if case.settings.backend == "composer" else "silent",
+        guarded=guarded,
     )
     answer = compose(mode, case.pending.text, event, recall, limit)
     if answer is None:

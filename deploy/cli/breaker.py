@@ -104,7 +104,9 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
     click.echo(f"session {found.session} of agent {found.agent}: {head}")
     kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
     click.echo(
-        f"violations {sum(found.violations.values())} ({kinds}) · refused {found.refusals} of {found.interactions}"
+        f"violations {sum(found.violations.values())} ({kinds})"
+        # Of a terminated session these are not kept.
+        + (f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else "")
     )
     click.echo(f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}")
     click.echo(f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}")

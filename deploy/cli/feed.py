@@ -45,6 +45,9 @@ _SHARED = (
 )
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
 @timeout_option(ANSWER_S, "How long each exchange may take, and connecting before the first.")
+@click.option(
+    "--ignore", "unread", multiple=True, metavar="FIELD", help="Pass over a field that is no input's, such as a label."
+)
 def feed(
     target: Target,
     file: str,
@@ -56,23 +59,28 @@ def feed(
     rate: float,
     concurrency: int,
     timeout: float,
+    unread: tuple[str, ...],
 ) -> None:
     """Send the inputs or conversations of FILE (`-`: stdin) through the pipeline; a JSON line an exchange.
 
-    A line is {"text": ...} with optional id, session, agent, user, context and layers, or {"turns": [{"role",
-    "text"}]}, whose user turns are sent in order, each after the one before has ended; other fields are ignored.
-    Anything but JSON is plain text, an input a line. Outcomes are printed as exchanges end. A bad line is named on
-    stderr, and the others go on; exit status 1 tells of it. Ctrl-C prints the summary so far.
+    A line is {"text": ...} with optional id, session, agent, user, context, layers, documents and tool_results, or
+    {"turns": [{"role", "text"}]}, whose user turns are sent in order, each after the one before has ended
+    (docs/inputs.md). Other fields are refused. Anything but JSON is plain text, an input a line. Outcomes are
+    printed as exchanges end. A bad line is named on stderr, and the others go on; exit status 1 tells of it. Ctrl-C
+    prints the summary so far.
     """
     from actors.gateway import check_name
     from deploy.cli.connect import agent_per
-    from deploy.cli.failures import INTERRUPTED, CheckFailed
-    from deploy.feeding import LineFormat
+    from deploy.cli.failures import INTERRUPTED, CheckFailed, WrongUse
+    from deploy.feeding import FIELDS, LineFormat
 
     if agent is not None:
         check_name("agent", agent)
     if session:
         check_name("session", session)
+    for field in unread:
+        if field in FIELDS:
+            raise WrongUse(f"--ignore {field}: that is part of the input; take it out of FILE to leave it unread")
 
     options: dict[str, Any] = {
         "agent": agent or "",
@@ -83,6 +91,7 @@ def feed(
         "rate": rate,
         "concurrency": concurrency,
         "answer_s": timeout,
+        "unread": unread,
     }
     stream = _open(file)
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))

@@ -4,12 +4,13 @@ Nothing is held but what is under way: a file may be larger than memory.
 """
 
 from deploy.feeding.feeder import Feeder
-from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
+from deploy.feeding.lines import FIELDS, BadLine, LineFormat, Talk, Turn, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import Line, lines_of
 from deploy.feeding.tally import Summary, Tally
 
 __all__ = [
+    "FIELDS",
     "BadLine",
     "Failure",
     "Feeder",
@@ -19,6 +20,7 @@ __all__ = [
     "Summary",
     "Talk",
     "Tally",
+    "Turn",
     "format_of",
     "lines_of",
     "parse",

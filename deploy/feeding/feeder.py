@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for
@@ -30,6 +30,7 @@ class Feeder:
         concurrency: Talks under way at once.
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
+        unread: Fields of lines and turns that are no input's, and are passed over.
 
     Attributes:
         shares_memory: Whether several sessions went to the agent that is everybody's.
@@ -50,6 +51,7 @@ class Feeder:
         concurrency: int = 64,
         rate: float = 0.0,
         answer_s: float = 65.0,
+        unread: Collection[str] = (),
     ) -> None:
         self._edge = edge
         self._partitions = partitions
@@ -63,6 +65,7 @@ class Feeder:
         self._room = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
         self._pace = _Pace(rate)
+        self._unread = frozenset(unread)
 
     async def feed(
         self,
@@ -88,7 +91,7 @@ class Feeder:
             async for line in lines:
                 if form is LineFormat.AUTO and line.raw and line.raw.strip():
                     form = format_of(name, line.raw)
-                talk = _read(line, form)
+                talk = _read(line, form, self._unread)
                 if isinstance(talk, Talk):
                     await self._room.acquire()
                     tasks.create_task(self._converse(talk))
@@ -109,17 +112,18 @@ class Feeder:
     async def _exchange(self, talk: Talk, turn: int) -> Outcome | Failure:
         given = talk.line if talk.id is None else talk.id
         exchange = ""
+        said = talk.turns[turn - 1]
         await self._pace.wait()
         begun = time.perf_counter()
         try:
             session = talk.session or self._session_of(talk)
             addressed = new_input(
-                talk.turns[turn - 1],
+                said.text,
                 agent=self._agent_of(talk, session),
                 session=session,
                 partitions=self._partitions,
                 now_ns=time.time_ns(),
-                layers=talk.layers,
+                layers=said.layers,
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
             )
@@ -163,11 +167,11 @@ def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | No
     )
 
 
-def _read(line: Line, form: LineFormat) -> Talk | BadLine | None:
+def _read(line: Line, form: LineFormat, unread: Collection[str]) -> Talk | BadLine | None:
     if line.raw is None:
         detail = f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB: send less"
         return BadLine(line.number, "too_long", detail)
-    return parse(line.number, line.raw, form)
+    return parse(line.number, line.raw, form, unread)
 
 
 class _Pace:

@@ -1,12 +1,14 @@
 """What a line of a feed says: one input, or a conversation whose turns follow each other. Pure."""
 
-import json
+from collections.abc import Collection, Iterator
 from enum import StrEnum
+from typing import Any, Literal
 
 import msgspec
 
-from schemas.choices import with_choices
-from schemas.vocabulary.gateway import Layer
+from actors.gateway.written import Name, WrittenParts, layers_of, situation_of
+from schemas.strict import BadInput, convert, plain, read
+from schemas.vocabulary.gateway import Layer, Role
 
 Id = str | int | float | None
 """The caller's own id of a line, as it was given."""
@@ -20,6 +22,13 @@ class LineFormat(StrEnum):
     TEXT = "text"
 
 
+class Turn(msgspec.Struct, frozen=True):
+    """An input of a line: what the user says, and what else is in the prompt."""
+
+    text: str
+    layers: tuple[Layer, ...] = ()
+
+
 class Talk(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs of a line, in order: one, or the user's turns of a conversation.
 
@@ -28,14 +37,13 @@ class Talk(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     line: int
-    turns: tuple[str, ...]
+    turns: tuple[Turn, ...]
     many: bool = False
     id: Id = None
     session: str = ""
     agent: str = ""
     user: str = ""
     situation: str = "general"
-    layers: tuple[Layer, ...] = ()
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -47,33 +55,33 @@ class BadLine(msgspec.Struct, frozen=True):
     id: Id = None
 
 
-class _Turn(msgspec.Struct):
-    role: str
+class _Turn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A turn as it is written; its words under either name."""
+
+    role: Literal["user", "assistant", "system", "tool", "document"]
     text: str | None = None
     content: str | None = None
-
-
-class _Context(msgspec.Struct):
-    situation: str = "general"
 
 
 class _OnlyId(msgspec.Struct):
     id: Id = None
 
 
-class _Written(msgspec.Struct):
+class _Written(WrittenParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str | msgspec.UnsetType = msgspec.UNSET
     turns: tuple[_Turn, ...] | msgspec.UnsetType = msgspec.UNSET
     id: Id = None
-    session: str | None = None
-    agent: str | None = None
-    user: str | None = None
-    context: str | _Context | None = None
-    layers: tuple[Layer, ...] | None = None
+    session: Name | None = None
+    agent: Name | None = None
+    user: Name | None = None
 
 
-_decoder = msgspec.json.Decoder(_Written)
+FIELDS = frozenset((*_Written.__struct_fields__, *_Turn.__struct_fields__))
+"""The fields that lines and turns have: none of these can be left unread."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NOT_AN_INPUT = frozenset({"bad_value", "missing_field"})
+_ASIDES: dict[str, Role] = {"tool": "tool", "document": "document"}
 
 
 def format_of(name: str, first: bytes) -> LineFormat:
@@ -86,78 +94,97 @@ def format_of(name: str, first: bytes) -> LineFormat:
     return LineFormat.JSONL if first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{") else LineFormat.TEXT
 
 
-def parse(number: int, raw: bytes, form: LineFormat) -> Talk | BadLine | None:
-    """Read a line; None for a blank one. ``number`` counts from 1; never raises on the line's content."""
+def parse(number: int, raw: bytes, form: LineFormat, unread: Collection[str] = ()) -> Talk | BadLine | None:
+    """Read a line; None for a blank one. ``number`` counts from 1; never raises on the line's content.
+
+    ``unread`` names fields of lines and turns that are not the input's, and are to be passed over.
+    """
     if number == 1:
         raw = raw.removeprefix(_BYTE_ORDER_MARK)
     raw = raw.rstrip(b"\r\n")
     if not raw.strip():
         return None
-    return _parse_text(number, raw) if form is LineFormat.TEXT else _parse_json(number, raw)
+    return _parse_text(number, raw) if form is LineFormat.TEXT else _parse_json(number, raw, unread)
 
 
 def _parse_text(number: int, raw: bytes) -> Talk | BadLine:
     if b"\0" in raw:
         return BadLine(number, "binary", "the line holds NUL bytes: this is no text file")
     try:
-        return Talk(line=number, turns=(raw.decode(),))
+        return Talk(line=number, turns=(Turn(raw.decode()),))
     except UnicodeDecodeError as wrong:
         return BadLine(number, "not_utf8", f"byte {wrong.start + 1} of the line is not UTF-8: convert the file")
 
 
-def _parse_json(number: int, raw: bytes) -> Talk | BadLine:
+def _parse_json(number: int, raw: bytes, unread: Collection[str]) -> Talk | BadLine:
     try:
-        written = _decoder.decode(raw)
-    except msgspec.ValidationError as wrong:
-        return BadLine(number, "not_an_input", _detail(with_choices(_Written, str(wrong))), _id_in(raw))
-    except UnicodeDecodeError:
-        return BadLine(number, "not_utf8", "the line is not UTF-8: convert the file")
-    except RecursionError:
-        return BadLine(number, "too_deep", "the line is nested too deeply")
-    except msgspec.DecodeError as wrong:
-        return _why_not_json(number, raw, wrong)
-    said = written.turns is not msgspec.UNSET
-    if said == (written.text is not msgspec.UNSET):
-        both = "both a text and turns" if said else "neither a text nor turns"
-        return BadLine(number, "not_an_input", f'the line has {both}: write {{"text": ...}} or {{"turns": [...]}}')
-    turns = _user_turns(written)
-    if not turns:
-        return BadLine(number, "not_an_input", "no turn has the role user: there is nothing to send", written.id)
+        written = _read(raw, unread)
+        turns = tuple(_turns(written))
+    except BadInput as wrong:
+        code = "not_an_input" if wrong.code in _NOT_AN_INPUT else wrong.code
+        remedy = "; or pass it over with --ignore" if wrong.code == "unknown_field" else ""
+        return BadLine(number, code, f"{wrong}{remedy}", _id_in(raw))
     return Talk(
         line=number,
         turns=turns,
-        many=said,
+        many=written.turns is not msgspec.UNSET,
         id=written.id,
         session=written.session or "",
         agent=written.agent or "",
         user=written.user or "",
-        situation=_situation(written.context),
-        layers=written.layers or (),
+        situation=situation_of(written),
     )
 
 
-def _user_turns(written: _Written) -> tuple[str, ...]:
+def _read(raw: bytes, unread: Collection[str]) -> _Written:
+    if not unread:
+        return read(raw, _Written, "the line")
+    line = _without(plain(raw, "the line"), unread)
+    if isinstance(line, dict) and isinstance(line.get("turns"), list):
+        line["turns"] = [_without(turn, unread) for turn in line["turns"]]
+    return convert(line, _Written, "the line")
+
+
+def _without(value: Any, unread: Collection[str]) -> Any:
+    return {key: inner for key, inner in value.items() if key not in unread} if isinstance(value, dict) else value
+
+
+def _turns(written: _Written) -> Iterator[Turn]:
+    """Yield the inputs of a line; raises BadInput where it says none, or two things at once."""
+    beside: tuple[Layer, ...] = layers_of(written)
+    asides: tuple[Layer, ...] = ()
+    said = written.turns is not msgspec.UNSET
+    if said == (written.text is not msgspec.UNSET):
+        both = "both a text and turns" if said else "neither a text nor turns"
+        what = f'the line has {both}: write {{"text": ...}} or {{"turns": [...]}}'
+        raise BadInput("bad_value" if said else "missing_field", "", what)
     if isinstance(written.text, str):
-        return (written.text,)
+        yield Turn(written.text, beside)
+        return
     assert isinstance(written.turns, tuple)
-    return tuple(turn.text or turn.content or "" for turn in written.turns if turn.role == "user")
+    inputs: list[Turn] = []
+    for place, turn in enumerate(written.turns):
+        words = _words(place, turn)
+        if turn.role == "system":
+            beside = (*beside, Layer(role="system", content=words))
+        elif turn.role in _ASIDES:
+            asides = (*asides, Layer(role=_ASIDES[turn.role], content=words))
+        elif turn.role == "user":
+            inputs.append(Turn(words, (*beside, *asides)))
+            asides = ()
+    if not inputs:
+        raise BadInput("bad_value", "turns", "turns: no turn has the role user: there is nothing to send")
+    # What stands behind the last user turn has none of its own to go with, and must be judged all the same.
+    yield from inputs[:-1]
+    yield Turn(inputs[-1].text, (*inputs[-1].layers, *asides))
 
 
-def _situation(context: str | _Context | None) -> str:
-    return (context.situation if isinstance(context, _Context) else context) or "general"
-
-
-def _why_not_json(number: int, raw: bytes, wrong: msgspec.DecodeError) -> BadLine:
-    if b"\\ud" in raw.lower():
-        try:
-            # msgspec calls half of a surrogate pair a truncated input; the standard library reads it.
-            json.dumps(json.loads(raw), ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            detail = "a lone surrogate (\\ud800 to \\udfff) is no Unicode text: repair or drop it"
-            return BadLine(number, "lone_surrogate", detail)
-        except (ValueError, RecursionError):
-            return BadLine(number, "not_json", str(wrong))
-    return BadLine(number, "not_json", str(wrong))
+def _words(place: int, turn: _Turn) -> str:
+    said = [each for each in (turn.text, turn.content) if each is not None]
+    if len(said) != 1:
+        both = "both text and content: keep one of them" if said else "neither text nor content: write its text"
+        raise BadInput("bad_value", f"turns[{place}]", f"turns[{place}] has {both}")
+    return said[0]
 
 
 def _id_in(raw: bytes) -> Id:
@@ -165,8 +192,3 @@ def _id_in(raw: bytes) -> Id:
         return msgspec.json.decode(raw, type=_OnlyId).id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _detail(message: str) -> str:
-    what, _, where = message.partition(" - at `$")
-    return f"{where.strip('.`')}: {what}" if where else what

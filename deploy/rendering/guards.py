@@ -14,12 +14,15 @@ from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
+    BreakerCalmed,
     BreakerCleared,
+    BreakerFilled,
     BreakerRecovered,
     BreakerRecoveryStarted,
     BreakerReset,
     BreakerTerminated,
     BreakerTripped,
+    BreakerWarned,
     BreakerWithheld,
     Standing,
 )
@@ -121,8 +124,21 @@ def _reset(event: BreakerReset) -> Lines:
     return [Text(f"by {quoted(event.by)}: {quoted(event.why)}"), *_standing(event.standing)]
 
 
-def _moved(event: BreakerCleared | BreakerWithheld | BreakerRecovered | BreakerAttemptFailed) -> Lines:
+def _moved(event: BreakerCleared | BreakerRecovered | BreakerAttemptFailed | BreakerCalmed) -> Lines:
     return _standing(event.standing)
+
+
+def _withheld(event: BreakerWithheld) -> Lines:
+    why = {"unappraised": "nothing was appraised", "record_full": "no room for another session"}.get(event.because)
+    return [*([Text(why, "bold red")] if why else []), *_standing(event.standing)]
+
+
+def _warned(event: BreakerWarned) -> Lines:
+    return [Text(f"in danger: {event.danger}", "bold yellow"), *_standing(event.standing)]
+
+
+def _filled(event: BreakerFilled) -> Lines:
+    return [Text(f"{event.terminated} terminated sessions are held, as many as may be", "bold red")]
 
 
 def _standing(standing: Standing) -> Lines:
@@ -180,7 +196,10 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     BreakerRecoveryStarted: _recovering,
     BreakerReset: _reset,
     BreakerCleared: _moved,
-    BreakerWithheld: _moved,
+    BreakerWithheld: _withheld,
+    BreakerWarned: _warned,
+    BreakerCalmed: _moved,
+    BreakerFilled: _filled,
     BreakerRecovered: _moved,
     BreakerAttemptFailed: _moved,
     ArbiterDenied: _denied,

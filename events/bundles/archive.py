@@ -21,6 +21,7 @@ from events.ledger.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import MAX_RECORD_BYTES, Stored
 from events.private_files import open_private
+from schemas.strict import read
 from schemas.subjects import Partitions
 
 FORMAT = 1
@@ -207,7 +208,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             raise Misconfigured(
                 f"{path} has bundle format {format}, this release reads {FORMAT}: use the one that wrote it"
             )
-        return msgspec.json.decode(raw, type=Manifest)
+        return read(raw, Manifest, "the manifest")
     except (*_UNREADABLE, msgspec.MsgspecError) as wrong:
         raise LedgerDamaged(f"{path}: its manifest cannot be read: {wrong}") from wrong
 

@@ -46,13 +46,21 @@ class BreakerTripped(Event, frozen=True, kw_only=True, tag="forged_id.breaker.tr
 
 
 class BreakerWithheld(Event, frozen=True, kw_only=True, tag="forged_id.breaker.withheld"):
-    """The input was appraised and counted, and is answered by a fixed notice only: processing is off."""
+    """The input is answered by a fixed notice only: processing is off.
+
+    ``because`` of the session's ``state``: then it is appraised and counted. Nothing is counted where it was
+    ``unappraised``, or where the session is new and there is room for no more of them (``record_full``).
+    """
 
     standing: Standing
+    because: Literal["state", "unappraised", "record_full"] = "state"
 
 
 class BreakerRecoveryStarted(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovery_started"):
-    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``. Settles the trip's timer."""
+    """A recovery attempt began; ``by`` is ``input``, ``timer`` or ``operator``. Takes the place of the trip's timer.
+
+    The attempt ends well by itself ``wake_after_ms`` later, unless something fails it, or inputs end it, before.
+    """
 
     by: Literal["input", "timer", "operator"]
     standing: Standing
@@ -67,9 +75,11 @@ class BreakerAttemptFailed(Event, frozen=True, kw_only=True, tag="forged_id.brea
 
 
 class BreakerRecovered(Event, frozen=True, kw_only=True, tag="forged_id.breaker.recovered"):
-    """Trust was rebuilt: the session is in NORMAL again."""
+    """The session is in NORMAL again: trust was rebuilt (``by`` is ``input``), or it was calm for long (``timer``)."""
 
     standing: Standing
+    by: Literal["input", "timer"] = "input"
+    wake_after_ms: Wake = 0
 
 
 class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker.terminated"):
@@ -91,6 +101,29 @@ class BreakerTerminated(Event, frozen=True, kw_only=True, tag="forged_id.breaker
     violation: Violation | None = None
     layer: str = ""
     wake_after_ms: Wake = 0
+
+
+class BreakerWarned(Event, frozen=True, kw_only=True, tag="forged_id.breaker.warned"):
+    """A session in NORMAL has come into danger: by low ``trust``, or one more such input breaks the rule named."""
+
+    danger: Literal["trust", "recent_falsehood", "balance_trend", "refusal_share"]
+    standing: Standing
+
+
+class BreakerCalmed(Event, frozen=True, kw_only=True, tag="forged_id.breaker.calmed"):
+    """What a session was warned of is over: it is out of danger."""
+
+    standing: Standing
+
+
+class BreakerFilled(Event, frozen=True, kw_only=True, tag="forged_id.breaker.filled"):
+    """The record of terminated sessions has no room: an input of a session that is not known is withheld.
+
+    ``terminated`` is how many this partition holds. Resetting some of them makes room, as does a higher
+    ``breaker.terminated_sessions``.
+    """
+
+    terminated: int
 
 
 class BreakerReset(Event, frozen=True, kw_only=True, tag="forged_id.breaker.reset"):
@@ -137,6 +170,8 @@ _RECOVERED = msgspec.structs.replace(
 _TERMINATED = msgspec.structs.replace(
     _STARTED, state_before="RECOVERY", state="TERMINATED", trust=0.075, violations=3, stance="terminated"
 )
+_WARNED = msgspec.structs.replace(_CLEARED, trust=0.38, falsehood=0.62, stance="guarded")
+_CALMED = msgspec.structs.replace(_CLEARED, trust_before=0.38, trust=0.566, stance="cautious")
 _RESET = msgspec.structs.replace(
     _CLEARED, state_before="TERMINATED", trust_before=0.075, trust=0.5, falsehood=0.0, stance="cautious"
 )
@@ -165,7 +200,10 @@ ENTRIES = (
         (BreakerRecovered, BreakerReset, BreakerTerminated),
     ),
     _entry(BreakerWithheld(standing=_WITHHELD), "An input of a session whose processing is off gets a fixed notice."),
-    _entry(BreakerRecoveryStarted(by="input", standing=_STARTED), "A recovery attempt of a session began."),
+    _entry(
+        BreakerRecoveryStarted(by="input", standing=_STARTED, wake_after_ms=86_400_000),
+        "A recovery attempt of a session began.",
+    ),
     _entry(
         BreakerAttemptFailed(standing=_ATTEMPT_FAILED, wake_after_ms=900_000),
         "A recovery attempt used up its turns; back to VIOLATED.",
@@ -176,6 +214,18 @@ ENTRIES = (
         "A session is ended for good.",
         Severity.CRITICAL,
         (BreakerReset,),
+    ),
+    _entry(
+        BreakerWarned(danger="trust", standing=_WARNED),
+        "A session is in danger of being ended or tripped; answers are guarded.",
+        Severity.WARNING,
+        (BreakerCalmed, BreakerTripped, BreakerTerminated, BreakerReset),
+    ),
+    _entry(BreakerCalmed(standing=_CALMED), "A session that was warned of is out of danger."),
+    _entry(
+        BreakerFilled(terminated=20_000),
+        "The record of terminated sessions is full: inputs of new sessions are withheld.",
+        Severity.CRITICAL,
     ),
     _entry(
         BreakerReset(by="ann", why="false alarm, reviewed", standing=_RESET),

@@ -139,6 +139,26 @@ def test_other_environment_variables_are_none_of_our_business() -> None:
     assert environment_layers({"NEURAXIS_DEBUG": "1", "PATH": "/bin", "OTHER__THING": "x"}) == []
 
 
+def test_what_an_orchestrator_sets_for_a_service_of_our_name_is_let_be() -> None:
+    service = {"NEURAXIS_PORT": "tcp://10.0.0.1:8642", "NEURAXIS_SERVICE_HOST": "10.0.0.1", "NEURAXIS_ROUTER_PORT": "1"}
+    assert load(SECTIONS, environment=service).origins == load(SECTIONS, environment={}).origins
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("NEURAXIS_LLM_UL", "NEURAXIS_LLM_URL"),
+        ("NEURAXIS_API_KEY", "NEURAXIS_API_KEYS"),
+        ("NEURAXIS_LLM_KEY", "NEURAXIS_LLM_API_KEY"),
+        ("NEURAXIS_MODEL", "NEURAXIS_MODELS"),
+        ("NEURAXIS_ROUTER_PROFILE", "NEURAXIS_ROUTER__PROFILE"),
+    ],
+)
+def test_a_variable_that_is_ours_but_for_a_slip_is_refused(variable: str, meant: str) -> None:
+    with pytest.raises(BadConfiguration, match=f"{variable}: there is no such variable: did you mean {meant}"):
+        load(SECTIONS, environment={variable: "x"})
+
+
 @pytest.mark.parametrize(
     ("layer", "expected"),
     [

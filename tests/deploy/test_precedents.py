@@ -58,8 +58,8 @@ def test_what_a_file_says_becomes_events() -> None:
         (written(precedent="p\n1"), "line 1: precedent: the name holds a control character (U+000A) at character 1"),
         (written(precedent=""), "line 1: precedent: Expected `str` of length >= 1"),
         (written(description=None), "line 1: description: Expected `str`"),
-        (b'[{"precedent": "p"}]', "missing required field `description`"),
-        (written(harm=1), "contains unknown field `harm`"),
+        (b'[{"precedent": "p"}]', "description is missing: a precedent needs precedent and description"),
+        (written(harm_lvel=1), "line 1: there is no field 'harm_lvel': did you mean 'harm_level'?"),
         (written(harm_level=2), "line 1: harm_level: Expected `float` <= 1.0"),
         (written(answer="x" * 8_001), "line 1: answer: Expected `str` of length <= 8000"),
         (written(action="flee"), "line 1: action: Invalid enum value 'flee'"),
@@ -177,7 +177,7 @@ def test_precedents_of_an_agent_that_no_input_can_name_are_refused(with_log: Bro
 def test_a_bad_file_is_refused_whole(with_log: Broker) -> None:
     bad = '{"precedent": "p-1", "description": "x"}\n{"precedent": "p-2"}\n'
     result = neuraxis(with_log, "precedents", "import", "-", stdin=bad, status=2)
-    assert "-, line 2: Object missing required field `description`" in result.stderr
+    assert "-, line 2: description is missing: a precedent needs" in result.stderr
     assert rows(neuraxis(with_log, "precedents", "list", "--json")) == []
 
 

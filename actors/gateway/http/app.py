@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from litestar import Litestar
+from litestar import Litestar, Router
 from litestar.datastructures import State
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
@@ -12,6 +12,7 @@ from actors.gateway.http import failures, front, health, loops, ticks
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Door, Limits
 from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.reading import strict_address
 
 ENDPOINTS = (
     loops.complete_loop,
@@ -35,7 +36,8 @@ def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits, agent
         render_plugins=[JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()],
     )
     app = Litestar(
-        list(ENDPOINTS),
+        # A router of their own, so that the document's pages are not asked for their parameters.
+        [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
         state=State({"desk": desk, "agent_per": agent_per}),
         exception_handlers=failures.HANDLERS,
         openapi_config=document,

@@ -7,7 +7,7 @@ import msgspec
 
 from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.http.tick_limits import check_tick
-from schemas.choices import with_choices
+from schemas import strict
 from schemas.event import Unit
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Tag, TickObserved, Who
 
@@ -30,7 +30,7 @@ class BiasTag(msgspec.Struct, frozen=True, kw_only=True):
     tag: Tag
 
 
-class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True):
+class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A loop is done, and asks whether it runs again.
 
     The scores are those of its critics, in [0, 1]; without both, nothing asks for another pass. An override counts for
@@ -50,21 +50,28 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True):
     agent: Name | None = None
 
 
-class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True):
-    """A person lets the family of a loop run on past a guardrail, for a time; what is false is in force again."""
+class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A person lets the family of a loop run on past a guardrail, for a time; what is false is in force again.
 
-    override_fatigue: bool = False
-    override_max_reruns: bool = False
+    One of the two flags is given, at least; the other is then false.
+    """
+
+    override_fatigue: bool | msgspec.UnsetType = msgspec.UNSET
+    override_max_reruns: bool | msgspec.UnsetType = msgspec.UNSET
     override_by: Who
     override_reason: Reason
     agent: Name | None = None
 
 
-class Tick(TickObserved, frozen=True, kw_only=True, tag=False):
+class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
     """The state of a citizen's mind at one tick, as ``forged_id.tick.observed`` has it. ``agent``: another word."""
 
+    topic: Literal["forged_id.tick.observed"] = "forged_id.tick.observed"
     citizen: Annotated[str, msgspec.Meta(max_length=200)] = ""
     agent: Annotated[str, msgspec.Meta(max_length=200)] = ""
+
+
+_SEEN = frozenset(TickObserved.__struct_fields__)
 
 
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,30 +158,29 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request could not be served; ``loop_id`` where it is about a loop, null when that could not be read."""
+    """Why a request could not be served: a stable ``code``, and a message that says what to do.
+
+    ``field`` where one is wrong; ``loop_id`` where it is about a loop, null when that could not be read.
+    """
 
     status: Literal["error"] = "error"
+    code: str
+    field: str | msgspec.UnsetType = msgspec.UNSET
     message: str
     loop_id: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 def read(raw: bytes, kind: type[Body]) -> Body:
-    """Read a JSON body strictly.
-
-    Raises:
-        InvalidField: it is not JSON, or a field is missing or not what it should be; the message names the field.
-    """
+    """Read a JSON body strictly; raises InvalidField, which names the field, as ``schemas.strict.read`` says."""
     try:
-        # As text first: fields that are not known are skipped unread, and the framework reads them later.
-        return msgspec.json.decode(raw.decode(), type=kind)
-    except msgspec.ValidationError as wrong:
-        what, _, where = with_choices(kind, str(wrong)).partition(" - at `$")
-        field = where.rstrip("`").lstrip(".")
-        raise InvalidField(field, f"{field}: {what}" if field else what) from wrong
-    except (msgspec.DecodeError, UnicodeDecodeError) as wrong:
-        raise InvalidField("", f"the body is not JSON: {wrong}") from wrong
-    except RecursionError as wrong:
-        raise InvalidField("", "the body is nested too deeply: send what the fields take") from wrong
+        body = strict.read(raw, kind, open_to=(BiasTag,))
+    except strict.BadInput as wrong:
+        raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
+    # A tick of zeros says something; one that leaves everything out would be learned from all the same.
+    if kind is Tick and not msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).keys() & _SEEN:
+        what = "the tick says nothing: it needs modes, arousal, valence or another of its fields (/schema has them)"
+        raise InvalidField("", what, "missing_field")
+    return body
 
 
 def loop_named_in(raw: bytes) -> str | None:
@@ -249,10 +255,13 @@ def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
         if not value.strip():
             raise InvalidField(field, f"{field} is blank: an override is recorded with who ordered it, and why")
     check_name("override_by", body.override_by)
+    if body.override_fatigue is msgspec.UNSET and body.override_max_reruns is msgspec.UNSET:
+        flags = "override_fatigue or override_max_reruns"
+        raise InvalidField("override_fatigue", f"the body overrides nothing: it needs {flags}", "missing_field")
     return LoopOverridden(
         loop_id=loop_id,
-        override_fatigue=body.override_fatigue,
-        override_max_reruns=body.override_max_reruns,
+        override_fatigue=body.override_fatigue is True,
+        override_max_reruns=body.override_max_reruns is True,
         override_by=body.override_by,
         override_reason=body.override_reason,
     )
@@ -262,7 +271,7 @@ def observed(body: Tick) -> tuple[str, TickObserved]:
     """Return the citizen of a tick (empty: it names none), and its event.
 
     Raises:
-        InvalidField: it names two, or holds too much.
+        InvalidField: it names two citizens, or holds too much.
     """
     if body.citizen and body.agent and body.citizen != body.agent:
         raise InvalidField("citizen", "citizen and agent name two: they are the same, give one of them")

@@ -26,6 +26,16 @@ OPEN = frozenset({"/healthz", "/readyz"})
 _DRAINED = 8 * MAX_BODY
 """Bytes that are read of an oversize body, so that its sender gets to read the answer."""
 
+_CODES = {
+    400: "cut_off",
+    401: "unauthorized",
+    403: "forbidden",
+    408: "too_slow",
+    413: "too_large",
+    429: "too_many_requests",
+}
+"""Status -> the code of a refusal."""
+
 _logger = structlog.get_logger("neuraxis.gateway")
 
 
@@ -167,7 +177,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def _answer(send: Send, refused: _Refused) -> None:
-    body = msgspec.json.encode(Failure(message=refused.message))
+    body = msgspec.json.encode(Failure(code=_CODES[refused.status], message=refused.message))
     headers = {"content-type": "application/json", "content-length": str(len(body)), **refused.headers}
     start: Message = {
         "type": "http.response.start",

@@ -34,6 +34,17 @@ _WRONG_PLACE = {
 }
 """In the place of the framework's bare words."""
 
+_CODES: dict[type[Exception], str] = {
+    UnknownLoop: "unknown_loop",
+    Undecided: "undecided",
+    NotAccepted: "not_accepted",
+    NotReady: "not_ready",
+    Unanswered: "unanswered",
+}
+"""The codes of errors that have none of their own."""
+
+_FRAMEWORK = {404: "not_found", 405: "bad_method"}
+
 _logger = structlog.get_logger("neuraxis.gateway")
 
 
@@ -49,7 +60,8 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
     if status >= 500:
         foreseen = isinstance(error, tuple(_STATUS))
         _logger.warning("request_failed", path=request.url.path, error=type(error).__name__, exc_info=not foreseen)
-    failure = Failure(message=message, loop_id=_loop(request))
+    field = (error.field if isinstance(error, InvalidField) else "") or msgspec.UNSET
+    failure = Failure(code=_code(error, status), field=field, message=message, loop_id=_loop(request))
     return Response(failure, status_code=status, headers=headers, media_type="application/json")
 
 
@@ -63,6 +75,14 @@ def _message(error: Exception) -> str:
     if isinstance(error, tuple(_STATUS)):
         return str(error.args[0])
     return "a bug: see the gateway's log, and report it"
+
+
+def _code(error: Exception, status: int) -> str:
+    if isinstance(error, InvalidInput | LogError):
+        return error.code
+    if isinstance(error, HTTPException):
+        return _FRAMEWORK.get(status, "bad_request")
+    return _CODES.get(type(error), "failed")
 
 
 def _loop(request: Request[Any, Any, Any]) -> str | msgspec.UnsetType | None:

@@ -21,7 +21,7 @@ from actors.gateway.http.bodies import (
     overridden,
 )
 from actors.gateway.http.desk import Desk
-from actors.gateway.http.reading import User, agent_of, key_of, strictly
+from actors.gateway.http.reading import QUERY, User, agent_of, key_of, strictly
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
 Agent = Annotated[str, QueryParameter(name="agent", description="The agent whose loop it is.")]
@@ -46,7 +46,7 @@ async def complete_loop(
     return decision_of(await desk.complete(agent, completed(data), key_of(idempotency_key)))
 
 
-@get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN})
+@get("/orchestrator/guardrails-status/{loop_id:str}", responses={400: _BAD, 404: _UNKNOWN}, opt={QUERY: ("agent",)})
 async def show_guardrails(
     loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = "", user: User = ""
 ) -> GuardrailsShown:

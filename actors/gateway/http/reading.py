@@ -1,22 +1,32 @@
 """Reading requests strictly, before the framework reads them."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import msgspec
 from litestar import Request
+from litestar.connection import ASGIConnection
 from litestar.datastructures import State
+from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
 from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.agents import AgentPer, agent_for
 from actors.gateway.http.bodies import loop_named_in, read
 from actors.gateway.inputs import InvalidInput
+from schemas.strict import hint, shown
 
 USER = "X-Neuraxis-User"
 """Header that says for whom a request is made: whoever may call the gateway is believed."""
 
 User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
+
+QUERY = "query"
+"""Where an endpoint's ``opt`` names the parameters that its query may have."""
+
+KEY_HEADER = "Idempotency-Key"
+_KEY_LETTERS = frozenset({"idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"})
 
 LOOP = "loop_id"
 """Where a request's state keeps the loop that its body names."""
@@ -52,6 +62,24 @@ def agent_of(request: Request[Any, Any, State], given: str | None, user: str) ->
         return agent_for(given or "", per=per, user=user)
     except InvalidInput as wrong:
         raise InvalidField("agent", str(wrong)) from wrong
+
+
+async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """Refuse a query parameter that the endpoint has not, or one twice, and another spelling of its header's name.
+
+    A guard of Litestar's: it runs before a body is read; a plain function would run in a thread. Raises InvalidField.
+    """
+    known: tuple[str, ...] = handler.opt.get(QUERY, ())
+    given = [name for name, _ in connection.query_params.multi_items()]
+    for name in given:
+        if name not in known:
+            raise InvalidField(name, f"there is no query parameter {shown(name)}: {hint(name, known)}", "unknown_field")
+        if given.count(name) > 1:
+            raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
+    for name in connection.headers:
+        if name.lower() != KEY_HEADER.lower() and re.sub("[^a-z]", "", name.lower()) in _KEY_LETTERS:
+            what = f"there is no header {shown(name)}: did you mean '{KEY_HEADER}'?"
+            raise InvalidField(name, what, "unknown_field")
 
 
 def key_of(header: str) -> str:

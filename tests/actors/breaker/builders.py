@@ -19,6 +19,9 @@ from tests.actors.scenario import START_NS, Address, Partition
 
 SHORT, LONG = 28, 5001
 HOUR_MS = 3_600_000
+WARNINGS = ("warned", "calmed")
+"""What is told beside what became of an input; tests of warnings look at ``Talk.warnings``."""
+
 GOOD, VIOLATING = 0.05, 0.75
 
 _APPRAISED: Any = CATALOGUE[topic_of(AppraisalCompleted)].sample
@@ -78,6 +81,11 @@ class Talk:
         fired = ClockFired(set_by=set_by, due_ns=START_NS)
         return self._take(self.partition.when(fired, self.address(""), after_ms=after_ms))
 
+    def calm(self, after_ms: int = 24 * HOUR_MS, early_ns: int = 0) -> list[str]:
+        """Let the timer of the latest attempt go off, or one that was due a little earlier."""
+        fired = ClockFired(set_by="forged_id.breaker.recovery_started", due_ns=self.machine.calm_ns - early_ns)
+        return self._take(self.partition.when(fired, self.address(""), after_ms=after_ms))
+
     def reset(self, by: str = "ann", why: str = "false alarm") -> list[str]:
         """Have an operator reset the session."""
         return self._take(self.partition.when(BreakerResetOrdered(by=by, why=why), self.address("")))
@@ -97,9 +105,14 @@ class Talk:
         """The latest event."""
         return self.said[-1]
 
+    @property
+    def warnings(self) -> list[str]:
+        """What was told of dangers, oldest first: ``calmed``, or what was warned of."""
+        return [getattr(event, "danger", "calmed") for event in self.said if name_of(event) in WARNINGS]
+
     def _take(self, events: list[Event]) -> list[str]:
         self.said += events
-        return [name_of(event) for event in events]
+        return [name_of(event) for event in events if name_of(event) not in WARNINGS]
 
 
 def name_of(event: Event) -> str:

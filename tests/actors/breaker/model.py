@@ -17,7 +17,10 @@ FALSEHOODS = (0, 10, 25, 50, 65, 75, 90, 100)
 
 
 class Session(NamedTuple):
-    """A state of the model. ``high`` tells of the last five inputs, oldest first, whether falsehood was above 60."""
+    """A state of the model.
+
+    ``high`` tells of the last five inputs since an attempt began, oldest first, whether falsehood was above 60.
+    """
 
     state: State = "NORMAL"
     trust: int = 50
@@ -38,7 +41,7 @@ class Rules(NamedTuple):
 class Action(NamedTuple):
     """What can happen to a session; the numbers are an input's."""
 
-    kind: Literal["input", "timer", "pattern", "reset"]
+    kind: Literal["input", "timer", "calm", "pattern", "reset"]
     falsehood: int = 0
     long: bool = False
 
@@ -49,8 +52,8 @@ class Action(NamedTuple):
 
 
 INPUTS = tuple(Action("input", falsehood, long) for falsehood in FALSEHOODS for long in (False, True))
-TIMER, PATTERN, RESET = Action("timer"), Action("pattern"), Action("reset")
-ACTIONS = (*INPUTS, TIMER, PATTERN, RESET)
+TIMER, CALM, PATTERN, RESET = Action("timer"), Action("calm"), Action("pattern"), Action("reset")
+ACTIONS = (*INPUTS, TIMER, CALM, PATTERN, RESET)
 
 Step = Callable[[Session, Action, Rules], tuple[Session, Verdict | None]]
 
@@ -65,15 +68,22 @@ def step(session: Session, action: Action, rules: Rules) -> tuple[Session, Verdi
         return terminated(session), None
     if action.kind == "timer":
         return (begun(session) if session.state == "VIOLATED" else session), None
-    high = (*session.high, action.falsehood > 60)[-5:] if rules.recent else ()
+    if action.kind == "calm":
+        return (recovered(session) if session.state == "RECOVERY" else session), None
     at = begun(session) if session.state == "VIOLATED" else session
+    high = (*at.high, action.falsehood > 60)[-5:] if rules.recent else ()
     heard = Session(at.state, at.trust, at.attempts, at.turns, at.violations, high)
     return violated(heard, rules) if action.violates else kept(heard, action.falsehood, rules)
 
 
 def begun(session: Session) -> Session:
-    """Begin an attempt."""
-    return Session("RECOVERY", session.trust, session.attempts + 1, 0, session.violations, session.high)
+    """Begin an attempt, and the window with it."""
+    return Session("RECOVERY", session.trust, session.attempts + 1, 0, session.violations)
+
+
+def recovered(session: Session) -> Session:
+    """End an attempt well, whatever the trust."""
+    return Session("NORMAL", session.trust, 0, 0, session.violations, session.high)
 
 
 def violated(session: Session, rules: Rules) -> tuple[Session, Verdict]:
@@ -97,7 +107,7 @@ def kept(session: Session, falsehood: int, rules: Rules) -> tuple[Session, Verdi
     if state == "NORMAL":
         return after, "cleared"
     if trust >= 60:
-        return Session("NORMAL", trust, 0, 0, violations, high), "cleared"
+        return recovered(after), "cleared"
     if turns + 1 < 10:
         return Session("RECOVERY", trust, attempts, turns + 1, violations, high), "withheld"
     if attempts >= 3:
@@ -111,7 +121,8 @@ def breaks_a_rule(session: Session, rules: Rules) -> bool:
         return True
     if session.violations > rules.violations_above:
         return True
-    return bool(rules.recent and len(session.high) == 5 and sum(session.high) >= rules.recent)
+    # A calm input brings nothing against the session, so it is no occasion to judge what came before.
+    return bool(rules.recent and len(session.high) == 5 and session.high[-1] and sum(session.high) >= rules.recent)
 
 
 def terminated(session: Session) -> Session:

@@ -8,9 +8,11 @@ from collections import deque
 import pytest
 
 from tests.actors.breaker.model import (
+    CALM,
     NO_WINDOW,
     PLANES,
     RESET,
+    TIMER,
     VIOLATION_COUNT,
     Action,
     Rules,
@@ -73,14 +75,11 @@ def test_eventual_progress_no_run_stays_without_processing_for_ever(rules: Rules
 @every_plane
 @pytest.mark.parametrize("falsehood", [0, 10, 25])
 def test_recovery_is_possible_wherever_violations_stop(falsehood: int, rules: Rules):
-    """RecoveryPossible: from RECOVERY with five turns left, and from any VIOLATED, five good turns lead to NORMAL.
-
-    Unless three of the session's first inputs were so false that its fifth completes that rule's window.
-    """
+    """RecoveryPossible: from RECOVERY with five turns left, and from any VIOLATED, five good turns lead to NORMAL."""
     good = Action("input", falsehood)
     for start in reached(rules).edges:
         begins = start.state == "VIOLATED" or (start.state == "RECOVERY" and start.turns <= 5)
-        if not begins or (len(start.high) < 5 and sum(start.high) >= 3):
+        if not begins:
             continue
         session, turns = start, 0
         while session.state != "NORMAL":
@@ -88,6 +87,15 @@ def test_recovery_is_possible_wherever_violations_stop(falsehood: int, rules: Ru
             turns += 1
             assert turns <= 5, start
             assert session.state != "TERMINATED", start
+
+
+@every_plane
+def test_time_alone_ends_trouble_from_everywhere(rules: Rules):
+    """EventualRecovery without any input: the timer begins an attempt, and calm ends it."""
+    for start in reached(rules).edges:
+        begun, _ = step(start, TIMER, rules)
+        after, _ = step(begun, CALM, rules)
+        assert after.state == ("TERMINATED" if start.state == "TERMINATED" else "NORMAL"), start
 
 
 @every_plane

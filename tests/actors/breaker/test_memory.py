@@ -41,8 +41,64 @@ def test_a_session_is_remembered_for_at_least_its_lifetime():
 
 
 def test_a_session_with_a_violation_is_forgotten_in_the_end():
-    talk = terminated()
+    talk = Talk(VIOLATING)
     assert talk.say(0.0, after_ms=60 * DAY_MS) == ["cleared"]
+
+
+@pytest.mark.parametrize("days", [29, 61, 400, 10_000])
+def test_a_terminated_session_is_never_forgotten(days: int):
+    talk = terminated()
+    before = talk.machine
+    assert talk.say(0.0, after_ms=days * DAY_MS) == ["withheld"]
+    assert talk.machine == before
+    assert talk.reset() == ["reset"]
+    assert talk.say(0.0) == ["cleared"]
+
+
+def test_of_a_terminated_session_four_numbers_are_kept():
+    state = terminated().partition.state
+    assert (len(state.sessions), len(state.marked), len(state.terminated)) == (0, 0, 1)
+    assert len(encode_state(state.terminated)) < 120
+
+
+FEW = BreakerSettings(terminated_sessions=2)
+
+
+def full() -> Talk:
+    """A partition whose record of terminated sessions has no room."""
+    talk = Talk(GOOD, settings=FEW, session="known")
+    for name in ("first", "second"):
+        talk.session = name
+        for _ in range(3):
+            talk.say(VIOLATING)
+    return talk
+
+
+def test_when_the_record_of_terminated_sessions_is_full_a_new_session_is_withheld_and_said_to_be():
+    talk = full()
+    talk.session = "new"
+    assert talk.say(GOOD) == ["filled", "withheld"]
+    assert (talk.said[-2].terminated, talk.last.because) == (2, "record_full")  # type: ignore[attr-defined]
+    assert talk.say(GOOD) == ["filled", "withheld"]
+    talk.end()
+    assert len(talk.partition.state.sessions) + len(talk.partition.state.marked) == 1, "nothing is kept of it"
+
+
+def test_when_the_record_is_full_known_sessions_go_on_and_terminated_ones_stay_so():
+    talk = full()
+    talk.session = "known"
+    assert talk.say(GOOD) == ["cleared"]
+    talk.session = "first"
+    assert talk.say(GOOD) == ["withheld"]
+    assert talk.last.because == "state"
+
+
+def test_a_reset_makes_room_in_the_record():
+    talk = full()
+    talk.session = "first"
+    talk.reset()
+    talk.session = "new"
+    assert talk.say(GOOD) == ["cleared"]
 
 
 def test_a_session_stays_marked_after_its_trust_was_rebuilt_and_after_a_reset():

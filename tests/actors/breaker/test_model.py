@@ -89,11 +89,12 @@ def must_end(edge: Transition, rules: Rules) -> bool:
     attempts = before.attempts + (before.state == "VIOLATED")
     turns = 0 if before.state == "VIOLATED" else before.turns
     violations = before.violations + edge.action.violates
-    high = (*before.high, edge.action.falsehood > 60)[-5:]
+    seen = () if before.state == "VIOLATED" else before.high
+    high = (*seen, edge.action.falsehood > 60)[-5:]
     by_life = (
         (rules.breakers and violations >= rules.breakers)
         or violations > rules.violations_above
-        or (rules.recent and len(high) == 5 and sum(high) >= rules.recent)
+        or (rules.recent and len(high) == 5 and high[-1] and sum(high) >= rules.recent)
     )
     if by_life or before.state == "NORMAL":
         return bool(by_life)
@@ -117,6 +118,29 @@ def no_state_is_skipped(edge: Transition, rules: Rules) -> bool:
     }
 
 
+def calm_inputs_end_nothing(edge: Transition, rules: Rules) -> bool:
+    """No input that is neither a violation nor of high falsehood ends a session, but the last turn of an attempt."""
+    if edge.action.kind != "input" or edge.action.falsehood > 60 or edge.action.violates:
+        return True
+    ended = edge.before.state != "TERMINATED" and edge.after.state == "TERMINATED"
+    return not ended or (edge.before.state == "RECOVERY" and edge.before.turns == 9 and edge.before.attempts == 3)
+
+
+def calm_time_ends_recovery(edge: Transition, rules: Rules) -> bool:
+    """A day of calm ends a running attempt well, buys no trust, and changes nothing elsewhere."""
+    if edge.action.kind != "calm":
+        return True
+    recovering = edge.before.state == "RECOVERY"
+    return edge.after == (edge.before._replace(state="NORMAL", attempts=0, turns=0) if recovering else edge.before)
+
+
+def recovery_begins_with_a_clean_window(edge: Transition, rules: Rules) -> bool:
+    """What led to a violation is not held against the attempt that follows it."""
+    if edge.before.state != "VIOLATED" or edge.after.state == "TERMINATED":
+        return True
+    return edge.after.state == "VIOLATED" or len(edge.after.high) <= (edge.action.kind == "input")
+
+
 INVARIANTS: dict[str, Holds] = {
     "SafetyInvariant": safety,
     "NonCompensableViolations": non_compensable,
@@ -126,6 +150,9 @@ INVARIANTS: dict[str, Holds] = {
     "TrustDegradationOnViolation": trust_degradation_on_violation,
     "TerminationCorrect": termination_correct,
     "NoStateIsSkipped": no_state_is_skipped,
+    "CalmInputsEndNothing": calm_inputs_end_nothing,
+    "CalmTimeEndsRecovery": calm_time_ends_recovery,
+    "RecoveryBeginsWithACleanWindow": recovery_begins_with_a_clean_window,
 }
 
 
@@ -152,7 +179,7 @@ def test_in_every_reachable_state_holds(name: str, rules: Rules):
 def test_the_search_reached_every_state_by_every_action(rules: Rules):
     edges = reached(rules).edges
     assert {session.state for session in edges} == {"NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"}
-    assert all(len(found) == len(ACTIONS) == 2 * len(FALSEHOODS) + 3 for found in edges.values())
+    assert all(len(found) == len(ACTIONS) == 2 * len(FALSEHOODS) + 4 for found in edges.values())
     assert max(session.attempts for session in edges) == 3
     assert max(session.turns for session in edges) == 9
     assert max(session.trust for session in edges) >= 96
@@ -203,6 +230,24 @@ def forgiving_at_the_end(session: Session, action: Action, rules: Rules) -> tupl
     return step(session, action, rules)
 
 
+def judging_calm_inputs_by_the_window(session: Session, action: Action, rules: Rules) -> tuple[Session, Verdict | None]:
+    """The window is judged again with every input."""
+    after, verdict = step(session, action, rules)
+    if after.state != "TERMINATED" and len(after.high) == 5 and sum(after.high) >= 3:
+        return Session("TERMINATED", after.trust, after.attempts, 0, after.violations), "terminated"
+    return after, verdict
+
+
+def recovering_with_the_old_window(session: Session, action: Action, rules: Rules) -> tuple[Session, Verdict | None]:
+    """An attempt goes on with the window that led to it."""
+    after, verdict = step(session, action, rules)
+    return (
+        (after._replace(high=session.high), verdict)
+        if session.state == "VIOLATED" and action == TIMER
+        else (after, verdict)
+    )
+
+
 def uncounted_in_violated(session: Session, action: Action, rules: Rules) -> tuple[Session, Verdict | None]:
     """The input that begins an attempt is not judged."""
     if session.state == "VIOLATED" and action.kind == "input":
@@ -226,6 +271,22 @@ def test_a_planted_mistake_is_found_with_its_story(
     mistaken: Callable[[Session, Action, Rules], tuple[Session, Verdict | None]], name: str
 ):
     search = Search(VIOLATION_COUNT, mistaken)
+    story = next(broken(search, INVARIANTS[name], search.run()), None)
+    assert story is not None
+    assert story.startswith("after ")
+
+
+@pytest.mark.parametrize(
+    ("mistaken", "name"),
+    [
+        (judging_calm_inputs_by_the_window, "CalmInputsEndNothing"),
+        (recovering_with_the_old_window, "RecoveryBeginsWithACleanWindow"),
+    ],
+)
+def test_a_planted_mistake_with_the_window_is_found_with_its_story(
+    mistaken: Callable[[Session, Action, Rules], tuple[Session, Verdict | None]], name: str
+):
+    search = Search(EVERYTHING, mistaken)
     story = next(broken(search, INVARIANTS[name], search.run()), None)
     assert story is not None
     assert story.startswith("after ")

@@ -4,7 +4,7 @@ from typing import Any
 
 from actors.registry import ACTORS
 from schemas.catalogue import entry_of
-from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, BreakerTripped
+from schemas.vocabulary.breaker import BreakerRecovered, BreakerRecoveryStarted, BreakerReset, BreakerTripped
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed
 from schemas.vocabulary.gateway import InputReceived
@@ -82,6 +82,34 @@ def test_an_input_in_between_starts_the_recovery_and_the_timer_never_goes_off():
     path.advance(10 * QUARTER_MS)
     assert [each.event.by for each in path.of(BreakerRecoveryStarted)] == ["input"]
     assert path.of(ClockFired) == []
+
+
+def test_calm_time_alone_ends_a_recovery_by_the_clock_s_event():
+    path = Path()
+    path.say(VIOLATING, "bad")
+    path.advance(QUARTER_MS)
+    path.advance(96 * QUARTER_MS - 1)
+    assert path.of(BreakerRecovered) == []
+    path.advance(1)
+    [recovered] = path.of(BreakerRecovered)
+    assert (recovered.event.by, recovered.event.standing.trust) == ("timer", 0.15)
+    assert [fired.event.set_by for fired in path.of(ClockFired)] == [
+        "forged_id.breaker.tripped",
+        "forged_id.breaker.recovery_started",
+    ]
+    path.say(0.0, "good")
+    assert "good" not in {end.exchange for end in path.ends()}, "it is let through"
+    path.advance(96 * QUARTER_MS)
+    assert len(path.of(BreakerRecovered)) == 1
+
+
+def test_a_recovery_that_inputs_have_ended_is_not_ended_again():
+    path = Path()
+    path.say(VIOLATING, "bad")
+    for place in range(3):
+        path.say(0.0, f"good {place}")
+    path.advance(200 * QUARTER_MS)
+    assert [each.event.by for each in path.of(BreakerRecovered)] == ["input"]
 
 
 def test_a_second_trip_is_woken_from_by_itself_too():

@@ -10,12 +10,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from actors.breaker import ACTOR
 from actors.breaker.decider import BreakerState
-from actors.breaker.machine import Machine, count_refusal, judge, new_machine, read, refuse, start_recovery
+from actors.breaker.machine import (
+    Machine,
+    Move,
+    count_refusal,
+    end_by_calm,
+    judge,
+    new_machine,
+    read,
+    refuse,
+    stance_of,
+    start_recovery,
+)
 from actors.breaker.settings import BreakerSettings
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.appraisal import LayerTrust
 from tests.actors.breaker import model
-from tests.actors.breaker.builders import LONG, SHORT, Talk, appraised, ended
+from tests.actors.breaker.builders import LONG, SHORT, WARNINGS, Talk, appraised, ended
 from tests.actors.breaker.test_refinement import session_of
 
 ANSWERS = {"cleared", "withheld", "tripped", "terminated"}
@@ -35,6 +46,11 @@ layers = st.lists(
 ).map(tuple)
 
 
+def told(moves: tuple[Move, ...]) -> list[str]:
+    """Return what a talk says of moves."""
+    return [move.name for move in moves if move.name not in WARNINGS]
+
+
 class BreakerMachine(RuleBasedStateMachine):
     """One session, beside the bare machine fed with the same inputs."""
 
@@ -52,7 +68,7 @@ class BreakerMachine(RuleBasedStateMachine):
         moves = judge(before, reading, DEFAULT)
         self.machine = moves[-1].after
         names = self.talk.hear(appraised(*layers))
-        assert names == [move.name for move in moves]
+        assert names == told(moves)
         assert [name for name in names if name in ANSWERS] == [names[-1]], "one answer, the last"
         assert (names[-1] == "cleared") is (self.machine.state == "NORMAL"), "SafetyInvariant"
         self.check_violation(before, reading.violation is not None)
@@ -90,7 +106,16 @@ class BreakerMachine(RuleBasedStateMachine):
     @rule()
     def the_timer_goes_off(self) -> None:
         moves = start_recovery(self.machine, "timer")
-        assert self.talk.wake(after_ms=1) == [move.name for move in moves]
+        assert self.talk.wake(after_ms=1) == told(moves)
+        self.machine = moves[-1].after if moves else self.machine
+
+    @precondition(lambda self: self.machine.state == "RECOVERY")
+    @rule(early_ns=st.sampled_from([0, 1]))
+    def an_attempt_was_calm_for_a_day(self, early_ns: int) -> None:
+        calm_ns = self.talk.machine.calm_ns
+        moves = end_by_calm(msgspec.structs.replace(self.machine, calm_ns=calm_ns), calm_ns - early_ns, DEFAULT)
+        assert self.talk.calm(after_ms=1, early_ns=early_ns) == told(moves)
+        assert bool(moves) is (early_ns == 0)
         self.machine = moves[-1].after if moves else self.machine
 
     @precondition(lambda self: self.talk.exchanges - 1 not in self.refused and self.talk.exchanges > 1)
@@ -100,7 +125,7 @@ class BreakerMachine(RuleBasedStateMachine):
         self.refused.add(exchange)
         moves = refuse(self.machine, DEFAULT)
         names = self.talk.end(ended("COHERENCE", "REJECTED"), exchange=f"exchange-{exchange}")
-        assert names == [move.name for move in moves]
+        assert names == told(moves)
         self.machine = moves[-1].after if moves else count_refusal(self.machine)
 
     @rule()
@@ -111,6 +136,8 @@ class BreakerMachine(RuleBasedStateMachine):
     @rule()
     def an_operator_resets_it(self) -> None:
         assert self.talk.reset() == ["reset"]
+        # Their refusals count no more.
+        self.refused |= set(range(self.talk.exchanges + 1))
         self.machine = new_machine(DEFAULT)
 
     @rule()
@@ -126,7 +153,10 @@ class BreakerMachine(RuleBasedStateMachine):
     @invariant()
     def the_folded_machine_is_the_one_that_was_stepped(self) -> None:
         if hasattr(self, "talk"):
-            assert self.talk.machine == self.machine
+            # When an attempt may end by time is known from its event alone.
+            assert msgspec.structs.replace(self.talk.machine, calm_ns=0, reset_seq=0) == self.machine
+            guarded = self.machine.state == "NORMAL" and stance_of(self.machine, DEFAULT) == "guarded"
+            assert self.machine.warned is guarded, "the warning stands as long as the danger"
 
     @invariant()
     def recovery_attempts_and_turns_are_bounded(self) -> None:

@@ -75,11 +75,11 @@ def test_violated_to_recovery_by_the_timer_which_is_no_turn():
     assert talk.machine.attempts == 1
 
 
-def test_a_trip_asks_to_be_woken_after_15_minutes_and_the_attempt_cancels_it():
+def test_a_trip_asks_to_be_woken_after_15_minutes_and_the_attempt_after_a_day_of_calm():
     talk = Talk(VIOLATING)
     assert talk.last.wake_after_ms == 15 * 60_000
     talk.say(0.0)
-    assert talk.said[-2].wake_after_ms == 0  # type: ignore[attr-defined]
+    assert talk.said[-2].wake_after_ms == 24 * 3_600_000  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("set_by", ["forged_id.input.received", "forged_id.arbiter.escalated", "forged_id.breakers.x"])

@@ -7,10 +7,10 @@ from math import floor
 
 import pytest
 
-from actors.breaker.machine import Breakers, Machine, Move, judge, read, start_recovery
+from actors.breaker.machine import Breakers, Machine, Move, end_by_calm, judge, read, start_recovery
 from actors.breaker.settings import BreakerSettings
 from tests.actors.breaker.builders import LONG, SHORT, layer
-from tests.actors.breaker.model import INPUTS, TIMER, Action, Rules, Session, explored
+from tests.actors.breaker.model import CALM, INPUTS, TIMER, Action, Rules, Session, explored
 
 READINGS = {
     action: read([layer(action.falsehood / 100, characters=LONG if action.long else SHORT)], BreakerSettings())
@@ -47,6 +47,8 @@ def session_of(machine: Machine, rules: Rules) -> Session:
 def real(machine: Machine, action: Action, settings: BreakerSettings) -> tuple[Move, ...]:
     if action == TIMER:
         return start_recovery(machine, "timer")
+    if action == CALM:
+        return end_by_calm(machine, 0, settings)
     reading = READINGS[action]
     assert reading is not None
     return judge(machine, reading, settings)
@@ -62,7 +64,7 @@ def real(machine: Machine, action: Action, settings: BreakerSettings) -> tuple[M
 )
 def test_in_every_state_of_the_model_the_real_machine_takes_the_same_step(rules: Rules, settings: BreakerSettings):
     steps = 0
-    for session, edges in explored(rules, actions=(*INPUTS, TIMER)).edges.items():
+    for session, edges in explored(rules, actions=(*INPUTS, TIMER, CALM)).edges.items():
         machine = machine_of(session)
         for edge in edges:
             moves = real(machine, edge.action, settings)

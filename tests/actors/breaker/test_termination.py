@@ -1,13 +1,15 @@
 """Circuit-breaker.md, "Termination Conditions" and "Integration with Session Memory": what ends a session for good."""
 
+from collections.abc import Callable
 from itertools import product
 
+import msgspec
 import pytest
 
 from actors.breaker.machine import Breakers, Machine, pattern
 from actors.breaker.settings import BreakerSettings
 from schemas.vocabulary.responder import Action, Stage
-from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, ended, terminated
+from tests.actors.breaker.builders import GOOD, HOUR_MS, LONG, VIOLATING, Talk, appraised, ended, name_of, terminated
 
 DEFAULT = BreakerSettings()
 
@@ -59,11 +61,60 @@ def test_a_violation_that_terminates_costs_trust_too():
 
 
 @pytest.mark.parametrize("highs", list(product([False, True], repeat=5)))
-def test_boundary_testing_three_of_the_last_five_above_06_terminate(highs: tuple[bool, ...]):
+def test_boundary_testing_three_of_the_last_five_above_06_terminate_with_the_latest(highs: tuple[bool, ...]):
     talk = Talk()
     heard = [talk.say(0.61 if high else 0.0)[-1] for high in highs]
     assert heard[:4] == ["cleared"] * 4, "fewer than five were seen"
-    assert heard[4] == ("terminated" if sum(highs) >= 3 else "cleared")
+    assert heard[4] == ("terminated" if sum(highs) >= 3 and highs[-1] else "cleared")
+
+
+@pytest.mark.parametrize(
+    ("falsehoods", "last"),
+    [
+        ((0.65, 0.65, 0.9, 0.0, 0.0), "withheld"),
+        ((0.65, 0.65, 0.9, 0.0, 0.0, 0.0, 0.0), "cleared"),
+        ((0.601, 0.601, 0.601, 0.0, 0.0), "cleared"),
+        ((0.601, 0.601, 0.601, 0.0, 0.0, 0.0, 0.601), "cleared"),
+        ((0.601, 0.601, 0.601, 0.0, 0.601), "terminated"),
+        ((0.601, 0.601, 0.601, 0.601, 0.601), "terminated"),
+    ],
+    ids=str,
+)
+def test_a_calm_input_ends_no_session_by_what_came_before_it(falsehoods: tuple[float, ...], last: str):
+    talk = Talk(*falsehoods)
+    assert name_of(talk.last) == last
+
+
+@pytest.mark.parametrize("start", [Talk.wake, Talk.order_recovery, lambda talk: talk.say(0.0)])
+def test_a_recovery_begins_with_a_clean_window_however_it_is_started(start: Callable[[Talk], object]):
+    talk = Talk(0.61, 0.61, VIOLATING)
+    start(talk)
+    assert talk.machine.state == "RECOVERY"
+    assert talk.machine.falsehoods in ((), (0.0,))
+    assert len(talk.machine.falsehoods) == len(talk.machine.balances)
+
+
+@pytest.mark.parametrize(("balance", "state"), [(0.0, "NORMAL"), (-0.3, "NORMAL"), (-0.31, "TERMINATED")])
+def test_the_mean_of_balances_is_judged_with_an_input_that_lowers_it(balance: float, state: str):
+    talk = Talk()
+    for _ in range(4):
+        talk.say(0.6, truth=0.0)
+    talk.say(0.5, truth=0.5 + balance)
+    assert talk.machine.state == state
+
+
+def test_a_refusal_does_not_have_the_window_judged_again():
+    talk = Talk(0.601, 0.601, 0.601, 0.0, 0.0)
+    assert talk.end() == []
+    assert talk.machine.state == "NORMAL"
+
+
+def test_a_calm_input_is_not_ended_by_settings_that_count_old_violations_otherwise():
+    talk = Talk(VIOLATING, 0.0, 0.0, 0.0)
+    assert talk.machine.state == "NORMAL"
+    talk.partition.configure(BreakerSettings(breakers_in_session=1))
+    assert talk.say(0.0) == ["cleared"]
+    assert talk.say(VIOLATING) == ["terminated"]
 
 
 def test_falsehood_of_exactly_06_is_not_high():
@@ -91,7 +142,8 @@ def test_boundary_testing_a_mean_balance_of_the_last_five_below_minus_03_termina
 def test_the_balance_rule_looks_at_the_mean_of_every_window_exactly():
     for hundredths in product([-60, -30, 0, 30], repeat=5):
         machine = Machine(falsehoods=(0.0,) * 5, balances=tuple(each / 100 for each in hundredths))
-        assert (pattern(machine, DEFAULT) == "balance_trend") is (sum(hundredths) < -150), hundredths
+        expected = sum(hundredths) < -150 and hundredths[-1] < -30
+        assert (pattern(machine, DEFAULT) == "balance_trend") is expected, hundredths
 
 
 def test_the_refusal_rule_looks_at_every_share_exactly():
@@ -197,11 +249,6 @@ def test_terminated_is_final_for_timers_and_refusals():
     assert talk.machine == before
 
 
-def test_terminated_outlives_a_session_s_lifetime():
-    talk = terminated()
-    assert talk.say(0.0, after_ms=29 * 24 * HOUR_MS) == ["withheld"]
-
-
 def test_a_violation_is_not_slept_off_within_the_marked_lifetime():
     talk = Talk(VIOLATING)
     talk.say(0.0, after_ms=29 * 24 * HOUR_MS)
@@ -219,7 +266,26 @@ def test_an_operator_resets_a_session_in_any_state(before: tuple[float, ...]):
     assert talk.reset(by="ann", why="reviewed") == ["reset"]
     assert (talk.last.by, talk.last.why, talk.last.wake_after_ms) == ("ann", "reviewed", 0)
     assert (talk.last.standing.state_before, talk.last.standing.state) == (state, "NORMAL")
-    assert talk.machine == Machine()
+    assert msgspec.structs.replace(talk.machine, reset_seq=0) == Machine()
+
+
+def test_a_refusal_of_an_input_before_a_reset_counts_no_more():
+    talk = Talk(*[GOOD] * 9)
+    talk.reset()
+    for place in range(1, 10):
+        assert talk.end(exchange=f"exchange-{place}") == []
+    talk.say(GOOD)
+    assert (talk.machine.interactions, talk.machine.refusals) == (1, 0)
+    talk.end()
+    assert talk.machine.refusals == 1
+
+
+def test_a_refusal_of_an_input_of_which_nothing_was_appraised_does_not_count():
+    talk = Talk(GOOD)
+    assert talk.hear(appraised()) == ["withheld"]
+    assert talk.last.because == "unappraised"
+    talk.end()
+    assert (talk.machine.interactions, talk.machine.refusals) == (1, 0)
 
 
 def test_after_a_reset_the_violations_of_before_count_no_more():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.feeding import BadLine, LineFormat, Talk, format_of, parse
+from deploy.feeding import BadLine, LineFormat, Talk, Turn, format_of, parse
 from schemas.vocabulary.gateway import Layer
 
 JSONL, TEXT = LineFormat.JSONL, LineFormat.TEXT
@@ -25,11 +25,11 @@ def complaint(line: Any) -> tuple[str, str]:
 
 
 def test_a_text_is_one_input() -> None:
-    assert said({"text": "Hello"}, 4) == Talk(line=4, turns=("Hello",))
+    assert said({"text": "Hello"}, 4) == Talk(line=4, turns=(Turn("Hello"),))
 
 
 def test_an_empty_text_is_an_input_too() -> None:
-    assert said({"text": ""}) == Talk(line=1, turns=("",))
+    assert said({"text": ""}) == Talk(line=1, turns=(Turn(""),))
 
 
 def test_a_line_may_name_itself_its_session_its_agent_its_context_and_its_layers() -> None:
@@ -43,29 +43,104 @@ def test_a_line_may_name_itself_its_session_its_agent_its_context_and_its_layers
     }
     assert said(line) == Talk(
         line=1,
-        turns=("Hello",),
+        turns=(Turn("Hello", (Layer(role="document", content="page"),)),),
         id=7,
         session="s",
         agent="a",
         situation="travel",
-        layers=(Layer(role="document", content="page"),),
     )
 
 
 def test_a_context_may_be_an_object_that_names_the_situation() -> None:
-    found = said({"text": "x", "context": {"situation": "travel", "weather": "fine"}})
+    found = said({"text": "x", "context": {"situation": "travel"}})
     assert isinstance(found, Talk)
     assert found.situation == "travel"
 
 
-def test_absent_and_null_fields_are_the_same_and_unknown_ones_are_passed_over() -> None:
+def test_absent_and_null_fields_are_the_same() -> None:
     bare = said({"text": "x"})
-    assert said({"text": "x", "session": None, "agent": None, "context": None, "layers": None, "label": 3}) == bare
+    nothing = dict.fromkeys(["session", "agent", "context", "layers", "documents", "tool_results"])
+    assert said({"text": "x", **nothing}) == bare
 
 
 def test_only_the_user_s_turns_are_inputs() -> None:
-    turns = [{"role": "system", "text": "a"}, {"role": "user", "text": "b"}, {"role": "user", "content": "c"}]
-    assert said({"id": "t", "turns": turns}) == Talk(line=1, turns=("b", "c"), many=True, id="t")
+    turns = [{"role": "assistant", "text": "a"}, {"role": "user", "text": "b"}, {"role": "user", "content": "c"}]
+    assert said({"id": "t", "turns": turns}) == Talk(line=1, turns=(Turn("b"), Turn("c")), many=True, id="t")
+
+
+def layers(*pairs: tuple[Any, str]) -> tuple[Layer, ...]:
+    return tuple(Layer(role=role, content=content) for role, content in pairs)
+
+
+def test_documents_and_tool_results_are_layers_of_their_roles_behind_those_that_are_written_as_layers() -> None:
+    line = {
+        "text": "Summarise.",
+        "documents": ["page", {"content": "other page"}],
+        "tool_results": ["21 degrees"],
+        "layers": [{"role": "system", "content": "Be brief."}],
+    }
+    found = said(line)
+    assert isinstance(found, Talk)
+    assert found.turns[0].layers == layers(
+        ("system", "Be brief."), ("document", "page"), ("document", "other page"), ("tool", "21 degrees")
+    )
+
+
+def test_what_tools_and_documents_say_between_turns_goes_with_the_user_turn_behind_it() -> None:
+    turns = [
+        {"role": "system", "text": "Be brief."},
+        {"role": "user", "text": "one"},
+        {"role": "tool", "text": "found"},
+        {"role": "assistant", "text": "well"},
+        {"role": "user", "text": "two"},
+        {"role": "document", "text": "behind the last"},
+    ]
+    found = said({"turns": turns})
+    assert isinstance(found, Talk)
+    system = layers(("system", "Be brief."))
+    assert found.turns == (
+        Turn("one", system),
+        Turn("two", (*system, *layers(("tool", "found"), ("document", "behind the last")))),
+    )
+
+
+def test_a_line_s_layers_go_with_every_turn_of_it() -> None:
+    found = said({"turns": [{"role": "user", "text": "one"}, {"role": "user", "text": "two"}], "documents": ["page"]})
+    assert isinstance(found, Talk)
+    assert [turn.layers for turn in found.turns] == [layers(("document", "page"))] * 2
+
+
+@pytest.mark.parametrize(
+    ("line", "where"),
+    [
+        ({"text": "x", "documnets": ["page"]}, "there is no field 'documnets': did you mean 'documents'?"),
+        ({"text": "x", "Documents": ["page"]}, "there is no field 'Documents': did you mean 'documents'?"),
+        ({"text": "x", "toolResults": ["page"]}, "there is no field 'toolResults': did you mean 'tool_results'?"),
+        ({"text": "x", "layers": [{"role": "tool", "contents": ""}]}, "layers[0]: there is no field 'contents'"),
+        ({"text": "x", "context": {"situaton": "travel"}}, "context: there is no field 'situaton': did you mean"),
+        ({"text": "x", "documents": [{"text": "page"}]}, "documents[0]: there is no field 'text'"),
+        ({"turns": [{"role": "user", "txt": "x"}]}, "turns[0]: there is no field 'txt': did you mean 'text'?"),
+        ({"text": "x", "kind": 3}, "there is no field 'kind': there are context, layers, documents, tool_results"),
+    ],
+)
+def test_a_field_that_is_not_known_is_refused_with_the_nearest_one(line: Any, where: str) -> None:
+    code, detail = complaint(line)
+    assert code == "unknown_field"
+    assert detail.startswith(where)
+    assert detail.endswith("; or pass it over with --ignore")
+
+
+def test_fields_that_are_named_as_no_input_s_are_passed_over_in_lines_and_turns() -> None:
+    line = {"label": "bad", "turns": [{"role": "user", "text": "x", "tag": 1}]}
+    found = parse(1, json.dumps(line).encode(), JSONL, {"label", "tag"})
+    assert found == Talk(line=1, turns=(Turn("x"),), many=True)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"text": "x", "text": "y"}', '{"text": "x", "layers": [{"role": "tool", "content": "", "content": "x"}]}']
+)
+def test_a_key_that_stands_twice_is_refused(line: str) -> None:
+    assert complaint(line.encode())[0] == "key_twice"
 
 
 @pytest.mark.parametrize("raw", [b"", b"\n", b"  \r\n", b"\xef\xbb\xbf\n"])
@@ -79,7 +154,15 @@ def test_a_blank_line_says_nothing(raw: bytes) -> None:
     [
         (b"hello", "not_json", "malformed"),
         (b'["text"]', "not_an_input", "Expected `object`"),
-        ({"txet": "x"}, "not_an_input", "neither a text nor turns"),
+        ({"txet": "x"}, "unknown_field", "there is no field 'txet': did you mean 'text'?"),
+        ({}, "not_an_input", "neither a text nor turns"),
+        ({"text": "x", "session": ""}, "not_an_input", "session: Expected `str` of length >= 1"),
+        ({"text": "x", "context": {"situation": ""}}, "not_an_input", "context.situation: Expected `str` of length"),
+        ({"turns": [{"role": "User", "text": "x"}]}, "not_an_input", "turns[0].role: Invalid enum value 'User'"),
+        ({"turns": [{"role": "user"}]}, "not_an_input", "turns[0] has neither text nor content"),
+        ({"turns": [{"role": "user", "text": "a", "content": "b"}]}, "not_an_input", "turns[0] has both text and"),
+        ({"turns": [{"text": "a"}]}, "not_an_input", "turns[0].role is missing: turns[0] needs role"),
+        (b'{"text": "x", "id": 1e999}', "not_an_input", "Number out of range"),
         ({"text": "x", "turns": []}, "not_an_input", "both a text and turns"),
         ({"turns": [{"role": "assistant", "text": "x"}]}, "not_an_input", "no turn has the role user"),
         ({"text": 5}, "not_an_input", "text: Expected `str`, got `int`"),
@@ -89,7 +172,7 @@ def test_a_blank_line_says_nothing(raw: bytes) -> None:
         (b'{"text": "\xff"}', "not_utf8", "not UTF-8"),
         (b'{"text": "a\x00b"}', "not_json", "invalid"),
         (b'{"text":' + b"[" * 100_000, "not_an_input", "text: Expected"),
-        (b'{"text": "x", "deep":' + b"[" * 100_000, "too_deep", "nested"),
+        (b'{"text": "x", "deep":' + b"[" * 100_000, "unknown_field", "there is no field 'deep'"),
     ],
 )
 def test_a_line_that_says_no_input_is_told_why(line: Any, code: str, detail: str) -> None:
@@ -101,7 +184,7 @@ def test_a_line_that_says_no_input_is_told_why(line: Any, code: str, detail: str
 def test_a_pair_of_surrogates_is_a_character() -> None:
     found = said(b'{"text": "\\ud83d\\ude00"}')
     assert isinstance(found, Talk)
-    assert found.turns == ("😀",)
+    assert found.turns == (Turn("😀"),)
 
 
 def test_a_complaint_names_the_line_by_its_own_id_where_that_can_be_read() -> None:
@@ -111,7 +194,9 @@ def test_a_complaint_names_the_line_by_its_own_id_where_that_can_be_read() -> No
 
 
 def test_plain_text_is_taken_as_it_is() -> None:
-    assert parse(2, b'  {"text": "no JSON here"}  \r\n', TEXT) == Talk(line=2, turns=('  {"text": "no JSON here"}  ',))
+    assert parse(2, b'  {"text": "no JSON here"}  \r\n', TEXT) == Talk(
+        line=2, turns=(Turn('  {"text": "no JSON here"}  '),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -146,6 +231,6 @@ def test_no_line_is_too_strange_to_be_read(raw: bytes, form: LineFormat) -> None
     found = parse(1, raw, form)
     if isinstance(found, Talk):
         assert found.turns
-        "".join(found.turns).encode()  # what passes is Unicode text
+        "".join(turn.text for turn in found.turns).encode()  # what passes is Unicode text
     elif found is not None:
         assert found.detail

@@ -57,8 +57,45 @@ def test_biases_are_taken_as_words_and_as_the_seeds_objects() -> None:
     )
 
 
-def test_what_is_not_known_is_passed_over() -> None:
-    assert completion(session="s", alignment_score=1).alignment_score == 1.0
+@pytest.mark.parametrize(
+    ("field", "body", "kind", "told"),
+    [
+        ("alignment_scor", SEED_COMPLETION, LoopCompletion, "did you mean 'alignment_score'?"),
+        ("session", SEED_COMPLETION, LoopCompletion, "there are loop_id, reflection_status"),
+        ("override_fatique", SEED_OVERRIDE, GuardrailsOverride, "did you mean 'override_fatigue'?"),
+        ("working_memmory", {}, Tick, "did you mean 'working_memory'?"),
+        ("workingMemory", {}, Tick, "did you mean 'working_memory'?"),
+    ],
+)
+def test_a_field_that_is_not_known_is_refused_with_the_nearest(field: str, body: Any, kind: Any, told: str) -> None:
+    wrong = refused({**body, field: None}, kind)
+    assert (wrong.field, wrong.code) == (field, "unknown_field")
+    assert f"there is no field {field!r}: " in str(wrong)
+    assert told in str(wrong)
+
+
+def test_a_field_that_is_not_known_is_refused_at_every_depth() -> None:
+    wrong = refused({"chosen": [{"id": "a", "enrgy": 0.5}]}, Tick)
+    assert str(wrong) == "chosen[0]: there is no field 'enrgy': did you mean 'energy'?"
+
+
+@pytest.mark.parametrize("body", [{}, {"citizen": "felix"}, {"agent": "felix"}])
+def test_a_tick_that_says_nothing_is_refused_and_one_of_zeros_is_not(body: Any) -> None:
+    wrong = refused(body, Tick)
+    assert wrong.code == "missing_field"
+    assert "the tick says nothing: it needs modes, arousal" in str(wrong)
+    assert event_of(json.dumps({**body, "arousal": 0.0}).encode(), Tick)
+
+
+def test_an_override_that_overrides_nothing_is_refused_and_one_that_ends_overrides_is_not() -> None:
+    who = {"override_by": "ann", "override_reason": "over"}
+    assert refused(who, GuardrailsOverride).code == "missing_field"
+    told = overridden("loop_001", read(json.dumps({**who, "override_fatigue": False}).encode(), GuardrailsOverride))
+    assert (told.override_fatigue, told.override_max_reruns) == (False, False)
+
+
+def test_a_key_that_stands_twice_is_refused() -> None:
+    assert refused(b'{"loop_id": "a", "loop_id": "b", "reflection_status": "done"}').code == "key_twice"
 
 
 @pytest.mark.parametrize(
@@ -116,8 +153,8 @@ def test_a_tick_is_what_the_vocabulary_has_and_whose_it_is() -> None:
     sample = CATALOGUE["forged_id.tick.observed"].sample
     body = {**json.loads(encode_event(sample)), "citizen": "felix"}
     assert observed(read(json.dumps(body).encode(), Tick)) == ("felix", sample)
-    assert observed(read(b'{"agent": "felix"}', Tick)) == ("felix", TickObserved())
-    assert observed(read(b"{}", Tick)) == ("", TickObserved())
+    assert observed(read(b'{"agent": "felix", "arousal": 0}', Tick)) == ("felix", TickObserved())
+    assert observed(read(b'{"valence": 0}', Tick)) == ("", TickObserved())
 
 
 def part(**fields: Any) -> dict[str, Any]:
@@ -164,7 +201,7 @@ def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
 
 def test_a_tick_of_two_citizens_is_refused() -> None:
     with pytest.raises(InvalidField, match="citizen"):
-        observed(read(b'{"agent": "felix", "citizen": "ann"}', Tick))
+        observed(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
 
 
 BROKEN = [
@@ -216,6 +253,33 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
     assert answer.status_code == 400
     assert answer.json()["status"] == "error"
     assert len(answer.json()["message"]) < 300
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "told"),
+    [
+        ("agnt=ada", {}, "there is no query parameter 'agnt': did you mean 'agent'?"),
+        ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
+        ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
+        ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
+        ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
+    ],
+)
+def test_what_an_address_or_a_header_misspells_is_refused(query: str, headers: dict[bytes, bytes], told: str) -> None:
+    answer = ask("GET", f"/orchestrator/guardrails-status/loop_001?{query}", b"", headers)
+    assert (answer.status_code, answer.json()["message"][: len(told)]) == (400, told)
+
+
+def test_a_refusal_has_a_code_the_field_and_what_to_do() -> None:
+    answer = ask("POST", LOOP, json.dumps({**SEED_COMPLETION, "alignment_scor": 0.2}).encode(), {})
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "status": "error",
+        "code": "unknown_field",
+        "field": "alignment_scor",
+        "message": "there is no field 'alignment_scor': did you mean 'alignment_score'?",
+        "loop_id": "loop_001",
+    }
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def test_an_override_of_an_unknown_loop_is_not_found() -> None:
             asked = await client.get(f"{STATUS}/loop_404")
         for refused in (answer, asked):
             assert refused.status_code == 404
-            assert list(refused.json()) == ["status", "message", "loop_id"]
+            assert list(refused.json()) == ["status", "code", "message", "loop_id"]
             assert (refused.json()["status"], refused.json()["loop_id"]) == ("error", "loop_404")
 
     in_world(body)

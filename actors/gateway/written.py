@@ -1,0 +1,64 @@
+"""An input as people and programs write it: its text, and everything else that goes into the prompt. Pure.
+
+``documents`` and ``tool_results`` are the natural names for what is retrieved and what tools said. They become layers
+of those roles, so that every guard that reads layers reads them.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.vocabulary.gateway import Layer, Role
+
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+"""A name; who has none to give leaves the field out."""
+
+
+class Attached(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A document or a tool's result, where it is written as an object."""
+
+    content: str
+
+
+class WrittenLayer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A layer of the prompt; see ``schemas.vocabulary.gateway.Layer``, which the log reads more tolerantly."""
+
+    role: Role
+    content: str
+
+
+class WrittenContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The kind of situation that an input belongs to, which precedents are compared by."""
+
+    situation: Name = "general"
+
+
+Attachments = tuple[str | Attached, ...] | None
+
+
+class WrittenParts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may stand beside the text of an input, wherever one is written."""
+
+    context: Name | WrittenContext | None = None
+    layers: tuple[WrittenLayer, ...] | None = None
+    documents: Attachments = None
+    tool_results: Attachments = None
+
+
+def situation_of(parts: WrittenParts) -> str:
+    """Return the situation of an input; ``general`` where none is named."""
+    context = parts.context
+    return (context.situation if isinstance(context, WrittenContext) else context) or "general"
+
+
+def layers_of(parts: WrittenParts) -> tuple[Layer, ...]:
+    """Return all that stands beside a text, as layers: those that are written so, then documents, then tool results."""
+    return (
+        *(Layer(role=layer.role, content=layer.content) for layer in parts.layers or ()),
+        *(Layer(role="document", content=_content(each)) for each in parts.documents or ()),
+        *(Layer(role="tool", content=_content(each)) for each in parts.tool_results or ()),
+    )
+
+
+def _content(attached: str | Attached) -> str:
+    return attached if isinstance(attached, str) else attached.content
