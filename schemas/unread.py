@@ -6,11 +6,23 @@ looked at. The coherence gate raises its entropy by the heaviest share, and reje
 flood that uses up a bound hides nothing that is then let through.
 """
 
+from typing import Literal
+
 import msgspec
 
 from schemas.event import Unit
 
 DECIMALS = 6
+
+What = Literal["base64", "hex", "percent", "overlaps", "comparisons", "characters", "telling"]
+"""What may go unlooked at.
+
+Encoded runs; places where signatures overlap; passages that are to be compared with precedents, and characters that are
+to be read for it; and what stands around telling words, for the scorer.
+"""
+
+Bound = Literal["decoding", "candidates", "work", "most_read", "scored_characters"]
+"""Bounds that may be met: reflex's work on decoding and its candidates; intuition's three."""
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,16 +30,16 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         layer: ``text``, or the role and place of a layer such as ``document[1]``; empty: over the whole input.
-        what: What was not looked at, such as ``base64`` or ``comparisons``.
-        amount: How much of it: characters, unless ``what`` is a count of things.
+        what: What was not looked at.
+        amount: How much of it: comparisons, and characters of anything else.
         why: The bound that was met.
         share: How heavily it weighs.
     """
 
     layer: str
-    what: str
+    what: What
     amount: int
-    why: str
+    why: Bound
     share: Unit
 
 

@@ -20,7 +20,7 @@ from actors.reflex.views import DEPTH, View, Views, views_of
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.reading.sheets import shares
-from schemas.unread import Unread, weighed
+from schemas.unread import Bound, Unread, What, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
@@ -36,6 +36,10 @@ MOST_UNREAD = 16
 
 _WORK_A_PART, _WORK_A_CHARACTER = 4_096, 32
 """Steps that decoding a part can come to: for itself, and for each of its characters."""
+
+
+_OF_ALL_KINDS = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
+"""A text in which every way of reading finds something."""
 
 
 class _Place(NamedTuple):
@@ -57,11 +61,11 @@ class State(msgspec.Struct, frozen=True):
     unsaid: bool = False
 
 
-def initial() -> State:
-    """Return the state of a partition nothing has happened in; compiles its library, so that no input waits for it."""
-    state = State()
-    _matcher_of(state)
-    return state
+def warm(state: State) -> None:
+    """Compile the library of a state, and make the tables that a text of any kind is read by."""
+    matcher = _matcher_of(state)
+    assert matcher.longest_only is not None, "made here, for the first flood"
+    judge(matcher, state.settings, InputReceived(text=_OF_ALL_KINDS))
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
@@ -157,7 +161,7 @@ class _Allowances:
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
 
 
-def _unread(sheet: Sheet, what: str, amount: int, why: str) -> Unread:
+def _unread(sheet: Sheet, what: What, amount: int, why: Bound) -> Unread:
     return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=weighed(amount, UNREAD_HALF))
 
 

@@ -99,7 +99,7 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
         sample=ReflexPassed(
-            unread=(Unread(layer="text", what="base64", amount=4096, why="max_decoded", share=0.984615),)
+            unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)
         ),
     ),
     Entry(

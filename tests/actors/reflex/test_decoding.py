@@ -204,7 +204,8 @@ def test_the_allowance_is_shared_by_text_and_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "run"), [("base64", "aB3dE5gH7jK9mN1;"), ("hex", "0x414243444546 zz "), ("percent", "%41 " + "x" * 400)]
+    ("encoding", "run"),
+    [("base64", "aB3dE5gH7jK9mN1;"), ("hex", "0x414243444546 zz "), ("percent", "%41 " + "x" * 400)],
 )
 def test_what_more_runs_than_are_looked_at_take_up_is_counted(encoding: Encoding, run: str) -> None:
     text = run * 1000
