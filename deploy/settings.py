@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.limits import InputLimits
+
 Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
 """A number of partitions: tokens have two digits."""
 
@@ -81,6 +83,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         concurrent: Requests served at once; others are told to come again.
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
         loops: Loops whose latest judgement is kept in memory for questions about it.
+        limits: How large an input may be, at every edge: ``ask``, ``chat``, ``feed`` and HTTP alike.
     """
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
@@ -90,3 +93,4 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     header_s: Seconds = 10.0
     body_s: Seconds = 10.0
     loops: Annotated[int, msgspec.Meta(ge=1)] = 4096
+    limits: InputLimits = InputLimits()

@@ -40,6 +40,7 @@ async def converse(
             now_ns=time.time_ns(),
             reply_to=inbox,
             stream=bool(inbox),
+            limits=target.config().gateway.limits,
         )
         begun = time.perf_counter()
         started = await edge.submit(addressed)

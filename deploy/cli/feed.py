@@ -74,6 +74,7 @@ def feed(
         "rate": rate,
         "concurrency": concurrency,
         "answer_s": timeout,
+        "limits": target.config().gateway.limits,
     }
     stream = _open(file)
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))

@@ -5,11 +5,13 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
+from actors.gateway.inputs import DEFAULT_LIMITS
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
 from events.errors import LogError
 from schemas.identity import new_exchange_id
+from schemas.limits import InputLimits
 from schemas.subjects import Partitions
 
 
@@ -27,6 +29,7 @@ class Feeder:
         concurrency: Talks under way at once.
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds to wait for an end.
+        limits: How large an input may be.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Feeder:
         concurrency: int = 64,
         rate: float = 0.0,
         answer_s: float = 65.0,
+        limits: InputLimits = DEFAULT_LIMITS,
     ) -> None:
         self._edge = edge
         self._partitions = partitions
@@ -52,6 +56,7 @@ class Feeder:
         self._session_per_line = session_per_line
         self._room = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
+        self._limits = limits
         self._pace = _Pace(rate)
 
     async def feed(
@@ -111,6 +116,7 @@ class Feeder:
                 layers=talk.layers,
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
+                limits=self._limits,
             )
             await self._edge.submit(addressed)
             exchange = addressed.exchange

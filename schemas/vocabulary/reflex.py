@@ -98,9 +98,7 @@ ENTRIES = (
         owner="reflex",
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
-        sample=ReflexPassed(
-            unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)
-        ),
+        sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
     ),
     Entry(
         event=ReflexLibraryChanged,
