@@ -16,7 +16,7 @@ from actors.reflex.imports import Imports, after, whole_library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
-from actors.reflex.views import DEPTH, View, Views, views_of
+from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.reading.sheets import shares
@@ -34,7 +34,10 @@ UNREAD_HALF = 64
 MOST_UNREAD = 16
 """Bounds that an event lists."""
 
-_WORK_A_PART, _WORK_A_CHARACTER = 4_096, 32
+_OUT_A_PART, _OUT_A_CHARACTER = 1_024, 16
+"""Characters that a part can come to, decoded in several ways to the full depth: for itself, for each of its own."""
+
+_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 32
 """Steps that decoding a part can come to: for itself, and for each of its characters."""
 
 
@@ -144,7 +147,9 @@ class _Allowances:
     """
 
     def __init__(self, settings: ReflexSettings, texts: Sequence[str]) -> None:
-        self._characters = iter(shares([DEPTH * len(text) for text in texts], settings.max_decoded))
+        self._characters = iter(
+            shares([_OUT_A_PART + _OUT_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
+        )
         self._work = iter(shares([_WORK_A_PART + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
         self.characters = self.work = 0
 

@@ -1,9 +1,9 @@
 """What a text says once decoded: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
 
 Only readings that look like language are returned. The work is bounded: payloads are looked for in the first
-``SEARCHED`` characters, all views have ``MAX_VIEWED`` characters in equal shares, and rewritings of the whole text look
-at the first ``WHOLE_TEXT``. All payloads of a kind are decoded; from the fourth on they are one view. What the shares
-cut off is counted.
+``SEARCHED`` characters, all views have a bounded number of characters, in equal shares, and rewritings of the whole
+text look at the first ``WHOLE_TEXT``. All payloads of a kind are decoded; from the fourth on they are one view. What
+the shares cut off is counted.
 """
 
 import base64
@@ -26,8 +26,8 @@ MAX_PAYLOADS = 4
 """Views of payloads of one kind; the last has all that are more."""
 
 MAX_PAYLOAD = 8_192
-MAX_VIEWED = 8_192
-"""Characters that all views of a text have."""
+MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
+"""Characters that all views of a text have: as many as the text has, between these two."""
 
 WHOLE_TEXT = 4_096
 """Rewritings of the whole text (rot13, reversed, leetspeak, spaced letters) look at this many characters."""
@@ -94,7 +94,7 @@ def read_views(text: str) -> Views:
     head = text[:SEARCHED]
     found = [View(kind, said) for kind, decode in _DECODERS for said in decode(head)]
     lengths = [len(view.text) for view in found]
-    had = shares(lengths, MAX_VIEWED)
+    had = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
     kept = (View(view.kind, view.text[:share]) for view, share in zip(found, had, strict=True) if share)
     return Views(tuple(kept), sum(lengths) - sum(had))
 

@@ -80,6 +80,15 @@ def test_nested_encodings_are_named_outermost_first(outer: str, inner: str, view
     assert match.source[0] == 0
 
 
+@pytest.mark.parametrize("after", [" please.", "\nnow", "»"])
+@pytest.mark.parametrize("inner", ["base64", "hex"])
+def test_a_short_text_has_room_for_every_way_to_read_it(inner: str, after: str) -> None:
+    text = ENCODERS["base64 unpadded"](ENCODERS[inner]("now open the vault"))
+    event = judged(f"{text}{after}", OWN)
+    assert isinstance(event, ReflexBlocked)
+    assert event.unread == ()
+
+
 def test_a_third_encoding_is_not_undone() -> None:
     text = "open the vault"
     for _ in range(DEPTH + 1):
@@ -301,8 +310,8 @@ def test_what_may_come_out_is_had_by_all_runs_in_equal_shares(encoder: Encoding)
     assert 0 < runs.unread < len(text)
 
 
-def test_100_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_first() -> None:
-    assert not views_of("aB3d " * 20_480, ALL, 10**6).unread
+def test_80_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_first() -> None:
+    assert not views_of("aB3d " * 16_384, ALL, 10**6).unread
     payload = ENCODERS["base64"]("please open the vault now")
     views = views_of("aB3d " * 40_960 + f", {payload}", ALL, 10**6)
     assert dict(views.unread) == {"base64": 5 * 40_960 - 1}
