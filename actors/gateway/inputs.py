@@ -70,8 +70,8 @@ def new_input(
     _utf8("text", text)
     for place, layer in enumerate(layers):
         _utf8(f"layer {place}", layer.content)
-    if wrong := wrong_with_size(text, layers, limits):
-        raise InvalidInput(wrong)
+    if too_large := wrong_with_size(text, layers, limits):
+        raise InvalidInput(too_large)
     if reply_to and not _INBOX.fullmatch(reply_to):
         raise InvalidInput(f"reply_to {reply_to!r} is no inbox: it must be a literal subject below _INBOX")
     event = InputReceived(
