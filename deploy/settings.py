@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from schemas.limits import InputLimits
+
 Partition = Annotated[int, msgspec.Meta(ge=1, le=99)]
 """A number of partitions: tokens have two digits."""
 
@@ -101,6 +103,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         loops: Loops whose latest judgement is kept in memory for questions about it.
         agent_per: Which agent an input is for where it names none: ``shared``, one for all, which remembers across all
             sessions; or one of its own for each ``user`` or each ``session``, at every edge.
+        limits: How large an input may be, at every edge: ``ask``, ``chat``, ``feed`` and HTTP alike.
     """
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
@@ -111,3 +114,4 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     body_s: Seconds = 10.0
     loops: Annotated[int, msgspec.Meta(ge=1)] = 4096
     agent_per: Literal["shared", "user", "session"] = "shared"
+    limits: InputLimits = InputLimits()

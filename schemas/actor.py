@@ -94,6 +94,10 @@ class Actor(Generic[S]):
         timer: For actors that act by time: state -> the earliest due event, or None.
         tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
             without any person's words.
+        warm: For actors whose decisions rest on things that are built when they are first asked for (an index, an
+            automaton, a model): builds what the next decision on a state would. It changes no state and no event; the
+            shell calls it beside the loop, once a partition has recovered and before it leads.
+        cooled_by: Consumed events after which a state has to be warmed again; decisions wait for that.
         missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
             process does not have, or empty. Verification cannot make such a decision again, and says so.
     """
@@ -111,6 +115,8 @@ class Actor(Generic[S]):
     behaviour: int = 1
     timer: Callable[[S], Timer | None] | None = None
     tells: Callable[[Event, float], Iterable[str]] | None = None
+    warm: Callable[[S], None] | None = None
+    cooled_by: tuple[type[Event], ...] = ()
     missing_model: Callable[[Event], str] | None = None
 
 

@@ -11,7 +11,7 @@ what the model was given, and whether anybody will judge the answer.
 """
 
 from actors.appraisal.answers import missing_model
-from actors.appraisal.decider import AppraisalState, decide, evolve, initial
+from actors.appraisal.decider import AppraisalState, decide, evolve, warm
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
@@ -26,11 +26,12 @@ ACTOR = Actor(
     consumes=(InputReceived, ResponseRequested, LlmCompleted, ResponseEmitted, ForgetOrdered),
     state_type=AppraisalState,
     settings_type=AppraisalSettings,
-    initial=initial,
+    initial=AppraisalState,
     decide=decide,
     evolve=evolve,
     configured=AppraisalConfigured,
     failed=AppraisalFailed,
     behaviour=2,
     missing_model=missing_model,
+    warm=warm,
 )

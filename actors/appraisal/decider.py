@@ -36,11 +36,9 @@ class AppraisalState(msgspec.Struct, frozen=True):
     pending: Map[str, Awaited] = Map()
 
 
-def initial() -> AppraisalState:
-    """Return the state of a partition nothing has happened in; loads the models, so that no input waits for them."""
-    state = AppraisalState()
+def warm(state: AppraisalState) -> None:
+    """Load the models, so that no input waits for them."""
     warm_up(state.settings)
-    return state
 
 
 def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:

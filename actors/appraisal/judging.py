@@ -7,6 +7,7 @@ import msgspec
 
 from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.affect import affect_of
+from actors.appraisal.biases import bias_tags_of
 from actors.appraisal.embedder import Model, model_of
 from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
 from actors.appraisal.risks import intent_of
@@ -52,8 +53,9 @@ def appraise(memory: Memory, received: InputReceived, settings: AppraisalSetting
 
 @cache
 def warm_up(settings: AppraisalSettings) -> None:
-    """Load what the first appraisal would otherwise load."""
-    appraise(Memory(), InputReceived(text="hello"), settings)
+    """Load what the first appraisal of an input, and of a model's answer to it, would otherwise load."""
+    appraise(Memory(), InputReceived(text="Héllo, how do I get there?"), settings)
+    bias_tags_of("It is perhaps so.")
 
 
 def missing_model(event: Event) -> str:
@@ -88,7 +90,7 @@ def _trusts(texts: Sequence[str], characters: int) -> dict[str, LayerTrust]:
     return {
         texts[place]: trust
         for sheet in sheets_of(texts, characters)
-        for trust in (trust_of("", sheet.text),)
+        for trust in (trust_of("", sheet.text, sheet.unread),)
         for place in sheet.places
     }
 

@@ -4,12 +4,15 @@ Falsehood says that a part speaks to the model itself: reverses the roles, overr
 hides an order in a document. Politeness changes nothing, since no weight is given to it. It is scaled so that the
 breaker's triggers fall on the threshold that was fixed in training for a false-alarm rate: ``ROLE_CONFUSION`` for any
 part, ``SATURATION`` for parts over ``LONG_TEXT`` characters (source C).
+
+What should have been read and could not, for the bounds on the work, counts as evidence against a part: its falsehood
+is raised by the share of it.
 """
 
 from functools import cache
 from itertools import pairwise
 
-from schemas.reading.evidence import read_text
+from schemas.reading.evidence import read_text, unread_share
 from schemas.reading.model import LONG_TEXT, Model, log_odds
 from schemas.reading.weights import weights_of
 from schemas.vocabulary.appraisal import LayerTrust
@@ -22,6 +25,11 @@ _KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, ROLE_CONFUSION), (3.0, 
 
 _LONG_KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (3.0, 0.85), (8.0, 0.98))
 _FEW_TOKENS = 8.0
+UNREAD_WEIGHT = 0.75
+"""How much of what is missing to a falsehood of 1 is added where nothing that should have been read was.
+
+A long part of which two thirds went unread is beyond ``SATURATION`` whatever the rest says, and so stopped.
+"""
 
 
 @cache
@@ -30,15 +38,21 @@ def model() -> Model:
     return weights_of("trust", "actors.appraisal")
 
 
-def trust_of(layer: str, text: str) -> LayerTrust:
-    """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more."""
+def trust_of(layer: str, text: str, unread: int = 0) -> LayerTrust:
+    """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more.
+
+    ``unread`` counts the characters that the part has besides and that should have been read, too.
+    """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
     judge = model()
     read = read_text(text)
     long = len(text) > LONG_TEXT
     margin = log_odds(judge, read) - (judge.long_threshold if long else judge.threshold)
-    falsehood = _between(_LONG_KNOTS if long else _KNOTS, margin)
+    found = _between(_LONG_KNOTS if long else _KNOTS, margin)
+    unread += read.unread
+    share = unread_share(read.shown, unread)
+    falsehood = found + (1.0 - found) * UNREAD_WEIGHT * share
     little = _FEW_TOKENS / (_FEW_TOKENS + read.tokens)
     return LayerTrust(
         layer=layer,
@@ -46,6 +60,8 @@ def trust_of(layer: str, text: str) -> LayerTrust:
         truth=round((1.0 - falsehood) * (1.0 - 0.5 * little), _DECIMALS),
         indeterminacy=round(max(0.5 * little, 1.0 - 2.0 * abs(falsehood - 0.5)), _DECIMALS),
         falsehood=round(falsehood, _DECIMALS),
+        unread=unread,
+        unread_share=share,
     )
 
 

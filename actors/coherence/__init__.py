@@ -5,6 +5,8 @@ Joins ``intuition.passed`` and ``appraisal.completed`` of an exchange, whichever
 
 - a hint of a constitutional violation (a risk of harm or to layer 0, or a signature that flags): entropy exactly 1.0;
 - otherwise entropy = (0.4 knowledge + 0.3 swarm) / 0.7, the source's formula without the term that is then zero;
+- what reflex or intuition did not look at, for the bounds on their work, raises it: by the heaviest share of what is
+  missing to 1, and to 1 from a share of 0.9 on. So nothing passes because a bound was used up;
 - entropy strictly above 0.8: ``coherence.rejected``, and the exchange ends; else ``coherence.passed``.
 
 Knowledge is the share of similar precedents that contradict the thought, and 0.5 where there are none. A precedent

@@ -1,7 +1,7 @@
 """The join of what is known about an exchange, and its one verdict. Pure.
 
-reflex.passed           the flags that hint at a violation are kept until the verdict
-intuition.passed        the similar precedents are kept
+reflex.passed           the flags that hint at a violation, and what was not looked at, are kept until the verdict
+intuition.passed        the similar precedents are kept, and what was not looked at
 appraisal.completed     the thought is kept
 the latter two          -> coherence.passed or coherence.rejected, once for an exchange
 swarm.measured          the coherence index from here on
@@ -15,6 +15,7 @@ from actors.coherence.settings import CoherenceSettings
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import Gatherings
+from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
 from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, Similar
@@ -26,11 +27,16 @@ _NS_PER_MS = 1_000_000
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """What has been heard of an exchange; None is not heard yet. No words of anybody are kept."""
+    """What has been heard of an exchange; None is not heard yet. No words of anybody are kept.
 
+    ``unread`` is the heaviest of what was not looked at of its input.
+    """
+
+    heard_reflex: bool = False
     flags: tuple[str, ...] = ()
     precedents: tuple[Known, ...] | None = None
     thought: Thought | None = None
+    unread: Unread | None = None
 
 
 class CoherenceState(msgspec.Struct, frozen=True):
@@ -46,7 +52,7 @@ def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:
     gathered = _gather(state, message)
     if gathered is None or gathered.precedents is None or gathered.thought is None:
         return ()
-    return (judge(gathered.thought, gathered.precedents, gathered.flags, state.sci, state.settings),)
+    return (judge(gathered.thought, gathered.precedents, gathered.flags, state.sci, state.settings, gathered.unread),)
 
 
 def evolve(state: CoherenceState, message: Message) -> CoherenceState:
@@ -75,10 +81,17 @@ def _gather(state: CoherenceState, message: Message) -> Gathered | None:
     gathered = state.exchanges.pending.get(message.exchange) or Gathered()
     # What was heard first counts: a repeated input may not replace it.
     match message.event:
-        case ReflexPassed(flags=flags) if not gathered.flags:
-            return msgspec.structs.replace(gathered, flags=_hints(flags, state.settings))
-        case IntuitionPassed(precedents=precedents) if gathered.precedents is None:
-            return msgspec.structs.replace(gathered, precedents=_known(precedents))
+        case ReflexPassed() as passed if not gathered.heard_reflex:
+            return msgspec.structs.replace(
+                gathered,
+                heard_reflex=True,
+                flags=_hints(passed.flags, state.settings),
+                unread=_heavier(gathered.unread, passed.unread),
+            )
+        case IntuitionPassed() as passed if gathered.precedents is None:
+            return msgspec.structs.replace(
+                gathered, precedents=_known(passed.precedents), unread=_heavier(gathered.unread, passed.unread)
+            )
         case AppraisalCompleted() as appraisal if gathered.thought is None:
             thought = Thought(appraisal.proposed_action, appraisal.affects_swarm, _violations(appraisal.risks))
             return msgspec.structs.replace(gathered, thought=thought)
@@ -88,6 +101,11 @@ def _gather(state: CoherenceState, message: Message) -> Gathered | None:
 def _hints(flags: tuple[Match, ...], settings: CoherenceSettings) -> tuple[str, ...]:
     least = settings.flags_violate_from
     return () if least is None else tuple(flag.pattern for flag in flags if flag.confidence >= least)
+
+
+def _heavier(known: Unread | None, more: tuple[Unread, ...]) -> Unread | None:
+    """Return the heaviest; of equals the one heard first."""
+    return max((*(() if known is None else (known,)), *more), key=lambda each: each.share, default=None)
 
 
 def _known(precedents: tuple[Similar, ...]) -> tuple[Known, ...]:

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 
 from actors.coherence.settings import CoherenceSettings
-from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
+from schemas.unread import Unread
+from schemas.vocabulary.coherence import UNREAD, CoherencePassed, CoherenceRejected
 from schemas.vocabulary.precedents import ProposedAction
 
 
@@ -44,23 +45,40 @@ def swarm_of(sci: float, affects_swarm: bool, settings: CoherenceSettings) -> fl
 
 
 def judge(
-    thought: Thought, precedents: Sequence[Known], flags: Sequence[str], sci: float, settings: CoherenceSettings
+    thought: Thought,
+    precedents: Sequence[Known],
+    flags: Sequence[str],
+    sci: float,
+    settings: CoherenceSettings,
+    unread: Unread | None = None,
 ) -> CoherencePassed | CoherenceRejected:
-    """Return the verdict on a thought, with every number it rests on; ``flags`` are patterns that hint at a breach."""
+    """Return the verdict on a thought, with every number it rests on.
+
+    ``flags`` are patterns that hint at a breach, ``unread`` the heaviest of what was not looked at.
+    """
     knowledge = knowledge_of(precedents, thought.proposed_action, settings)
     swarm = swarm_of(sci, thought.affects_swarm, settings)
+    missed = unread.share if unread is not None else 0.0
     violations = (*thought.violations, *(f"flag:{pattern}" for pattern in dict.fromkeys(flags)))
     weights = settings.knowledge_weight + settings.swarm_weight
-    weighed = settings.knowledge_weight * knowledge + settings.swarm_weight * swarm
-    entropy = 1.0 if violations else round(weighed / weights, 6)
+    weighed = (settings.knowledge_weight * knowledge + settings.swarm_weight * swarm) / weights
+    # What nobody has looked at may be anything: it counts as the most dissonant there is, for its share.
+    share = 1.0 if missed and missed >= settings.unread_limit else missed
+    raised = round(weighed + (1.0 - weighed) * share, 6)
+    entropy = 1.0 if violations else raised
+    constitutional: Literal[0, 1] = 1 if violations else 0
+    if share == 1.0 or (raised > settings.entropy_threshold >= round(weighed, 6)):
+        violations = (*violations, UNREAD)
     verdict = CoherenceRejected if entropy > settings.entropy_threshold else CoherencePassed
     return verdict(
         entropy=entropy,
         threshold=settings.entropy_threshold,
         knowledge=knowledge,
         swarm=swarm,
-        constitutional=1 if violations else 0,
+        constitutional=constitutional,
         violations=violations,
         sci=sci,
         similar=len(precedents),
+        unread=missed,
+        unread_of=unread,
     )

@@ -9,6 +9,9 @@ from schemas.event import Milliseconds, Unit
 Weight = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 """How much a part counts, before the weights are brought to a sum of one."""
 
+Share = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
+"""A share that is more than nothing."""
+
 
 class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the gate decides with (source R 4 and 7).
@@ -22,6 +25,9 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
         swarm_disturbance: Added to the swarm part by a thought that would affect the swarm.
         flags_violate_from: Confidence from which a FLAG signature of reflex hints at a constitutional violation; None:
             no flag does. Those below it are recorded and stop nothing.
+        unread_limit: Share of an input that a sense before the gate could not look at, for the bounds on its work, from
+            which the input is rejected for that alone (``schemas.unread``); below, it raises the entropy. At 1.0 it
+            only raises it, and what is above the threshold then is rejected all the same.
         pending_lifetime_ms: What is heard of an exchange is kept for at least this long without a verdict, and at most
             twice as long.
         settled_lifetime_ms: A repeated message of an exchange is recognised for at least this long after its verdict.
@@ -34,6 +40,7 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     unknown_knowledge: Unit = 0.5
     swarm_disturbance: Unit = 0.2
     flags_violate_from: Unit | None = 0.6
+    unread_limit: Share = 0.9
     pending_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     settled_lifetime_ms: Milliseconds = 600 * 1000
     latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 30.0

@@ -5,6 +5,6 @@ acknowledged it; from then on it gets exactly one ``response.emitted``.
 """
 
 from actors.gateway.edge import Answered, Edge
-from actors.gateway.inputs import MAX_INPUT_BYTES, InvalidInput, check_name, new_input
+from actors.gateway.inputs import InvalidInput, check_name, new_input
 
-__all__ = ["MAX_INPUT_BYTES", "Answered", "Edge", "InvalidInput", "check_name", "new_input"]
+__all__ = ["Answered", "Edge", "InvalidInput", "check_name", "new_input"]

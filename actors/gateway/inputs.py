@@ -5,24 +5,23 @@ from collections.abc import Sequence
 
 import msgspec
 
+from actors.gateway.sizes import wrong_with_size
 from actors.runtime.records import rfc3339
-from events.log import MAX_RECORD_BYTES, Record
+from events.log import Record
 from schemas.choices import with_choices
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
+from schemas.limits import InputLimits
 from schemas.names import wrong_with_name
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived, Layer
 
-MAX_INPUT_BYTES = MAX_RECORD_BYTES
-"""Most bytes of UTF-8 that the texts of one input may have, 1 MiB."""
-
-MAX_LAYERS = 1_024
-"""Most layers of one input: each is judged by itself, and what is recorded of all of them has to fit into an event."""
-
 MAX_NAME = 200
 """Most characters of a label's, situation's or exchange's name; agents and sessions have ``schemas.names``."""
+
+DEFAULT_LIMITS = InputLimits()
+"""How large an input may be where nothing else is set."""
 
 _INBOX = re.compile(r"_INBOX(\.[A-Za-z0-9_-]+)+")
 
@@ -54,8 +53,9 @@ def new_input(
     deadline_after_ms: int = 60_000,
     exchange: str = "",
     stream: bool = False,
+    limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
-    """Check an input and wrap it; ``exchange`` is made up when not given.
+    """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
 
     Raises:
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
@@ -68,11 +68,11 @@ def new_input(
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
-    if len(layers) > MAX_LAYERS:
-        raise InvalidInput(f"the input has {len(layers)} layers: at most {MAX_LAYERS}; join some of them")
-    size = _utf8("text", text) + sum(_utf8(f"layer {n}", layer.content) for n, layer in enumerate(layers))
-    if size > MAX_INPUT_BYTES:
-        raise InvalidInput(f"the input has {size} bytes of text: at most {MAX_INPUT_BYTES}; send less")
+    _utf8("text", text)
+    for place, layer in enumerate(layers):
+        _utf8(f"layer {place}", layer.content)
+    if too_large := wrong_with_size(text, layers, limits):
+        raise InvalidInput(too_large)
     if reply_to and not _INBOX.fullmatch(reply_to):
         raise InvalidInput(f"reply_to {reply_to!r} is no inbox: it must be a literal subject below _INBOX")
     event = InputReceived(
@@ -112,9 +112,9 @@ def check_name(what: str, name: str) -> None:
         raise InvalidInput(f"the {what} {wrong}")
 
 
-def _utf8(name: str, value: str) -> int:
+def _utf8(name: str, value: str) -> None:
     try:
-        return len(value.encode())
+        value.encode()
     except UnicodeEncodeError as wrong:
         raise InvalidInput(
             f"the {name} holds a lone surrogate at character {wrong.start}: it is no Unicode text; repair or drop it"

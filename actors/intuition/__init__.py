@@ -38,7 +38,7 @@ worth comparing, ``index`` finds the nearest signatures, ``library`` keeps the p
 allowance, ``judging`` puts the verdict together.
 """
 
-from actors.intuition.decider import State, decide, evolve, initial
+from actors.intuition.decider import State, decide, evolve, initial, warm
 from actors.intuition.judging import missing_model
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
@@ -61,4 +61,5 @@ ACTOR: Actor[State] = Actor(
     behaviour=2,
     failed=IntuitionFailed,
     missing_model=missing_model,
+    warm=warm,
 )

@@ -12,7 +12,8 @@ intuition.configured    the settings from here on
 
 import msgspec
 
-from actors.intuition.judging import Input, input_of, judge
+from actors.intuition.index import COMPILED_FROM, warm_engine
+from actors.intuition.judging import TEXT, Input, Part, input_of, judge
 from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
@@ -31,6 +32,8 @@ from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from schemas.vocabulary.reflex import ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
+_ANY = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), "general")
+
 
 class State(msgspec.Struct, frozen=True):
     """A partition: settings, libraries by agent, inputs by exchange, and the exchanges that ended lately."""
@@ -44,6 +47,16 @@ class State(msgspec.Struct, frozen=True):
 def initial() -> State:
     """Return the state of a partition in which nothing has happened."""
     return State()
+
+
+def warm(state: State) -> None:
+    """Build the indexes of all agents, load the engine that searches them, and read a text."""
+    libraries = tuple(state.libraries.values())
+    if any(len(library.precedents) >= COMPILED_FROM for library in libraries):
+        warm_engine()
+    for library in libraries:
+        judge(library, state.settings, _ANY)
+    judge(Library(), state.settings, _ANY)
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:

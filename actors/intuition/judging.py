@@ -11,7 +11,9 @@ from actors.intuition.library import Library
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
 from actors.intuition.settings import IntuitionSettings
 from schemas.event import Event
+from schemas.reading.evidence import read_text, unread_share
 from schemas.reading.sheets import sheets_of
+from schemas.unread import DECIMALS, Unread, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
 
@@ -20,6 +22,15 @@ TEXT = "text"
 
 MOST_ANSWERS = 256 * 1024
 """Bytes that the approved answers in a verdict take, encoded: an event has to fit into a message of the broker."""
+
+UNCOMPARED_HALF = 64
+"""Comparisons left undone that weigh one half."""
+
+UNREAD_WEIGHT = 0.5
+"""How heavily it weighs where nothing of an input was read for comparing: scorer and reflex have looked at it, too."""
+
+MOST_UNREAD = 16
+"""Parts that a verdict lists of those that the scorer has not read."""
 
 NO_MODEL = "none"
 """What a verdict names as its model when the scorer is switched off."""
@@ -63,8 +74,9 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
     are those similar to the input's text: what a document says is not the situation that the exchange is in.
     """
     named = _parts(asked)
-    near, similar, cut, unread = compare(library, settings, tuple(named), asked.situation)
-    scored = _scored(named, settings.scored_characters) if settings.scorer else None
+    near, similar, cut, characters = compare(library, settings, tuple(named), asked.situation)
+    scored, missed = _scored(named, settings.scored_characters) if settings.scorer else (None, ())
+    unread = (*_uncompared(cut, characters, sum(map(len, named))), *missed)
     precedents = tuple(_listed(library, similar, settings))
     model = MODEL_VERSION if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
@@ -80,7 +92,6 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
             layer=tuple(named.values())[near.part],
             model=model,
             precedents=precedents,
-            cut=cut,
             unread=unread,
         )
     if scored is not None and scored.score >= score_threshold:
@@ -95,7 +106,6 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
             layer=scored.part,
             model=model,
             precedents=precedents,
-            cut=cut,
             unread=unread,
         )
     return IntuitionPassed(
@@ -104,7 +114,6 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
         score=scored.score if scored is not None else None,
         model=model,
         precedents=precedents,
-        cut=cut,
         unread=unread,
     )
 
@@ -124,14 +133,31 @@ def _parts(asked: Input) -> dict[str, str]:
     return named
 
 
-def _scored(named: dict[str, str], characters: int) -> _Scored:
-    """Return the highest score, the first of equal ones."""
+def _scored(named: dict[str, str], characters: int) -> tuple[_Scored, tuple[Unread, ...]]:
+    """Return the highest score, the first of equal ones, and what should have been read for it and was not."""
     worded = [text for text in named if text.strip()]
-    scores = (
-        _Scored(score(sheet.text), _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]]))
-        for sheet in sheets_of(worded, characters)
-    )
-    return max(scores, key=lambda scored: scored.score, default=_Scored(0.0, TEXT))
+    best, missed = _Scored(0.0, TEXT), []
+    for sheet in sheets_of(worded, characters):
+        part = _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]])
+        scored = score(sheet.text)
+        if scored > best.score:
+            best = _Scored(scored, part)
+        if sheet.text.strip():
+            read = read_text(sheet.text)
+            amount = sheet.unread + read.unread
+            share = unread_share(read.shown, amount)
+            if amount:
+                missed.append(Unread(layer=part, what="telling", amount=amount, why="scored_characters", share=share))
+    return best, tuple(sorted(missed, key=lambda each: -each.share)[:MOST_UNREAD])
+
+
+def _uncompared(cut: int, characters: int, of: int) -> Iterator[Unread]:
+    if cut:
+        share = weighed(cut, UNCOMPARED_HALF)
+        yield Unread(layer="", what="comparisons", amount=cut, why="work", share=share)
+    if characters:
+        share = round(UNREAD_WEIGHT * characters / of, DECIMALS)
+        yield Unread(layer="", what="characters", amount=characters, why="most_read", share=share)
 
 
 def _joined(named: dict[str, str], first: str, last: str) -> str:

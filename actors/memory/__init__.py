@@ -37,7 +37,7 @@ Behaviour 3: says in which sessions a fact was told that is forgotten; a bounded
 idle mind wanders, and keeps its thoughts.
 """
 
-from actors.memory.decider import State, decide, evolve, initial
+from actors.memory.decider import State, decide, evolve, initial, warm
 from actors.memory.settings import MemorySettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActActionsRequested
@@ -72,4 +72,5 @@ ACTOR: Actor[State] = Actor(
     configured=MemoryConfigured,
     failed=MemoryFailed,
     behaviour=3,
+    warm=warm,
 )

@@ -65,6 +65,7 @@ from schemas.vocabulary.self_review import SeatAdded
 
 _NS_PER_MS = 1_000_000
 _COMPOSER = "composer"
+_ANY_EMBEDDING = b"\x01"
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -89,6 +90,12 @@ class State(msgspec.Struct, frozen=True):
 def initial() -> State:
     """Return the state of a partition in which nothing has happened."""
     return State()
+
+
+def warm(state: State) -> None:
+    """Build the indexes of all minds' episodes."""
+    for mind in state.minds.values():
+        mind.episodes.nearest("", _ANY_EMBEDDING, 1, frozenset())
 
 
 def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:

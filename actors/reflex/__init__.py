@@ -15,15 +15,15 @@ document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode
 character offsets in that text or layer as it was received, or in the decoded text.
 
 The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
-that are looked at (``matcher``). Where a bound was met, the verdict says ``cut``. Up to 100 KB nothing is lost but by
-``max_decoded`` and ``MAX_RUNS``, unless imported signatures end in one another at nearly every letter.
+that are looked at (``matcher``). Where a bound was met, the verdict lists what was not looked at (``schemas.unread``),
+and the coherence gate counts it against the input. Ordinary texts never get there, however long the gateway takes them.
 
 Behaviour 2: reads texts otherwise too, decoded to a depth of two, and says ``cut``.
 Behaviour 3: bounds candidates and readings of base64; takes no imports of which more than 32 signatures end in one
 another, and reads a confidence of -0.0 as 0.0.
 """
 
-from actors.reflex.decider import State, decide, evolve, initial
+from actors.reflex.decider import State, decide, evolve, warm
 from actors.reflex.settings import ReflexSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.gateway import InputReceived
@@ -36,10 +36,12 @@ ACTOR = Actor(
     consumes=(InputReceived, PatternsImported, PatternsWithdrawn),
     state_type=State,
     settings_type=ReflexSettings,
-    initial=initial,
+    initial=State,
     decide=decide,
     evolve=evolve,
     configured=ReflexConfigured,
     failed=ReflexFailed,
+    warm=warm,
+    cooled_by=(PatternsImported, PatternsWithdrawn),
     behaviour=3,
 )

@@ -6,7 +6,6 @@ single plain word between two mixed ones belongs to the series.
 
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -61,10 +60,20 @@ class _Words(NamedTuple):
     near: Flags
 
 
-class WordRun(msgspec.Struct, frozen=True):
-    """A series of words: the spans that its digits may have, the likeliest first."""
+class WordRuns(NamedTuple):
+    """Series of words, in order: where the likeliest digits of each begin and end, and what else they may be."""
 
-    spans: tuple[tuple[int, int], ...]
+    starts: Offsets
+    ends: Offsets
+    words: _Words
+    firsts: Offsets
+    lasts: Offsets
+    several: Flags
+    """Whether a series may have other starts or ends than the likeliest."""
+
+    def spans(self, place: int) -> tuple[tuple[int, int], ...]:
+        """Return the spans that the digits of a series may have, the likeliest first."""
+        return _spans(self.words, int(self.firsts[place]), int(self.lasts[place]))
 
 
 def kinds_of(ascii_text: bytes) -> bytes:
@@ -72,8 +81,8 @@ def kinds_of(ascii_text: bytes) -> bytes:
     return ascii_text.translate(_KINDS)
 
 
-def runs_of_words(kinds: bytes, limit: int) -> list[WordRun]:
-    """Return the first ``limit`` series of mixed words that are long enough, from the kinds of a text's characters."""
+def runs_of_words(kinds: bytes) -> WordRuns | None:
+    """Return the series of mixed words that are long enough, from the kinds of a text's characters; None for none."""
     codes = np.frombuffer(kinds, dtype=np.uint8)
     in_word = codes >= _SIGN
     edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
@@ -87,19 +96,22 @@ def runs_of_words(kinds: bytes, limit: int) -> list[WordRun]:
     taken[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
     words = np.flatnonzero(taken)
     if not len(words):
-        return []
+        return None
     opens = np.concatenate(([True], (np.diff(words) > 1) | ~near[words[1:] - 1]))
     firsts, lasts = words[opens], words[np.concatenate((opens[1:], [True]))]
     lengths = np.concatenate(([0], np.cumsum(ends - starts)))
-    enough = np.flatnonzero(lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS)[:limit]
+    enough = lengths[lasts + 1] - lengths[firsts] >= MIN_DIGITS
+    firsts, lasts = firsts[enough], lasts[enough]
+    if not len(firsts):
+        return None
+    near = np.concatenate(([False], near, [False]))
     padded = np.append(codes, _OTHER)[ends] == _PADDING
-    if not len(enough):
-        return []
-    words_at = _Words(starts, ends, padded, np.concatenate(([False], near)))
-    return [
-        WordRun(_spans(words_at, first, last))
-        for first, last in zip(firsts[enough].tolist(), lasts[enough].tolist(), strict=True)
-    ]
+    nexts = np.minimum(lasts + 1, len(starts) - 1)
+    ended, closed = near[lasts + 1], near[lasts + 1] & padded[nexts]
+    short = ends[firsts] - starts[firsts] < LONG_WORD
+    several = (short & (near[firsts] | (lasts > firsts))) | (ended & ~closed)
+    words_at = _Words(starts, ends, padded, near)
+    return WordRuns(starts[firsts], np.where(closed, ends[nexts], ends[lasts]), words_at, firsts, lasts, several)
 
 
 def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, ends: Offsets) -> Flags:

@@ -5,19 +5,22 @@ operator.patterns_imported | _withdrawn   -> nothing; the library is another fro
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
 
-from actors.reflex.encodings import MAX_TRIES
+from actors.reflex.encodings import MAX_WORK
 from actors.reflex.imports import Imports, after, whole_library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
-from actors.reflex.views import View, views_of
+from actors.reflex.sheets import TEXT, Sheet, sheets_of
+from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
+from schemas.reading.sheets import shares
+from schemas.unread import Bound, Unread, What, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
@@ -25,12 +28,28 @@ from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, Re
 PLAIN = "plain"
 """The view of a text as it stands."""
 
+UNREAD_HALF = 64
+"""Characters left undecoded that weigh one half: an attack has as many."""
+
+MOST_UNREAD = 16
+"""Bounds that an event lists."""
+
+_OUT_A_PART, _OUT_A_CHARACTER = 1_024, 16
+"""Characters that a part can come to, decoded in several ways to the full depth: for itself, for each of its own."""
+
+_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 32
+"""Steps that decoding a part can come to: for itself, and for each of its characters."""
+
+
+_OF_ALL_KINDS = "Héllo, aGVsbG8gdGhlcmUgbXkgZnJpZW5k 0x68656c6c6f2066726965 %68%65llo"
+"""A text in which every way of reading finds something."""
+
 
 class _Place(NamedTuple):
-    """Where a signature was found: in which part of the input, and in which of its views."""
+    """Where a signature was found: on which sheet of the input, and in which of its views."""
 
     hit: Hit
-    part: str
+    sheet: Sheet
     view: View
 
 
@@ -45,11 +64,11 @@ class State(msgspec.Struct, frozen=True):
     unsaid: bool = False
 
 
-def initial() -> State:
-    """Return the state of a partition nothing has happened in; compiles its library, so that no input waits for it."""
-    state = State()
-    _matcher_of(state)
-    return state
+def warm(state: State) -> None:
+    """Compile the library of a state, and make the tables that a text of any kind is read by."""
+    matcher = _matcher_of(state)
+    assert matcher.longest_only is not None, "made here, for the first flood"
+    judge(matcher, state.settings, InputReceived(text=_OF_ALL_KINDS))
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
@@ -85,24 +104,29 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     more than once, its first place in the text, then in the layers.
     """
     places: list[_Place] = []
+    unread: list[Unread] = []
+    sheets = _sheets(settings, received)
     room = FREE_CANDIDATES
-    allowance, tries, cut = settings.max_decoded, MAX_TRIES, False
-    for part, text in _parts(settings, received):
-        views = views_of(text, settings.decoded_views, allowance, tries)
-        allowance, tries, cut = allowance - views.decoded, tries - views.tries, cut or views.cut
+    for sheet, allowance in zip(sheets, _Allowances(settings, [sheet.text for sheet in sheets]), strict=True):
+        views = views_of(sheet.text, settings.decoded_views, allowance.characters, allowance.work)
+        allowance.spend(views)
+        unread += (_unread(sheet, encoding, count, "decoding") for encoding, count in views.unread)
         known: set[int] = set()
+        overlapped = 0
         for view in views.all:
             found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
-            room, cut = found.room, cut or found.cut
+            room, overlapped = found.room, overlapped + found.unread
             # A signature counts in the first view that shows it.
-            places += [_Place(hit, part, view) for hit in found.hits if hit.rank not in known]
+            places += [_Place(hit, sheet, view) for hit in found.hits if hit.rank not in known]
             known.update(hit.rank for hit in found.hits)
+        if overlapped:
+            unread.append(_unread(sheet, "overlaps", overlapped, "candidates"))
     # Stable, so that within a signature parts and views keep their order and places in a view stay sorted.
     places.sort(key=lambda place: place.hit.rank)
     decisive = next((place for place in places if _action(matcher, place) == "BLOCK"), None)
     matches = tuple(_match(matcher, place) for place in _bounded(places, settings.max_matches, decisive))
     if decisive is None:
-        return ReflexPassed(flags=matches, cut=cut)
+        return ReflexPassed(flags=matches, unread=_heaviest_first(unread))
     deciding = _match(matcher, decisive)
     return ReflexBlocked(
         pattern=deciding.pattern,
@@ -111,8 +135,44 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         view=deciding.view,
         span=deciding.span,
         matches=matches,
-        cut=cut,
+        unread=_heaviest_first(unread),
     )
+
+
+class _Allowances:
+    """What each part of an input may have decoded: its share, so that none uses up what another needs.
+
+    Shares are by what a part of that length can come to; what it leaves goes to those behind it. An iterator that
+    yields itself: ``characters`` and ``work`` are those of the part that it has come to.
+    """
+
+    def __init__(self, settings: ReflexSettings, texts: Sequence[str]) -> None:
+        self._characters = iter(
+            shares([_OUT_A_PART + _OUT_A_CHARACTER * len(text) for text in texts], settings.max_decoded)
+        )
+        self._work = iter(shares([_WORK_A_PART + _WORK_A_CHARACTER * len(text) for text in texts], MAX_WORK))
+        self.characters = self.work = 0
+
+    def __iter__(self) -> "_Allowances":
+        return self
+
+    def __next__(self) -> "_Allowances":
+        self.characters += next(self._characters)
+        self.work += next(self._work)
+        return self
+
+    def spend(self, views: Views) -> None:
+        """Take off what a part's views took."""
+        self.characters, self.work = self.characters - views.decoded, self.work - views.work
+
+
+def _unread(sheet: Sheet, what: What, amount: int, why: Bound) -> Unread:
+    return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=weighed(amount, UNREAD_HALF))
+
+
+def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:
+    """Return what was not looked at, the heaviest first, as much of it as an event lists."""
+    return tuple(sorted(unread, key=lambda each: -each.amount)[:MOST_UNREAD])
 
 
 def _matcher_of(state: State) -> Matcher:
@@ -129,12 +189,14 @@ def _changed(state: State) -> ReflexLibraryChanged:
     )
 
 
-def _parts(settings: ReflexSettings, received: InputReceived) -> Iterator[tuple[str, str]]:
-    """Yield the prefix of its views' names and the text of every part: the input's text, then the scanned layers."""
-    yield "", received.text
-    for place, layer in enumerate(received.layers):
-        if layer.role in settings.scanned_layers:
-            yield f"{layer.role}[{place}]:", layer.content
+def _sheets(settings: ReflexSettings, received: InputReceived) -> tuple[Sheet, ...]:
+    """Return the input's text, then the scanned layers, as they are read."""
+    layers = [
+        (f"{layer.role}[{place}]", layer.content)
+        for place, layer in enumerate(received.layers)
+        if layer.role in settings.scanned_layers
+    ]
+    return (Sheet(received.text, (TEXT,), (0,)), *sheets_of(layers))
 
 
 def _action(matcher: Matcher, place: _Place) -> str:
@@ -146,14 +208,17 @@ def _match(matcher: Matcher, place: _Place) -> Match:
     pattern, signature = matcher.signatures[hit.rank]
     reading = READINGS[hit.reading]
     name = ":".join((*view.path, reading) if reading != PLAIN or not view.path else view.path)
+    source = view.source(hit.start, hit.end)
+    part, begin = place.sheet.part_at(hit.start if source is None else source[0])
+    moved = begin if source is None else 0
     return Match(
         pattern=pattern.name,
         signature=signature.text,
         action=pattern.action,
         confidence=pattern.confidence,
-        view=place.part + name,
-        span=(hit.start, hit.end),
-        source=view.source(hit.start, hit.end),
+        view=name if part == TEXT else f"{part}:{name}",
+        span=(hit.start - moved, hit.end - moved),
+        source=None if source is None else (max(0, source[0] - begin), source[1] - begin),
     )
 
 

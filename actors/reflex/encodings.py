@@ -1,8 +1,13 @@
 """Encoded runs of a text and what they decode to: base64, hexadecimal and percent-encoding.
 
-None of these makes a text longer, so that the work is bounded by the text, the depth of nesting, ``MAX_RUNS`` and
-``MAX_TRIES``; and it ends with the run that uses up what may be decoded. Whether a text can have any such run is asked
-first, which costs a few microseconds.
+None of these makes a text longer. The work is counted, in steps of about ten nanoseconds, and bounded over all texts of
+an input (``MAX_WORK``); what is looked at is spread so that no run can use up what another needs:
+
+- Every run of base64 is decoded from its likeliest place before any is from another; of more than can be, the longest.
+- What may come out is had by all runs in equal shares: a long one gives way to the short ones behind it.
+- What was not looked at is counted, in characters of the text.
+
+Whether a text can have any such run is asked first, which costs a few microseconds.
 
 - base64 (``base64words``), also URL-safe, unpadded, and split by white space.
 - hex: at least six pairs of digits, also separated, also as ``\\x69``, ``0x69``, ``\\u0069``, ``&#x69;`` or ``U+0069``.
@@ -13,24 +18,27 @@ Of decoded bytes only what is text counts (``plaintext``).
 
 import binascii
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
+import numpy as np
 
-from actors.reflex.base64words import MIXTURES, WordRun, kinds_of, runs_of_words
+from actors.reflex.base64words import MIXTURES, kinds_of, runs_of_words
 from actors.reflex.plaintext import texts_in
+from schemas.reading.sheets import shares
 
 Encoding = Literal["base64", "hex", "percent"]
 
-MAX_RUNS = 1024
-"""Runs looked at in one text; more are cut."""
+MAX_WORK = 2_621_440
+"""Steps that all decoding for one input may take: some 25 ms."""
 
-MAX_TRIES = 2_097_152
-"""Characters of base64 that an input may have decoded from other starts and ends than the likeliest; more are cut.
+_BASE64_SPAN, _HEX_RUN, _HEX_PLACE, _ESCAPE_WINDOW = 192, 256, 32, 128
+"""Steps that a run takes by itself."""
 
-Twenty times (``base64words``: ten starts, two ends) the length of a text of 100 KB, which is decoded in every way."""
+_PER_DIGIT = 2
+"""Steps that an encoded character takes."""
 
 CONTEXT = 160
 """Characters around a percent escape that are read with it, since the words there need no escape."""
@@ -38,12 +46,12 @@ CONTEXT = 160
 ENOUGH = 0.75
 """Share of the longest decoding of a base64 run that another must reach to be read too."""
 
-_BATCH = 131_072
-"""Encoded characters decoded in one go: a call costs more than its work, and a run too many costs its work."""
-
 # All of ASCII that is white space to Python, as in ``base64words``: a character that only one of the two skips leaves
 # a run of the wrong length, which is an error.
 _SPACES = bytes(code for code in range(128) if chr(code).isspace())
+_FIRST_DIGIT = kinds_of(b"+")[0]
+_NOT_BASE64 = bytes(code for code in range(256) if kinds_of(bytes([code]))[0] < _FIRST_DIGIT)
+_FILLED = (b"", b"///", b"//", b"/")
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _HEX_BREAKS = _SPACES + b",:;|_.-"
 _HEX_KINDS = bytes(
@@ -57,18 +65,21 @@ _HEX_BREAK = rb"[\s,:;|_.-]"
 _PAIR = rb"[0-9A-Fa-f][0-9A-Fa-f]"
 # Sixteen bare pairs, or eight that are each followed by one break, are the same as so many single ones, and are taken
 # in a tenth of the time.
-_HEX = re.compile(
+_HEX_RUN_FORM = (
     rb"(?:[0-9A-Fa-f]{32}%(break)s{0,3}|%(eight)s%(break)s{0,2}|(?:%(prefix)s)?%(pair)s%(break)s{0,3})++"
     % {b"break": _HEX_BREAK, b"eight": (_PAIR + _HEX_BREAK) * 8, b"pair": _PAIR, b"prefix": _HEX_PREFIX}
 )
+_HEX = re.compile(_HEX_RUN_FORM)
+_PREFIXED_HEX = re.compile(rb"(?=[0\\&U])(?=%s)%s" % (_HEX_PREFIX, _HEX_RUN_FORM))
 _HEX_DIGITS = b"0123456789abcdefABCDEF"
 _NOT_DIGITS = (b"&#x00", b"&#X00", b"\\u00", b"U+00", b"&#x", b"&#X", b"0x", b"0X", b"\\x", b"\\X")
 _MIN_PAIRS = 6
 _MAX_SHORT = 50
 """Characters that fewer than six pairs come to at most, with a prefix and three breaks each."""
 
-_ESCAPE = "%[0-9A-Fa-f][0-9A-Fa-f]"
-_ESCAPES = re.compile(f"(?:{_ESCAPE * 8}|{_ESCAPE})++")
+_ESCAPE_LENGTH = 3
+_IS_HEX = np.array([chr(code) in "0123456789abcdefABCDEF" for code in range(256)])
+_HEX_VALUE = np.array([int(chr(code), 16) if is_hex else 0 for code, is_hex in enumerate(_IS_HEX)], dtype=np.uint8)
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -80,28 +91,27 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Room(msgspec.Struct, frozen=True):
-    """What may be decoded: ``characters`` is how many may come out, ``tries`` what ``MAX_TRIES`` bounds."""
+    """What may be decoded: ``characters`` is how many may come out, ``work`` how many steps it may take."""
 
     characters: int
-    tries: int = MAX_TRIES
+    work: int = MAX_WORK
 
 
 class Runs(msgspec.Struct, frozen=True):
     """The runs of a text in one encoding, in order.
 
-    They end with the one that goes beyond the room. ``cut``: there was more than is looked at. ``tries`` counts what
-    was used of the room's.
+    ``unread`` counts the characters of the text that were not looked at, or not in every way they may be read;
+    ``work`` the steps taken. Both are of a text that may have been decoded itself.
     """
 
     found: tuple[Run, ...] = ()
-    cut: bool = False
-    tries: int = 0
+    unread: int = 0
+    work: int = 0
 
 
 NONE = Runs()
 
 _Span = tuple[int, int]
-_Item = TypeVar("_Item")
 
 
 def base64_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
@@ -112,93 +122,101 @@ def base64_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     kinds = kinds_of(ascii_text)
     if not any(mixture in kinds for mixture in MIXTURES):
         return NONE
-    runs = runs_of_words(kinds, MAX_RUNS + 1)
-    spans = _tried(runs[:MAX_RUNS], room.tries)
-    found = _up_to(room.characters, _base64(ascii_text, spans))
-    fewer = any(len(some) < len(run.spans) for some, run in zip(spans, runs, strict=False))
-    return Runs(found, fewer or len(runs) > MAX_RUNS, sum(_length(span) for some in spans for span in some[1:]))
-
-
-def _tried(runs: list[WordRun], room: int) -> list[tuple[_Span, ...]]:
-    """Return the spans of every run that are decoded."""
-    tried = [run.spans[:1] for run in runs]
+    runs = runs_of_words(kinds)
+    if runs is None:
+        return NONE
+    codes = np.frombuffer(kinds, dtype=np.uint8)
+    before = np.concatenate(([0], np.cumsum(codes >= _FIRST_DIGIT, dtype=np.int32)))  # digits before a place
+    digits = ascii_text.translate(_URL_SAFE, _NOT_BASE64)
+    lengths = runs.ends - runs.starts
+    chosen, work = _affordable(_BASE64_SPAN + _PER_DIGIT * lengths, room.work)
+    unread = int(lengths.sum() - lengths[chosen].sum())
+    spans = [[(int(start), int(end))] for start, end in zip(runs.starts[chosen], runs.ends[chosen], strict=True)]
     # The shortest first, so that a long one leaves the others something.
-    for place in sorted(range(len(runs)), key=lambda place: _length(runs[place].spans[0])):
-        for span in runs[place].spans[1:]:
-            room -= _length(span)
-            if room < 0:
-                return tried
-            tried[place] += (span,)
-    return tried
+    open_ended = np.flatnonzero(runs.several[chosen])
+    for place in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
+        if work > room.work:
+            break
+        others = runs.spans(int(chosen[place]))[1:]
+        cost = sum(_BASE64_SPAN + _PER_DIGIT * (end - start) for start, end in others)
+        if work + cost <= room.work:
+            spans[place] += others
+        work += min(cost, room.work - work + 1)  # one too dear ends it: those behind are no shorter
+    unread += sum(int(lengths[chosen[place]]) for place in open_ended.tolist() if len(spans[place]) == 1)
+    parts = [digits[before[start] : before[end]] for some in spans for start, end in some]
+    texts = iter(texts_in([_from_base64(part) for part in parts]))
+    found = [run for some in spans if (run := _joined([Run(*span, next(texts)) for span in some])) is not None]
+    return _within(found, room.characters, unread, work)
 
 
-def _base64(ascii_text: bytes, tried: list[tuple[_Span, ...]]) -> Iterator[Run]:
-    for batch in _in_batches(tried, lambda spans: sum(map(_length, spans))):
-        texts = iter(texts_in([_from_base64(ascii_text[start:end]) for spans in batch for start, end in spans]))
-        for spans in batch:
-            kept = _likely([Run(*span, next(texts)) for span in spans])
-            if kept:
-                yield msgspec.structs.replace(kept[0], text="\n".join(each.text for each in kept))
+def _affordable(costs: "np.typing.NDArray[np.int64]", room: int) -> "tuple[np.typing.NDArray[np.int64], int]":
+    """Return the places of what can be had for the room, ascending, and what it costs; the dearest come first."""
+    total = int(costs.sum())
+    if total <= room:
+        return np.arange(len(costs)), total
+    order = np.argsort(-costs, kind="stable")
+    spent = np.cumsum(costs[order])
+    count = int(np.searchsorted(spent, room, side="right"))
+    return np.sort(order[:count]), int(spent[count - 1]) if count else 0
 
 
-def _likely(decoded: list[Run]) -> list[Run]:
-    """Return the decodings of a run that are about as long as the longest, without those that others contain.
+def _joined(decoded: list[Run]) -> Run | None:
+    """Return the decodings of a run that are about as long as the longest, without those that others contain, as one.
 
     A word too many at either end puts a false letter there, so that the longest need not be the right one.
     """
+    if len(decoded) == 1:
+        return decoded[0] if decoded[0].text else None
     most = max(len(each.text) for each in decoded)
     kept: list[Run] = []
     for each in decoded:
         if each.text and len(each.text) >= ENOUGH * most and not any(each.text in other.text for other in kept):
             kept.append(each)
-    return kept
+    if not kept:
+        return None
+    return kept[0] if len(kept) == 1 else Run(kept[0].start, kept[0].end, "\n".join(each.text for each in kept))
 
 
-def _from_base64(part: bytes) -> bytes:
-    digits = part.translate(_URL_SAFE, _SPACES + b"=")
-    return binascii.a2b_base64(digits + b"/" * (-len(digits) % 4))
+def _from_base64(digits: bytes) -> bytes:
+    return binascii.a2b_base64(digits + _FILLED[len(digits) & 3])
 
 
 def hex_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
+    most = max(0, room.work // _HEX_PLACE)
+    spans: list[_Span] = []
+    if any(sign in ascii_text for sign in _HEX_PREFIXES):
+        spans = [match.span() for match in islice(_PREFIXED_HEX.finditer(ascii_text), most)]
+    work = _HEX_PLACE * len(spans)
+    until = spans[-1][1] if spans and len(spans) == most else len(ascii_text)
+    spans = [(start, end) for start, end in spans if end - start >= 2 * _MIN_PAIRS]
     kinds = ascii_text.translate(_HEX_KINDS)
-    places = [
-        *(place for sign in _HEX_BARE if sign in kinds for place in _places(kinds, sign)),
-        *(place for sign in _HEX_PREFIXES if sign in ascii_text for place in _places(ascii_text, sign)),
-    ]
-    if not places:
-        return NONE
-    return Runs(_up_to(room.characters, _hex(ascii_text, sorted(places)[:MAX_RUNS])), len(places) > MAX_RUNS)
-
-
-def _places(data: bytes, sign: bytes) -> Iterator[int]:
-    """Yield where hex digits may begin: at a sign, and again once the run of digits that it opens is over."""
-    place = data.find(sign)
-    for _ in range(MAX_RUNS + 1):
-        if place < 0:
-            return
-        yield place
-        place = data.find(sign, place + len(sign))
-
-
-def _hex(data: bytes, places: list[int]) -> Iterator[Run]:
-    spans = _hex_spans(data, places)
-    for batch in _in_batches(spans, lambda found: _length(found[0])):
-        for (span, _), text in zip(batch, texts_in([decoded for _, decoded in batch]), strict=True):
-            if text:
-                yield Run(*span, text)
-
-
-def _hex_spans(data: bytes, places: list[int]) -> Iterator[tuple[_Span, bytes]]:
-    end = 0
-    for place in places:
-        match = _HEX.match(data, place) if place >= end else None
-        if match is None:
+    for sign in _HEX_BARE:
+        place = kinds.find(sign, 0, until)
+        while place >= 0:
+            if work > room.work:
+                until = place
+                break
+            match = _HEX.match(ascii_text, place)
+            assert match is not None, "a sign stands for digits"
+            spans.append(match.span())
+            work += _HEX_RUN
+            place = kinds.find(sign, match.end(), until)
+    if not spans:
+        return Runs(unread=len(ascii_text) - until, work=work) if work else NONE
+    kept: list[_Span] = []
+    parts: list[bytes] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= until or (kept and start < kept[-1][1]) or work > room.work:
             continue
-        decoded = _from_hex(match[0])
-        if len(decoded) >= _MIN_PAIRS or len(match[0]) > _MAX_SHORT:
-            end = match.end()
-            yield (place, end), decoded
+        work += _HEX_RUN + _PER_DIGIT * (end - start)
+        decoded = _from_hex(ascii_text[start:end])
+        if len(decoded) >= _MIN_PAIRS or end - start > _MAX_SHORT:
+            kept.append((start, end))
+            parts.append(decoded)
+    unread = len(ascii_text) - (until if work <= room.work else max(kept)[1] if kept else 0)
+    found = [Run(*span, text) for span, text in zip(kept, texts_in(parts), strict=True) if text]
+    return _within(found, room.characters, unread, work)
 
 
 def _from_hex(written: bytes) -> bytes:
@@ -213,55 +231,46 @@ def percent_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     """Return the stretches of a text around percent escapes, decoded."""
     if "%" not in text:
         return NONE
-    spans = [match.span() for match in islice(_ESCAPES.finditer(text), MAX_RUNS + 1)]
-    if not spans:
+    raw = np.frombuffer(text.encode("utf-8", "replace"), dtype=np.uint8)
+    at = np.flatnonzero(raw[:-2] == ord("%"))
+    at = at[_IS_HEX[raw[at + 1]] & _IS_HEX[raw[at + 2]]]
+    if not len(at):
         return NONE
-    windows: list[_Span] = []
-    for start, end in spans[:MAX_RUNS]:
-        if windows and start - CONTEXT <= windows[-1][1]:
-            windows[-1] = (windows[-1][0], end + CONTEXT)
-        else:
-            windows.append((max(0, start - CONTEXT), end + CONTEXT))
-    found = (Run(start, min(end, len(text)), _unescape(text[start:end])) for start, end in windows)
-    return Runs(_up_to(room.characters, found), len(spans) > MAX_RUNS)
+    apart = np.flatnonzero(np.diff(at) > 2 * CONTEXT + _ESCAPE_LENGTH)
+    begins = np.maximum(at[np.concatenate(([0], apart + 1))] - CONTEXT, 0)
+    ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + _ESCAPE_LENGTH + CONTEXT, len(raw))
+    most = max(0, (room.work - len(raw)) // _ESCAPE_WINDOW)
+    # Written out once for the whole text: the windows are cut from it.
+    shown = raw.copy()
+    shown[raw == ord("+")] = ord(" ")
+    shown[at] = _HEX_VALUE[raw[at + 1]] * 16 + _HEX_VALUE[raw[at + 2]]
+    kept = np.ones(len(raw), dtype=bool)
+    kept[at + 1] = kept[at + 2] = False
+    places = np.concatenate(([0], np.cumsum(kept, dtype=np.int32)))
+    written = shown[kept].tobytes()
+    letters = np.arange(len(raw) + 1) if text.isascii() else np.concatenate(([0], np.cumsum((raw & 0xC0) != 0x80)))
+    windows = zip(begins[:most].tolist(), ends[:most].tolist(), strict=True)
+    found = [
+        Run(int(letters[begin]), int(letters[end]), written[places[begin] : places[end]].decode("utf-8", "replace"))
+        for begin, end in windows
+    ]
+    unread = int(letters[-1] - letters[begins[most]]) if most < len(begins) else 0
+    return _within(found, room.characters, unread, len(raw) + _ESCAPE_WINDOW * len(found))
 
 
-def _unescape(text: str) -> str:
-    return _ESCAPES.sub(_decode_escape, text.replace("+", " "))
-
-
-def _decode_escape(match: re.Match[str]) -> str:
-    return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace")
-
-
-def _up_to(allowance: int, runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return the first runs, up to and with the one that goes beyond the allowance, line breaks included."""
-    found: list[Run] = []
-    room = allowance
-    for run in runs:
-        found.append(run)
-        room -= len(run.text)
-        if room < 0:
-            break
-        room -= 1
-    return tuple(found)
-
-
-def _in_batches(items: Iterable[_Item], length: Callable[[_Item], int]) -> Iterator[list[_Item]]:
-    batch: list[_Item] = []
-    total = 0
-    for item in items:
-        batch.append(item)
-        total += length(item)
-        if total >= _BATCH:
-            yield batch
-            batch, total = [], 0
-    if batch:
-        yield batch
-
-
-def _length(span: _Span) -> int:
-    return span[1] - span[0]
+def _within(found: Sequence[Run], allowance: int, unread: int, work: int) -> Runs:
+    """Return what is had of the decoded runs: of each its share of the allowance, line breaks between them included."""
+    lengths = [len(run.text) + 1 for run in found]
+    if sum(lengths) - 1 <= allowance:
+        return Runs(tuple(found), unread, work)
+    kept: list[Run] = []
+    for run, share in zip(found, shares(lengths, allowance + 1), strict=True):
+        had = run.text[: max(0, share - 1)]
+        # In encoded characters: a reader of the verdict has the text, not what it decodes to.
+        unread += (run.end - run.start) * (len(run.text) - len(had)) // len(run.text)
+        if had:
+            kept.append(Run(run.start, run.end, had))
+    return Runs(tuple(kept), unread, work)
 
 
 DECODERS: dict[Encoding, Callable[[str, bytes, Room], Runs]] = {

@@ -14,11 +14,12 @@ A hit holds if
 
 The search reports overlapping hits: where the longest fails, a shorter one within it may hold.
 
-What it costs is counted in candidates, and bounded. A text earns a candidate for each byte of its letters, and an input
-``FREE_CANDIDATES`` besides; where they are used up, the search goes on, but takes the longest signature at each place
+What it costs is counted in candidates, and bounded. A text earns a candidate for every ``BYTES_A_CANDIDATE`` of its
+letters, and an input ``FREE_CANDIDATES`` besides; a signature that was found as often as is wanted takes no more of
+them. Where they are used up, the search goes on, but takes the longest signature at each place
 only, and these do not overlap. So every letter is searched whatever stands before it, and a flood hides at most what
-overlaps with it. A library in which no signature ends in another has one candidate a letter at most, whatever the text,
-and never gets there. One with more than ``MAX_TOGETHER`` that do, which no import may have, begins there.
+overlaps with it; how many letters were searched like that is counted (``unread``). A library with more than
+``MAX_TOGETHER`` signatures that end in one another, which no import may have, begins there.
 """
 
 from collections.abc import Collection, Iterator
@@ -41,8 +42,11 @@ Reading = Literal["plain", "spaced", "leetspeak", "rot13"]
 READINGS: tuple[Reading, ...] = ("plain", "spaced", "leetspeak", "rot13")
 _PLAIN, _SPACED, _LEETSPEAK, _ROT13 = range(4)
 
-FREE_CANDIDATES = 65_536
-"""Candidates an input may have besides one for each byte searched: some 50 ms."""
+FREE_CANDIDATES = 32_768
+"""Candidates an input may have besides those that its letters earn: some 20 ms."""
+
+BYTES_A_CANDIDATE = 64
+"""Bytes searched that earn a candidate: ordinary texts have one in some hundred."""
 
 WINDOW = 4096
 """Bytes searched at a time: the candidates of one window are held in memory, and may go beyond what was left."""
@@ -72,13 +76,13 @@ class Hit(msgspec.Struct, frozen=True, order=True):
 class Found(msgspec.Struct, frozen=True):
     """What a search found.
 
-    ``room`` is how many candidates may still be looked at; ``cut``: they were used up, so that hits which overlap with
-    longer ones may be missing.
+    ``room`` is how many candidates may still be looked at; ``unread`` counts the letters that were searched after they
+    had been used up, and in which hits that overlap with longer ones may be missing.
     """
 
     hits: list[Hit]
     room: int
-    cut: bool = False
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ class Matcher:
         """Return where the signatures occur, sorted, each in the first of the wanted readings that shows it.
 
         Of each signature at most ``limit`` places are reported, the first ones. Up to ``room`` candidates are looked
-        at besides one for each byte searched.
+        at besides those that the letters earn.
         """
         wanted = frozenset(READINGS.index(reading) for reading in READINGS if reading in readings)
         squeezed = squeeze(text)
@@ -120,7 +124,7 @@ class Matcher:
         first: dict[int, int] = {}
         for hit in search.hits:
             first[hit.rank] = min(hit.reading, first.get(hit.rank, hit.reading))
-        return Found(sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.room, search.cut)
+        return Found(sorted(hit for hit in search.hits if hit.reading == first[hit.rank]), search.room, search.unread)
 
     def windows(self, squeezed: bytes) -> Iterator[tuple[bytes, int, int]]:
         """Yield a blurred text in overlapping pieces, with where each begins and how much of it the last one had."""
@@ -136,11 +140,13 @@ class _Search:
 
     def __init__(self, matcher: Matcher, text: str, limit: int, wanted: frozenset[int], room: int) -> None:
         self.matcher, self.text, self.limit, self.wanted = matcher, text, limit, wanted
-        self.room, self.cut = room, False
+        self.room, self.unread, self._earned = room, 0, 0
         self.hits: dict[Hit, None] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.settled: set[int] = set()
-        """Ranks of which nothing is left to find: as many places as wanted in the best reading."""
+        """Ranks of which nothing is left to find: as many places as wanted, in whatever reading."""
+        self.done: set[int] = set()
+        """Patterns of the automaton that stand for settled signatures only."""
         self.layout: Layout | None = None
 
     def run(self, squeezed: bytes, *, turned: bool) -> None:
@@ -149,6 +155,7 @@ class _Search:
         letter_of: Offsets | None = None
         if turned:  # found in a better reading already, and so of no use in this one
             self.settled.update(hit.rank for hit in self.hits)
+            self.done.clear()
         for piece, begin, known in self.matcher.windows(squeezed):
             candidates = self._candidates(piece, begin, known)
             if not candidates:
@@ -161,15 +168,21 @@ class _Search:
 
     def _candidates(self, piece: bytes, begin: int, known: int) -> list[_Candidate]:
         """Return the candidates that end in the new part of a piece of text; offsets are in the whole text."""
-        self.room += len(piece) - known
+        earned, self._earned = divmod(self._earned + len(piece) - known, BYTES_A_CANDIDATE)
+        self.room += earned
         if self.room > 0 and not self.matcher.deep:
             found = self.matcher.automaton.find_matches_as_indexes(piece, overlapping=True)
         else:
             found = self.matcher.longest_only.find_matches_as_indexes(piece)
-            self.cut = self.cut or bool(found)  # where there is no longest, there is no other
+            self.unread += bool(found) * (len(piece) - known)  # where there is no longest, there is no other
+        done = self.done
         if begin or known:
-            return [(index, begin + first, begin + last) for index, first, last in found if last > known]
-        return found
+            return [
+                (index, begin + first, begin + last)
+                for index, first, last in found
+                if last > known and index not in done
+            ]
+        return [each for each in found if each[0] not in done] if done else found
 
     def _read(
         self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, turned: bool
@@ -178,11 +191,14 @@ class _Search:
         assert layout is not None
         places = candidates if letter_of is None else _in_letters(candidates, letter_of)
         for (index, first, _), (_, start, end) in zip(candidates, places, strict=True):
-            spellings = self.matcher.spellings[index]
+            if index in self.done:
+                continue
+            spellings = [each for each in self.matcher.spellings[index] if each.rank not in self.settled]
+            if not spellings:
+                self.done.add(index)
+                continue
             self.room -= len(spellings)
             for spelling in spellings:
-                if spelling.rank in self.settled:
-                    continue
                 reading = _reading(spelling, squeezed, first, letters, layout, start, end, turned)
                 if reading is not None:
                     self._keep(spelling.rank, reading, layout, start, end)
@@ -196,7 +212,7 @@ class _Search:
             return
         self.hits[hit] = None
         self.counts[rank, reading] = count + 1
-        if reading in (_PLAIN, _ROT13) and count + 1 == self.limit:
+        if count + 1 == self.limit:
             self.settled.add(rank)
 
 

@@ -19,8 +19,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         scanned_layers: The roles whose layers are scanned besides the input's text. Without ``system``: an operator's
             prompt that quotes attacks in order to forbid them would block every exchange.
         decoded_views: The readings besides the plain one in which a signature is found.
-        max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000. They are searched as the
-            text is, so that this bounds the time: some milliseconds for 65,536.
+        max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000, in equal shares over its
+            parts and the runs in them. They are searched as the text is, so that this bounds the time: some 10 ms.
         max_matches: Matches an event lists at most, 1 to 1,000: what bounds it when a long text repeats them.
         latency_budget_ms: What the shell holds measured times against (source R 7); no decision depends on it.
     """
@@ -28,6 +28,6 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
     profile: Profile = "standard"
     scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
     decoded_views: tuple[Decoding, ...] = ("spaced", "leetspeak", "rot13", "base64", "hex", "percent")
-    max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 65_536
+    max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 524_288
     max_matches: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
     latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 10.0

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from actors.reflex.characters import INVISIBLE, MARK, fold_table
-from actors.reflex.encodings import DECODERS, MAX_TRIES, NONE, Encoding, Room, Run, Runs
+from actors.reflex.encodings import DECODERS, MAX_WORK, NONE, Encoding, Room, Run, Runs
 from actors.reflex.normalise import Offsets, codes_of
 
 DEPTH = 2
@@ -41,22 +41,23 @@ class View(msgspec.Struct, frozen=True):
 class Views(msgspec.Struct, frozen=True):
     """The views of a text, that of the text itself first. ``decoded`` counts the characters of the others.
 
-    ``tries`` counts what other readings of base64 took. ``cut``: there was more to decode than was allowed.
+    ``work`` counts the steps that decoding took, ``unread`` by encoding the characters that were not looked at.
     """
 
     all: tuple[View, ...]
     decoded: int = 0
-    tries: int = 0
-    cut: bool = False
+    work: int = 0
+    unread: tuple[tuple[Encoding, int], ...] = ()
 
 
-def views_of(text: str, encodings: Collection[str], allowance: int, tries: int = MAX_TRIES) -> Views:
+def views_of(text: str, encodings: Collection[str], allowance: int, work: int = MAX_WORK) -> Views:
     """Return the views of a text; those besides the text itself have ``allowance`` characters at most, together.
 
-    ``tries`` bounds what base64 may be decoded from other places than the likeliest (``encodings.MAX_TRIES``).
+    ``work`` bounds the steps that decoding takes (``encodings.MAX_WORK``).
     """
     found = [View((), text)]
-    decoded, tried, cut = 0, 0, False
+    unread: dict[Encoding, int] = {}
+    decoded, worked = 0, 0
     level = found[:1]
     for _ in range(DEPTH):
         below: list[View] = []
@@ -65,35 +66,25 @@ def views_of(text: str, encodings: Collection[str], allowance: int, tries: int =
             for encoding in DECODERS:
                 if encoding not in encodings:
                     continue
-                room = Room(allowance - decoded, tries - tried)
+                # Each leaves the others a third of what there is.
+                room = Room(max(0, allowance - decoded), max(0, work - worked) * 2 // 3)
                 runs = _runs(readable, encoding, room)
-                kept = _within(runs.found, room.characters)
-                cut = cut or runs.cut or kept != runs.found
-                tried += runs.tries
-                if kept:
-                    below.append(View((*parent.path, encoding), "\n".join(run.text for run in kept), kept, parent))
-                    decoded += len(below[-1].text)
+                worked += runs.work
+                if runs.unread:
+                    unread[encoding] = unread.get(encoding, 0) + runs.unread
+                if runs.found:
+                    text_of_runs = "\n".join(run.text for run in runs.found)
+                    below.append(View((*parent.path, encoding), text_of_runs, runs.found, parent))
+                    decoded += len(text_of_runs)
         found += below
         level = below
-    return Views(tuple(found), decoded, tried, cut)
+    return Views(tuple(found), decoded, worked, tuple(unread.items()))
 
 
 def _runs(readable: "_Readable", encoding: Encoding, room: Room) -> Runs:
     text, ascii_text, origins = readable
     runs = DECODERS[encoding](text, ascii_text, room)
     return runs if runs is NONE or origins is None else _moved(runs, origins)
-
-
-def _within(runs: tuple[Run, ...], allowance: int) -> tuple[Run, ...]:
-    """Return the first runs that fit, line breaks included, and a part of the next."""
-    kept: list[Run] = []
-    room = allowance
-    for run in runs:
-        if len(run.text) > room:
-            return (*kept, msgspec.structs.replace(run, text=run.text[:room])) if room > 0 else tuple(kept)
-        kept.append(run)
-        room -= len(run.text) + 1
-    return tuple(kept)
 
 
 _Readable = tuple[str, bytes, Offsets | None]

@@ -9,7 +9,7 @@ event                                 end                                     re
 ====================================  ======================================  =========================================
 ``reflex.blocked``                    REFLEX / BLOCKED                        the pattern's name
 ``intuition.rejected``                INTUITION / REJECTED                    the motif's name, or ``scorer``
-``coherence.rejected``                COHERENCE / REJECTED                    ``DISSONANT``
+``coherence.rejected``                COHERENCE / REJECTED                    ``DISSONANT``; ``UNREAD``
 ``breaker.tripped``                   BREAKER / WITHHELD                      the kind of violation
 ``breaker.withheld``                  BREAKER / WITHHELD                      the state in lower case, or ``because``
 ``breaker.terminated``                BREAKER / WITHHELD                      the rule that ended the session

@@ -34,7 +34,7 @@ from schemas.vocabulary.breaker import (
     BreakerWithheld,
 )
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.coherence import CoherenceFailed, CoherencePassed, CoherenceRejected
+from schemas.vocabulary.coherence import UNREAD, CoherenceFailed, CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -90,7 +90,9 @@ def felt(case: Case, event: IntuitionRejected) -> ResponseEmitted:
 
 
 def dissonant(case: Case, event: CoherenceRejected) -> ResponseEmitted:
-    """A thought that does not fit is refused."""
+    """A thought that does not fit is refused; so is an input too much of which could not be looked at."""
+    if event.violations == (UNREAD,):
+        return end_of(case.pending, "COHERENCE", "REJECTED", "UNREAD", text_of("unread"))
     return end_of(case.pending, "COHERENCE", "REJECTED", "DISSONANT", text_of("dissonant"))
 
 

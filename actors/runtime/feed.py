@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer
 from actors.runtime.shard import Shard
+from actors.runtime.turns import SLICE_NS, Turns
 from events.codec import decode
 from events.log import Log, Stored
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
@@ -36,8 +38,19 @@ class Feed:
         position: Sequence up to which every message has been handed out.
     """
 
-    def __init__(self, log: Log, actors: Sequence[Actor[Any]], shards: Mapping[Key, Shard], position: int) -> None:
+    def __init__(
+        self,
+        log: Log,
+        actors: Sequence[Actor[Any]],
+        shards: Mapping[Key, Shard],
+        position: int,
+        *,
+        turns: Turns,
+        clock: Clock,
+    ) -> None:
         self.position = position
+        self._turns = turns
+        self._clock = clock
         self._log = log
         self._actors = tuple(actors)
         self._by_name = {actor.name: actor for actor in actors}
@@ -56,14 +69,24 @@ class Feed:
             while True:
                 batch = await tail.next()
                 for start in range(0, len(batch), _SLICE):
-                    for stored in batch[start : start + _SLICE]:
-                        self._hand_out(stored)
-                    await self._hand_out_late()
+                    with self._turns.held():
+                        await self._hand_out_all(batch[start : start + _SLICE])
+                        await self._hand_out_late()
                     self._renew_snapshots()
                     await committer.room()
+                    await self._turns.room()
                     await asyncio.sleep(0)
         finally:
             await tail.close()
+
+    async def _hand_out_all(self, slice_of: Sequence[Stored]) -> None:
+        """Hand messages out; where deciding them takes long, what is decided already goes on its way meanwhile."""
+        begun = self._clock.elapsed_ns()
+        for stored in slice_of:
+            self._hand_out(stored)
+            if self._clock.elapsed_ns() - begun >= SLICE_NS:
+                await asyncio.sleep(0)
+                begun = self._clock.elapsed_ns()
 
     def _hand_out(self, stored: Stored) -> None:
         # Set first: a shard that starts to recover because of this message reads it from history again.

@@ -17,6 +17,7 @@ from actors.runtime.budget import Budget
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
 from actors.runtime.records import to_record
+from actors.runtime.turns import SLICE_NS, Turns
 from events.codec import Unreadable, decode
 from events.decision import Cause, Decided
 from events.errors import LogError, Misconfigured
@@ -24,9 +25,10 @@ from events.log import Fence, Log, Snapshots
 from events.routes import fence_filter, partition_filters
 from events.snapshot import pack, snapshot_key, unpack
 from events.view import Offered, Standing, View
-from schemas.actor import Actor, Emission, Scope, Timer
+from schemas.actor import Actor, Emission, Message, Scope, Timer
 from schemas.catalogue import prefixes_of
 from schemas.envelope import LATENCY
+from schemas.event import Configured
 from schemas.identity import content_hash
 from schemas.subjects import NO_PARTITION
 
@@ -65,7 +67,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a shard needs of the process it lives in.
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
-    an inbox; ``snapshot_every`` is in messages.
+    an inbox; ``snapshot_every`` is in messages. ``offload`` runs a function beside the loop, which goes on meanwhile.
     """
 
     log: Log
@@ -74,6 +76,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     clock: Clock
     tasks: asyncio.TaskGroup
     position: Callable[[], int]
+    turns: Turns
+    offload: Callable[[Callable[[], None]], Awaitable[None]]
+    warming: asyncio.Lock
     reply: Callable[[str, Group], Awaitable[None]]
     source: str
     build: str
@@ -124,6 +129,7 @@ class Shard:
         self._hold = 0.0
         self._lost_at = float("-inf")
         self._saving: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"Shard({self.actor.name}/{self.partition} {self.role})"
@@ -144,7 +150,7 @@ class Shard:
             return
         if lead:
             self._around.counters.takeovers += 1
-            self._recovery = self._spawn(self._promote())
+            self._recovery = self._spawn(self._take_over())
         elif self.outbox:
             self._forget()
             self._recover()
@@ -186,13 +192,26 @@ class Shard:
     def _is_ours(self, offered: Offered) -> bool:
         return not isinstance(offered, Unreadable) and offered.envelope.id in self._unheard
 
+    @property
+    def backlog(self) -> int:
+        """How many messages wait to be decided."""
+        return len(self.view.waiting)
+
+    def turn(self) -> None:
+        """Go on deciding, where this shard still leads."""
+        if self.role is Role.LEADING:
+            self.work()
+
     def work(self) -> None:
-        """Decide what waits, as far as there is room and no snapshot is due."""
+        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come."""
         view, counters, clock = self.view, self._around.counters, self._around.clock
+        turns = self._around.turns
         submitted = False
-        while view.waiting and not self._draining and not self._stopping and len(self.outbox) < _OUTBOX:
+        begun = clock.elapsed_ns()
+        while view.waiting and self._may_decide() and self not in turns:
             started = clock.elapsed_ns()
             sequence = view.waiting[0].stored.seq
+            cools = self._cools(view.waiting[0])
             decided = view.decide_next(refused=sequence in self._refused)
             now = clock.elapsed_ns()
             counters.decided += 1
@@ -203,9 +222,21 @@ class Shard:
                 self._put(decided, (now - started) // 1000)
             if self._since_snapshot >= self._around.snapshot_every:
                 self._draining = True
+            if cools:
+                self._warming = self._spawn(self._warm_live())
+            if now - begun >= SLICE_NS:
+                turns.add(self)
         if submitted:
             self._around.committer.submit(self)
         self._settle_down()
+
+    def _may_decide(self) -> bool:
+        return not (self._draining or self._stopping or self._warming is not None) and len(self.outbox) < _OUTBOX
+
+    def _cools(self, offered: Offered) -> bool:
+        """Whether the state after a message lacks what its next decision would have to build."""
+        kinds = self.actor.cooled_by
+        return bool(kinds) and not isinstance(offered, Unreadable) and isinstance(offered.message.event, kinds)
 
     def renew_snapshot(self, seq: int) -> None:
         """Have a snapshot taken as soon as everything up to ``seq`` is folded, so that no older one is kept."""
@@ -305,6 +336,7 @@ class Shard:
         self._unheard.clear()
         self._inbox.clear()
         self._draining = False
+        self._warming = None
         self._stop_timekeeper()
         self._own_arrived.set()
 
@@ -335,8 +367,53 @@ class Shard:
                     detail=str(error),
                 )
         self._around.counters.recoveries += 1
+        await self._take_over()
+
+    async def _take_over(self) -> None:
+        """Build what the first decision would have to build, then lead where that is wanted."""
+        await self._warm_up()
         if self.leads:
             await self._promote()
+
+    async def _warm_up(self) -> None:
+        """Have the state warmed beside the loop; what comes meanwhile waits, so that nobody changes it."""
+        if self.actor.warm is None or self.role is not Role.STANDBY:
+            return
+        epoch, self.role = self.epoch, Role.RECOVERING
+        await self._warm(self.view.state, self._configured_state())
+        if self.epoch != epoch or self._stopping:
+            return
+        self._step_back()
+        inbox, self._inbox = self._inbox, []
+        for offered, own in inbox:
+            self.take(offered, own)
+
+    async def _warm_live(self) -> None:
+        """The same for a state that a message has changed while this shard leads: it decides no more until then."""
+        epoch = self.epoch
+        await self._warm(self.view.state)
+        if self.epoch == epoch:
+            self._warming = None
+            if self.role is Role.LEADING:
+                self.work()
+
+    async def _warm(self, *states: Any) -> None:
+        warm = self.actor.warm
+        assert warm is not None, "what cools is warmed"
+        try:
+            # One at a time: of partitions that rest on the same thing the first builds it for all.
+            async with self._around.warming:
+                await self._around.offload(lambda: [warm(state) for state in states].clear())
+        except Exception as wrong:
+            # It changes no decision: the first one builds what is missing, and is late.
+            _logger.warning(
+                "warming_failed", actor=self.actor.name, partition=self.partition, error=type(wrong).__name__
+            )
+
+    def _configured_state(self) -> Any:
+        """Return the state as it will be once this shard has recorded its settings."""
+        configured = self._configured()
+        return self.actor.evolve(self.view.state, Message(configured, self.view.place, "", self.view.time_ns))
 
     async def _read_history(self) -> None:
         around = self._around
@@ -406,12 +483,15 @@ class Shard:
         known = self.view.configured
         if known is not None and (known.settings_hash, known.behaviour) == (self._settings_hash, self.actor.behaviour):
             return
-        event = self.actor.configured(
-            settings=self._settings, settings_hash=self._settings_hash, behaviour=self.actor.behaviour
-        )
+        event = self._configured()
         cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/{self._settings_hash}/{self.actor.behaviour}"
         self._put(self.view.spontaneous(self._own_cause(cause), Emission(event)), 0)
         self._around.committer.submit(self)
+
+    def _configured(self) -> Configured:
+        return self.actor.configured(
+            settings=self._settings, settings_hash=self._settings_hash, behaviour=self.actor.behaviour
+        )
 
     def _own_cause(self, identity: str) -> Cause:
         tokens = {Scope.SESSION: (NO_PARTITION, self.partition), Scope.AGENT: (self.partition, NO_PARTITION)}

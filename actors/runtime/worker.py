@@ -12,6 +12,7 @@ from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.feed import Feed, Key
 from actors.runtime.shard import Counters, Role, Shard, Surroundings
+from actors.runtime.turns import Turns
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
 from events.routes import partition_names
@@ -49,6 +50,7 @@ class Worker:
         build: Version of the code, for the ``ce-build`` header.
         snapshot_every: Messages of a partition between snapshots.
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
+        offload: Runs a function beside the loop.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Worker:
         build: str = "",
         snapshot_every: int = 1_000,
         batch_from: int = BATCH_FROM,
+        offload: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
     ) -> None:
         self.name = name
         self.counters = Counters()
@@ -85,6 +88,7 @@ class Worker:
         self._build = build
         self._snapshot_every = snapshot_every
         self._batch_from = batch_from
+        self._offload = offload
 
     @property
     def hosted(self) -> tuple[str, ...]:
@@ -99,7 +103,10 @@ class Worker:
         """
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
-            feed = Feed(self._log, tuple(self._actors.values()), self.shards, info.last_seq)
+            turns = Turns()
+            feed = Feed(
+                self._log, tuple(self._actors.values()), self.shards, info.last_seq, turns=turns, clock=self._clock
+            )
             self.committer = Committer(self._log, tasks, self._batch_from)
             around = Surroundings(
                 log=self._log,
@@ -108,6 +115,9 @@ class Worker:
                 clock=self._clock,
                 tasks=tasks,
                 position=lambda: feed.position,
+                turns=turns,
+                offload=self._offload,
+                warming=asyncio.Lock(),
                 reply=self._reply,
                 source=f"neuraxis/{self.name}",
                 build=self._build,
@@ -118,11 +128,12 @@ class Worker:
             reading = tasks.create_task(feed.run(self.committer, started.set))
             await started.wait()
             committing = tasks.create_task(self.committer.run())
+            taking_turns = tasks.create_task(turns.run())
             beating = tasks.create_task(self._beat())
             await self._follow_members(stop, tasks, around)
             beating.cancel()
             await self._hand_over()
-            for task in (reading, committing):
+            for task in (reading, committing, taking_turns):
                 task.cancel()
             self.committer.close()
 

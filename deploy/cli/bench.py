@@ -6,6 +6,7 @@ from deploy.cli.options import examples
 
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
+    "bounds": "what the dearest inputs cost each sense, and what they leave unread",
     "detection": "what judging a text costs the learned guards; shares of attacks: python -m bench.detection PROMPTS",
     "guards": "an input on its way through the guards to the arbiter, against as many hops in FastStream",
     "hops": "four persisted hops, against FastStream",

@@ -46,6 +46,7 @@ async def converse(
             now_ns=time.time_ns(),
             reply_to=inbox,
             stream=bool(inbox),
+            limits=target.config().gateway.limits,
         )
         exchange = addressed.exchange
         deadline.sending(f"exchange {exchange}", f"`neuraxis why {exchange}` tells, once the broker answers")

@@ -92,6 +92,7 @@ def feed(
         "concurrency": concurrency,
         "answer_s": timeout,
         "unread": unread,
+        "limits": target.config().gateway.limits,
     }
     stream = _open(file)
     summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))

@@ -142,8 +142,10 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     else:
         click.echo(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
         table(verdict.flags)
-    if verdict.cut:
-        click.echo("there was more than reflex decodes or compares (reflex.max_decoded): a match may have gone unseen")
+    for each in verdict.unread:
+        click.echo(
+            f"not looked at: {each.amount} of {each.what} in {each.layer} ({each.why}); a match may have gone unseen"
+        )
 
 
 @patterns.command(epilog=examples('neuraxis patterns withdraw house-rules --why "too many false alarms"'))

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable, Collection
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for
+from actors.gateway.inputs import DEFAULT_LIMITS
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
 from deploy.feeding.reading import MAX_LINE_BYTES, Line
 from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
+from schemas.limits import InputLimits
 from schemas.subjects import Partitions
 
 
@@ -31,6 +33,7 @@ class Feeder:
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
         unread: Fields of lines and turns that are no input's, and are passed over.
+        limits: How large an input may be.
 
     Attributes:
         shares_memory: Whether several sessions went to the agent that is everybody's.
@@ -52,6 +55,7 @@ class Feeder:
         rate: float = 0.0,
         answer_s: float = 65.0,
         unread: Collection[str] = (),
+        limits: InputLimits = DEFAULT_LIMITS,
     ) -> None:
         self._edge = edge
         self._partitions = partitions
@@ -64,6 +68,7 @@ class Feeder:
         self._session_per_line = session_per_line
         self._room = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
+        self._limits = limits
         self._pace = _Pace(rate)
         self._unread = frozenset(unread)
 
@@ -126,6 +131,7 @@ class Feeder:
                 layers=said.layers,
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
+                limits=self._limits,
             )
             exchange = addressed.exchange
             await self._edge.submit(addressed, self._answer_s)

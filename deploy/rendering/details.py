@@ -13,7 +13,7 @@ from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
 from deploy.rendering.drifting import DRIFT_DETAILS
 from deploy.rendering.entropy import sum_of
-from deploy.rendering.guards import GUARD_DETAILS, entropy
+from deploy.rendering.guards import GUARD_DETAILS, entropy, unread_lines
 from deploy.rendering.loops import LOOP_DETAILS
 from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
@@ -72,11 +72,12 @@ def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
 
 
 def _blocked(event: ReflexBlocked, case: Case) -> Sequence[RenderableType]:
-    return [_match(match, case.received) for match in event.matches]
+    return [*(_match(match, case.received) for match in event.matches), *unread_lines(event.unread)]
 
 
 def _passed(event: ReflexPassed, case: Case) -> Sequence[RenderableType]:
-    return [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
+    flags = [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
+    return [*flags, *unread_lines(event.unread)]
 
 
 def _match(match: Match, received: InputReceived | None) -> Text:

@@ -10,6 +10,7 @@ from rich.text import Text
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
+from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import (
@@ -39,13 +40,23 @@ def _felt(event: IntuitionRejected) -> Lines:
         f"nearest motif {_name(event.motif)}, similarity {event.similarity:g} (threshold {event.threshold:g}), "
     )
     line.append(f"severity {event.severity:g}; {_score(event.score)}, its threshold {event.score_threshold:g}")
-    return [line, *_precedents(event.precedents), _models(event.model)]
+    return [line, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
 
 
 def _unalarmed(event: IntuitionPassed) -> Lines:
     nearest = f"nearest motif {_name(event.nearest)}, similarity {event.similarity:g}"
     line = Text(f"{nearest if event.nearest else 'no motif shares a shingle'}; {_score(event.score)}")
-    return [line, *_precedents(event.precedents), _models(event.model)]
+    return [line, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
+
+
+def unread_lines(unread: Sequence[Unread]) -> Lines:
+    """Return what a sense did not look at, a line each: how much, where, which bound was met, and how that weighs."""
+    return [Text(f"not looked at: {_missed(each)}", "yellow") for each in unread]
+
+
+def _missed(each: Unread) -> str:
+    where = f" in {printable(each.layer)}" if each.layer else ""
+    return f"{each.amount:,} of {printable(each.what)}{where} (bound: {printable(each.why)}), weighs {each.share:g}"
 
 
 def _score(score: float | None) -> str:
@@ -87,11 +98,11 @@ def _answer(event: AnswerAppraised) -> Lines:
 def _layers(event: AppraisalCompleted) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="dim")
     grid.add_column("layer")
-    for heading in ("characters", "truth", "indeterminacy", "falsehood"):
+    for heading in ("characters", "truth", "indeterminacy", "falsehood", "unread"):
         grid.add_column(heading, justify="right")
     for layer in event.layers:
         shares = (f"{each:.3f}" for each in (layer.truth, layer.indeterminacy, layer.falsehood))
-        grid.add_row(printable(layer.layer), str(layer.characters), *shares)
+        grid.add_row(printable(layer.layer), str(layer.characters), *shares, str(layer.unread))
     return grid
 
 
@@ -104,7 +115,8 @@ def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
     parts.append(f", swarm {event.swarm:g} (coherence index {event.sci:g}), constitutional {event.constitutional}")
     if event.violations:
         parts.append(f": {printable(', '.join(event.violations))}", "bold red")
-    return [line, parts]
+    missed = [Text(f"unread {event.unread:g}: {_missed(event.unread_of)}", "yellow")] if event.unread_of else []
+    return [line, parts, *missed]
 
 
 def _tripped(event: BreakerTripped) -> Lines:

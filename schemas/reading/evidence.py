@@ -11,18 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.reading.conjunctions import conjunction_names, conjunctions_in
-from schemas.reading.excerpt import excerpt
+from schemas.reading.excerpt import excerpt_of
 from schemas.reading.features import Keys, Reading, read
-from schemas.reading.views import KINDS, View, views_of
+from schemas.reading.views import KINDS, View, read_views
+from schemas.unread import DECIMALS
 
 Numbers = npt.NDArray[np.float64]
 
 WEIGHT_UNIT = 1024.0
 """N-gram weights are whole multiples of one over this."""
-
-MAX_VIEWS = 6
-_SHORT = 16_384
-"""Characters up to which a text's reading is kept a while; longer ones would hold megabytes."""
 
 _NO_EVIDENCE = -6.0
 _HOT, _WARM = 0.0, -1.0
@@ -42,10 +39,16 @@ class Table(msgspec.Struct, frozen=True, eq=False):
 
 
 class Text(msgspec.Struct, frozen=True, eq=False):
-    """A text and its decoded views, read."""
+    """A text and its decoded views, read.
+
+    ``unread`` counts what should have been read and was not: characters around telling words, of decoded views, and
+    tokens. ``shown`` counts the characters that were.
+    """
 
     readings: tuple[Reading, ...]
     views: tuple[View, ...]
+    shown: int = 0
+    unread: int = 0
 
     @property
     def tokens(self) -> int:
@@ -53,23 +56,22 @@ class Text(msgspec.Struct, frozen=True, eq=False):
         return len(self.readings[0].kinds)
 
 
+@lru_cache(maxsize=32)
 def read_text(text: str) -> Text:
     """Read a text of any length, and what it says once decoded; the work is bounded.
 
-    Appraisal and intuition read the same texts one after the other: the latest short ones are read once.
+    Appraisal and intuition read the same texts one after the other: the latest are read once.
     """
-    return _read_lately(text) if len(text) <= _SHORT else _read(text)
+    shown, unread = excerpt_of(text)
+    views = read_views(shown)
+    readings = (read(shown), *(read(view.text) for view in views.found))
+    unread += views.unread + sum(reading.unread for reading in readings)
+    return Text(readings, views.found, len(shown), unread)
 
 
-@lru_cache(maxsize=32)
-def _read_lately(text: str) -> Text:
-    return _read(text)
-
-
-def _read(text: str) -> Text:
-    shown = excerpt(text)
-    views = views_of(shown)[:MAX_VIEWS]
-    return Text((read(shown), *(read(view.text) for view in views)), views)
+def unread_share(read: int, unread: int) -> float:
+    """Return how much of what should have been read was not, from 0 to 1; in characters."""
+    return round(unread / (read + unread), DECIMALS) if unread > 0 else 0.0
 
 
 def evidence_names() -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from schemas.reading.folding import fold
 from schemas.reading.lexicon import classify, lexicon
 from schemas.reading.tokens import split_tokens
 
-FIRST_TOKENS, LAST_TOKENS = 8_192, 4_096
-"""Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``)."""
+FIRST_TOKENS, LAST_TOKENS = 12_288, 4_096
+"""Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``), to no more than these."""
 
 PAIR_SPAN = 10
 """Two classes are a pair when they stand at most this many tokens apart, with at most five others between them."""
@@ -39,24 +39,27 @@ class Reading(msgspec.Struct, frozen=True, eq=False):
     """A text as numbers.
 
     ``keys[i]`` is the hash of an n-gram that ends at token ``places[i]``; ``starts`` are the first tokens of the
-    segments, ascending from 0; ``kinds`` is the class of each token, ``lexicon.NO_CLASS`` for most.
+    segments, ascending from 0; ``kinds`` is the class of each token, ``lexicon.NO_CLASS`` for most. ``unread`` counts
+    the tokens that were not looked at.
     """
 
     keys: Keys
     places: npt.NDArray[np.int64]
     starts: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
+    unread: int = 0
 
 
 def read(text: str) -> Reading:
     """Return a text as numbers; looks at no more than its first and last tokens."""
     tokens = split_tokens(fold(text))
-    if len(tokens) > FIRST_TOKENS + LAST_TOKENS:
+    unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
+    if unread:
         tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]
     words, classes = classify(tokens)
     kinds = np.array(classes, dtype=np.int64)
     keys, places = _ngrams(words, kinds)
-    return Reading(keys, places, _segments(words), kinds)
+    return Reading(keys, places, _segments(words), kinds, unread)
 
 
 @lru_cache(maxsize=65536)

@@ -16,6 +16,8 @@ INVISIBLE = re.compile(
 SPACELESS = re.compile("[\u0e00-\u0e7f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 """Letters of scripts written without spaces between words: each is a token of its own."""
 
+# Ligatures of whole phrases, which compatibility forms make many times as long.
+_PHRASE_IN_ONE = re.compile("[\ufdfa\ufdfb]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _APOSTROPHES = re.compile("[\u2019\u2018\u02bc`]")
 
@@ -33,7 +35,7 @@ def fold(text: str) -> str:
     """Return a text in lower case, without accents, compatibility forms and invisible characters."""
     if text.isascii():
         return text.lower()
-    text = unicodedata.normalize("NFKD", INVISIBLE.sub("", text).casefold())
+    text = unicodedata.normalize("NFKD", _PHRASE_IN_ONE.sub(" ", INVISIBLE.sub("", text)).casefold())
     # Recomposed, so that Hangul syllables stay single characters.
     return _APOSTROPHES.sub("'", unicodedata.normalize("NFC", _ACCENTS.sub("", text)))
 

@@ -10,7 +10,7 @@ laid together on sheets, each judged as one text.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from schemas.reading.excerpt import TELLING, WHOLE
+from schemas.reading.excerpt import WHOLE, Excerpt, telling_places
 
 SHEET = 4_096
 """Characters that pieces are laid together to: a text below the length from which judges hold texts to be long."""
@@ -23,10 +23,14 @@ _STRETCH = 512
 
 
 class Sheet(NamedTuple):
-    """A text to judge, and the places of the parts that it stands for, ascending."""
+    """A text to judge, and the places of the parts that it stands for, ascending.
+
+    ``unread`` counts the characters around telling words of these parts that are not in it.
+    """
 
     text: str
     places: tuple[int, ...]
+    unread: int = 0
 
 
 def sheets_of(texts: Sequence[str], most: int) -> tuple[Sheet, ...]:
@@ -58,23 +62,27 @@ def shares(lengths: Sequence[int], most: int) -> tuple[int, ...]:
     return tuple(min(length, level) for length in lengths)
 
 
-def _laid_together(pieces: Sequence[str], first: int) -> Iterator[Sheet]:
+def _laid_together(pieces: Sequence[Excerpt], first: int) -> Iterator[Sheet]:
     begin, size = 0, 0
     for place, piece in enumerate(pieces):
-        if begin < place and size + len(piece) > SHEET:
-            yield Sheet("\n".join(pieces[begin:place]), tuple(range(first + begin, first + place)))
+        if begin < place and size + len(piece.text) > SHEET:
+            yield _sheet(pieces[begin:place], first + begin)
             begin, size = place, 0
-        size += len(piece) + 1
-    yield Sheet("\n".join(pieces[begin:]), tuple(range(first + begin, first + len(pieces))))
+        size += len(piece.text) + 1
+    yield _sheet(pieces[begin:], first + begin)
 
 
-def _piece(text: str, share: int) -> str:
+def _sheet(pieces: Sequence[Excerpt], first: int) -> Sheet:
+    text = "\n".join(piece.text for piece in pieces)
+    return Sheet(text, tuple(range(first, first + len(pieces))), sum(piece.unread for piece in pieces))
+
+
+def _piece(text: str, share: int) -> Excerpt:
     """Return what is read of a text: its beginning, what stands around telling words, its end."""
     if len(text) <= share:
-        return text
+        return Excerpt(text, 0)
     stretch = max(1, min(share // 2, _STRETCH))
-    spots = sorted(_telling_places(text, share // 4, len(text) - share // 4, share // 2 // stretch))
-    spots = spots[: share // 2 // stretch]
+    spots, unread = telling_places(text, share // 4, len(text) - share // 4, share // 2 // stretch, stretch)
     room = max(share - len(spots) * (stretch + 1) - 1, 0)
     end, last = (room + 1) // 2, len(text) - room // 2
     parts = [text[:end]]
@@ -82,19 +90,4 @@ def _piece(text: str, share: int) -> str:
         start = max(end, spot - stretch // 4)
         end = max(start, min(start + stretch, last))
         parts.append(text[start:end])
-    return "\n".join((*parts, text[last:]))
-
-
-def _telling_places(text: str, begin: int, end: int, most: int) -> Iterator[int]:
-    """Yield where telling words begin, at most so many places of each."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = text  # a few characters grow in lower case, and places would no longer fit
-    for word in TELLING:
-        place = begin
-        for _ in range(most):
-            place = lowered.find(word, place, end)
-            if place < 0:
-                break
-            yield place
-            place += _STRETCH
+    return Excerpt("\n".join((*parts, text[last:])), unread)

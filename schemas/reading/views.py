@@ -1,7 +1,9 @@
 """What a text says once decoded: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
 
 Only readings that look like language are returned. The work is bounded: payloads are looked for in the first
-``SEARCHED`` characters, at most ``MAX_PAYLOADS`` of a kind, each cut at ``MAX_PAYLOAD`` characters.
+``SEARCHED`` characters, all views have a bounded number of characters, in equal shares, and rewritings of the whole
+text look at the first ``WHOLE_TEXT``. All payloads of a kind are decoded; from the fourth on they are one view. What
+the shares cut off is counted.
 """
 
 import base64
@@ -11,15 +13,22 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
 from schemas.reading.folding import fold
+from schemas.reading.sheets import shares
 
 SEARCHED = 16_384
 MAX_PAYLOADS = 4
+"""Views of payloads of one kind; the last has all that are more."""
+
 MAX_PAYLOAD = 8_192
+MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
+"""Characters that all views of a text have: as many as the text has, between these two."""
+
 WHOLE_TEXT = 4_096
 """Rewritings of the whole text (rot13, reversed, leetspeak, spaced letters) look at this many characters."""
 
@@ -68,22 +77,40 @@ class View(msgspec.Struct, frozen=True):
     text: str
 
 
+class Views(NamedTuple):
+    """The decoded readings of a text, and how many characters of such readings were not kept."""
+
+    found: tuple[View, ...]
+    unread: int
+
+
 def views_of(text: str) -> tuple[View, ...]:
     """Return the decoded readings of a text, in the order of ``KINDS``; empty for nearly every text."""
+    return read_views(text).found
+
+
+def read_views(text: str) -> Views:
+    """Return the decoded readings of a text, in the order of ``KINDS``, and what was left out of them."""
     head = text[:SEARCHED]
-    return tuple(View(kind, found) for kind, decode in _DECODERS for found in decode(head))
+    found = [View(kind, said) for kind, decode in _DECODERS for said in decode(head)]
+    lengths = [len(view.text) for view in found]
+    had = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
+    kept = (View(view.kind, view.text[:share]) for view, share in zip(found, had, strict=True) if share)
+    return Views(tuple(kept), sum(lengths) - sum(had))
 
 
 def _payloads(pattern: re.Pattern[str], head: str, decode: Callable[[str], bytes]) -> Iterator[str]:
-    for number, match in enumerate(pattern.finditer(head)):
-        if number == MAX_PAYLOADS:
-            return
+    texts: list[str] = []
+    for match in pattern.finditer(head):
         try:
             text = decode(match[0][: 4 * MAX_PAYLOAD]).decode("utf-8")
         except (ValueError, binascii.Error):
             continue
         if _is_text(text):
-            yield text[:MAX_PAYLOAD]
+            texts.append(text)
+    yield from texts[: MAX_PAYLOADS - 1]
+    if len(texts) >= MAX_PAYLOADS:
+        yield "\n".join(texts[MAX_PAYLOADS - 1 :])
 
 
 def _is_text(text: str) -> bool:
@@ -124,7 +151,7 @@ def _escaped(head: str) -> Iterator[str]:
         # Code points past the last are no characters: left as they stand.
         text = _CODE_ESCAPE.sub(_unescape, html.unescape(unquote(head)))
         if text != head:
-            yield text[:MAX_PAYLOAD]
+            yield text
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -138,7 +165,7 @@ def _tags(head: str) -> Iterator[str]:
         return
     hidden = "".join(chr(ord(char) - 0xE0000) for char in head if 0xE0020 <= ord(char) <= 0xE007E)
     if len(hidden) >= 6:
-        yield hidden[:MAX_PAYLOAD]
+        yield hidden
 
 
 @lru_cache(maxsize=8)

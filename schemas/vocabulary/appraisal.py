@@ -16,6 +16,9 @@ class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
     """The neutrosophic appraisal of one layer: truth, indeterminacy and falsehood, each on its own in [0, 1].
 
     ``layer`` is ``text`` or the role and place of a layer such as ``document[1]``; ``characters`` its length.
+    ``unread`` counts the characters around telling words, and of decoded text, that were not read for the bounds on the
+    work; ``unread_share`` is their share in what should have been read, by which ``falsehood`` is raised. Parts that
+    were read together share these numbers.
     """
 
     layer: str
@@ -23,6 +26,8 @@ class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
     truth: Unit
     indeterminacy: Unit
     falsehood: Unit
+    unread: int = 0
+    unread_share: Unit = 0.0
 
 
 class Risks(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,10 @@ from typing import Literal
 from schemas.actor import Scope
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Unit
+from schemas.unread import Unread
+
+UNREAD = "unread"
+"""The violation of an input that is rejected for what could not be looked at of it."""
 
 
 class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coherence.rejected"):
@@ -12,6 +16,10 @@ class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coheren
 
     ``entropy`` is 1.0 for a ``constitutional`` violation, else (0.4 knowledge + 0.3 swarm) / 0.7. ``violations`` names
     what it rested on; ``sci`` is the swarm's index and ``similar`` the number of precedents it was decided with.
+
+    ``unread`` is how heavily weighs what reflex and intuition did not look at for the bounds on their work, 0 to 1, and
+    ``unread_of`` the heaviest of it: it raises the entropy by that share of what is missing to 1, and to 1 from a
+    limit on. Where that is what rejects the input, ``unread`` is among the violations.
     """
 
     entropy: Unit
@@ -22,6 +30,8 @@ class CoherenceRejected(Event, frozen=True, kw_only=True, tag="forged_id.coheren
     violations: tuple[str, ...]
     sci: Unit
     similar: int
+    unread: Unit = 0.0
+    unread_of: Unread | None = None
 
 
 class CoherencePassed(Event, frozen=True, kw_only=True, tag="forged_id.coherence.passed"):
@@ -35,6 +45,8 @@ class CoherencePassed(Event, frozen=True, kw_only=True, tag="forged_id.coherence
     violations: tuple[str, ...]
     sci: Unit
     similar: int
+    unread: Unit = 0.0
+    unread_of: Unread | None = None
 
 
 class CoherenceConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.coherence.configured"):

@@ -7,6 +7,7 @@ import msgspec
 from schemas.actor import Scope
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.unread import Unread
 from schemas.vocabulary.precedents import ProposedAction
 
 
@@ -28,7 +29,7 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
     ``detector`` says which of the two spoke: the nearest ``motif`` (similarity strictly above ``threshold``), or the
     learned ``scorer`` (score at or above its own). ``score`` is None when the scorer is switched off. ``layer`` names
     the part of the prompt: ``text``, or the role and place of a layer such as ``document[1]``; ``document[1]..user[9]``
-    where the scorer read several parts together. ``cut`` and ``unread`` are as in ``IntuitionPassed``.
+    where the scorer read several parts together. ``unread`` is as in ``IntuitionPassed``.
     """
 
     detector: Literal["motif", "scorer"]
@@ -41,15 +42,15 @@ class IntuitionRejected(Event, frozen=True, kw_only=True, tag="forged_id.intuiti
     layer: str
     model: str
     precedents: tuple[Similar, ...] = ()
-    cut: int = 0
-    unread: int = 0
+    unread: tuple[Unread, ...] = ()
 
 
 class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition.passed"):
     """No learned danger was recognised. ``nearest`` is the most similar motif, empty when none shares a shingle.
 
-    The work for one input is bounded: ``cut`` counts its parts and passages that were not compared with the precedents,
-    or not with all of them; ``unread`` the characters that were not read for that.
+    The work for one input is bounded: ``unread`` lists the parts and passages (``comparisons``) that were not compared
+    with the precedents or not with all of them, the ``characters`` that were not read for that, and what the scorer
+    should have read and did not (``telling``). The coherence gate counts it against the input.
     """
 
     nearest: str
@@ -57,8 +58,7 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
     score: Unit | None
     model: str
     precedents: tuple[Similar, ...] = ()
-    cut: int = 0
-    unread: int = 0
+    unread: tuple[Unread, ...] = ()
 
 
 class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):

@@ -6,6 +6,7 @@ from schemas.actor import Scope
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Unit
 from schemas.personal import Echo
+from schemas.unread import Unread
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +35,8 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
     """A known threat was found; the exchange ends here.
 
     The first blocking match in library order decides; ``matches`` lists all, up to the bound in the settings, each
-    signature in the first view that shows it. ``cut``: more would have had to be decoded or compared than is at most,
-    so that ``matches`` may lack some.
+    signature in the first view that shows it. ``unread``: what would have had to be decoded or compared beyond the
+    bounds, so that ``matches`` may lack some.
     """
 
     pattern: str
@@ -44,18 +45,18 @@ class ReflexBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.bloc
     view: str
     span: tuple[int, int]
     matches: tuple[Match, ...]
-    cut: bool = False
+    unread: tuple[Unread, ...] = ()
 
 
 class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passed"):
     """No blocking signature was found. ``flags`` are the matches that only mark an input for later stages.
 
-    ``cut``: more would have had to be decoded or compared than is at most, so that a match may have gone unseen, in
-    encoded text or where longer signatures overlap with it.
+    ``unread``: what would have had to be decoded or compared beyond the bounds, so that a match may have gone unseen,
+    in encoded text or where longer signatures overlap with it; the coherence gate counts it against the input.
     """
 
     flags: tuple[Match, ...] = ()
-    cut: bool = False
+    unread: tuple[Unread, ...] = ()
 
 
 class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):
@@ -97,7 +98,7 @@ ENTRIES = (
         owner="reflex",
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
-        sample=ReflexPassed(cut=True),
+        sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
     ),
     Entry(
         event=ReflexLibraryChanged,

@@ -17,7 +17,7 @@ from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
-from tests.simulation.loop import VirtualLoop, run_virtual
+from tests.simulation.loop import VirtualLoop, inline, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=1)
 INPUTS = 5
@@ -65,6 +65,7 @@ def worked(settings: ReflexSettings) -> tuple[Worker, int, list[Any]]:
             name="w",
             settings={"reflex": settings},
             clock=SlowClock(loop),
+            offload=inline,
         )
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:

@@ -94,12 +94,12 @@ def test_the_breaker_tells_where_a_session_stands_before_and_after():
 def test_the_appraisal_is_told_layer_by_layer():
     layers = (
         LayerTrust(layer="text", characters=28, truth=0.9, indeterminacy=0.125, falsehood=0.05),
-        LayerTrust(layer="document[1]", characters=7000, truth=0.2, indeterminacy=0.3, falsehood=0.75),
+        LayerTrust(layer="document[1]", characters=7000, truth=0.2, indeterminacy=0.3, falsehood=0.75, unread=1024),
     )
     appraisal = msgspec.structs.replace(sample(AppraisalCompleted), layers=layers, risks=Risks(harm=True))
     lines = [line.split() for line in told(appraisal).splitlines()]
-    assert ["text", "28", "0.900", "0.125", "0.050"] in lines
-    assert ["document[1]", "7000", "0.200", "0.300", "0.750"] in lines
+    assert ["text", "28", "0.900", "0.125", "0.050", "0"] in lines
+    assert ["document[1]", "7000", "0.200", "0.300", "0.750", "1024"] in lines
     assert "risk of harm" in told(appraisal)
     assert "topic topic-1, confidence 0.71" in told(appraisal)
 

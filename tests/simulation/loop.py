@@ -9,7 +9,7 @@ import asyncio
 import heapq
 import random
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -173,3 +173,8 @@ def _wind_down(loop: VirtualLoop) -> None:
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
+
+
+async def inline(work: Callable[[], None]) -> None:
+    """Run a function at once: what a worker would have run beside the loop."""
+    work()

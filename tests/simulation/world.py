@@ -221,6 +221,7 @@ class World:
                 name=name,
                 clock=self,
                 snapshot_every=self.plan.snapshot_every,
+                offload=self._beside,
             )
             self._workers[name] = worker
             try:
@@ -232,6 +233,11 @@ class World:
             self._count(worker.counters)
             if not self._stop.is_set():
                 await asyncio.sleep(self._draw.choice([0.05, 0.5, 5.0]))
+
+    async def _beside(self, work: Callable[[], None]) -> None:
+        """Run a function as if beside the loop: others come before it is done, now and then for a while."""
+        await asyncio.sleep(self._draw.choice([0.0, 0.001, 1.0]))
+        work()
 
     def _count(self, counters: Counters) -> None:
         self.outcome.counters.update(msgspec.structs.asdict(counters))

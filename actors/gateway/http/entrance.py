@@ -39,7 +39,7 @@ class Entrance:
                 async with asyncio.timeout(PATIENCE_S):
                     await self._there.wait()
             except TimeoutError:
-                await _answer(send, 503, Failure(code="unavailable", message=NOT_YET))
+                await _answer(send, 503, Failure(code="not_ready", message=NOT_YET))
                 return
         if self._app is not None:
             await self._app(scope, receive, send)

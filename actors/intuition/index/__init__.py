@@ -29,9 +29,21 @@ Sources: Bayardo, Ma, Srikant, "Scaling up all pairs similarity search" (2007); 
 similarity joins for near-duplicate detection" (2011).
 """
 
-from actors.intuition.index.handle import Found, Index, Nearest
+from actors.intuition.index.handle import COMPILED_FROM, Found, Index, Nearest, warm_engine
 from actors.intuition.index.query import UNLIMITED, similarity
 from actors.intuition.index.store import Entry
 from actors.intuition.index.table import NONE, Hashes, Sizes
 
-__all__ = ["NONE", "UNLIMITED", "Entry", "Found", "Hashes", "Index", "Nearest", "Sizes", "similarity"]
+__all__ = [
+    "COMPILED_FROM",
+    "NONE",
+    "UNLIMITED",
+    "Entry",
+    "Found",
+    "Hashes",
+    "Index",
+    "Nearest",
+    "Sizes",
+    "similarity",
+    "warm_engine",
+]

@@ -5,6 +5,8 @@ from functools import cache
 from types import ModuleType
 from typing import NamedTuple
 
+import numpy as np
+
 from actors.intuition.index import interpreted
 from actors.intuition.index.query import UNLIMITED, Answer, Query, similarity
 from actors.intuition.index.store import Entry, Store
@@ -137,6 +139,20 @@ def _named(store: Store, query: Query, answer: Answer) -> Nearest:
 
 def _engine(store: Store) -> ModuleType:
     return (compiled_engine() if store.count >= COMPILED_FROM else None) or interpreted
+
+
+def warm_engine() -> None:
+    """Have the compiled engine translate all that it does, on a few entries of its own, where it is there."""
+    engine = compiled_engine()
+    if engine is None:
+        return
+    hashes = np.arange(1, 4, dtype=np.uint64)
+    first, second = (Entry(number, f"{number}", hashes.tobytes(), 7, True) for number in (1, 2))
+    store = Store([first])
+    engine.add(store, second)
+    engine.search(store, Query(hashes, 7, 1, 0.5, 0.0))
+    engine.smallest(store, hashes)
+    engine.retire(store, 1)
 
 
 @cache

@@ -8,6 +8,7 @@ import msgspec
 from actors.coherence import ACTOR
 from actors.coherence.settings import CoherenceSettings
 from schemas.catalogue import entry_of
+from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, Similar
@@ -59,6 +60,11 @@ def thought(
     )
 
 
+def left_unread(share: float) -> Unread:
+    """Something that a sense did not look at."""
+    return Unread(layer="document[1]", what="base64", amount=9, why="decoding", share=share)
+
+
 def measured(sci: float) -> SwarmMeasured:
     """The swarm's coherence index moved to ``sci``."""
     return msgspec.structs.replace(entry_of(SwarmMeasured).sample, sci=sci)  # type: ignore[return-value]
@@ -72,15 +78,24 @@ def verdict(
     flags: Iterable[str] = (),
     settings: CoherenceSettings | None = None,
     address: Address = HERE,
+    unread: float | None = None,
+    unread_by: str = "reflex",
 ) -> CoherencePassed | CoherenceRejected:
-    """Return the one verdict on an exchange of which all this was heard, in the order of the path."""
+    """Return the one verdict on an exchange of which all this was heard, in the order of the path.
+
+    ``unread`` is the share that ``unread_by`` did not look at; the other sense left less.
+    """
+    missed = () if unread is None else (left_unread(unread), left_unread(unread / 2))
+    by_reflex, by_intuition = ((), ()) if not missed else ((missed[0],), (missed[1],))
+    if unread_by == "intuition":
+        by_reflex, by_intuition = by_intuition, by_reflex
     gate = Partition(ACTOR)
     if settings is not None:
         gate.configure(settings)
     if sci is not None:
         gate.hear(measured(sci), Address("", "", ""))
-    gate.hear(flagged(*flags), address)
+    gate.hear(msgspec.structs.replace(flagged(*flags), unread=by_reflex), address)
     gate.hear(appraisal, address)
-    (decided,) = gate.when(felt(precedents), address)
+    (decided,) = gate.when(msgspec.structs.replace(felt(precedents), unread=by_intuition), address)
     assert isinstance(decided, CoherencePassed | CoherenceRejected)
     return decided

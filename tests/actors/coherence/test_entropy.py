@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from actors.coherence.entropy import Known, Thought, contradicts, judge
 from actors.coherence.settings import CoherenceSettings
+from schemas.unread import Unread
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from tests.actors.coherence.builders import similar, thought, verdict
 
@@ -143,3 +144,32 @@ def test_r4_1_a_less_coherent_swarm_never_lowers_entropy(
     assert (
         judge(about, precedents, (), worse, settings).entropy >= judge(about, precedents, (), better, settings).entropy
     )
+
+
+def test_what_was_not_looked_at_raises_entropy_by_its_share_of_what_is_missing():
+    decided = verdict(thought(), unread=0.3)
+    assert isinstance(decided, CoherencePassed)
+    assert decided.entropy == round(0.285714 + 0.3 * (1 - 0.285714), 6)
+    assert (decided.unread, decided.violations, decided.constitutional) == (0.3, (), 0)
+    assert decided.unread_of is not None
+    assert (decided.unread_of.what, decided.unread_of.layer) == ("base64", "document[1]")
+
+
+@pytest.mark.parametrize(("unread", "entropy"), [(0.75, 0.821429), (0.9, 1.0), (1.0, 1.0)])
+def test_an_input_too_much_of_which_was_not_looked_at_is_rejected_for_that(unread: float, entropy: float):
+    decided = verdict(thought(), unread=unread)
+    assert isinstance(decided, CoherenceRejected)
+    assert (decided.entropy, decided.violations, decided.constitutional) == (entropy, ("unread",), 0)
+
+
+@pytest.mark.parametrize("who", ["reflex", "intuition"])
+def test_of_several_bounds_the_heaviest_counts_whoever_met_it(who: str):
+    decided = verdict(thought(), unread=0.95, unread_by=who)
+    assert isinstance(decided, CoherenceRejected)
+    assert decided.unread_of == Unread(layer="document[1]", what="base64", amount=9, why="decoding", share=0.95)
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_nothing_left_unread_ever_lowers_entropy(one: float, other: float):
+    low, high = sorted((round(one, 6), round(other, 6)))
+    assert verdict(thought(), unread=low).entropy <= verdict(thought(), unread=high).entropy

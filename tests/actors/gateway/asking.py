@@ -16,15 +16,19 @@ from events.simulated import (
     SimulatedSnapshots,
     SimulatedStream,
 )
+from schemas.limits import MOST_BYTES, MOST_LAYERS, InputLimits
 from schemas.subjects import Partitions
-from tests.simulation.loop import EPOCH_NS, VirtualLoop
+from tests.simulation.loop import EPOCH_NS, VirtualLoop, inline
 
 PARTITIONS = Partitions()
+ANYTHING = InputLimits(text_bytes=MOST_BYTES, layer_bytes=MOST_BYTES, layers=MOST_LAYERS, input_bytes=MOST_BYTES)
 
 
 def asking(text: str = "What is the capital of Peru?", exchange: str = "", session: str = "morning") -> Addressed:
     """Build an input."""
-    return new_input(text, agent="ann", session=session, partitions=PARTITIONS, now_ns=EPOCH_NS, exchange=exchange)
+    return new_input(
+        text, agent="ann", session=session, partitions=PARTITIONS, now_ns=EPOCH_NS, exchange=exchange, limits=ANYTHING
+    )
 
 
 def several(count: int) -> list[Addressed]:
@@ -65,6 +69,7 @@ async def working(stream: SimulatedStream) -> AsyncIterator[None]:
         tuple(ACTORS.values()),
         name="w",
         clock=VirtualClock(),
+        offload=inline,
     )
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway import MAX_INPUT_BYTES, Answered, Edge
+from actors.gateway import Answered, Edge
 from actors.gateway.edge import BATCH_FROM
 from actors.gateway.inputs import Addressed
 from events.errors import Refused, Unavailable
@@ -14,6 +14,7 @@ from events.simulated import (
     Incident,
     SimulatedStream,
 )
+from schemas.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
 from tests.events.simulated_world import in_world, log_of
@@ -79,7 +80,7 @@ def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -
         async with Edge.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="unanswered"))
             await asyncio.gather(edge.answer("unanswered", 1), return_exceptions=True)
-            await submit_all(edge, [asking("x" * MAX_INPUT_BYTES, exchange="refused")])
+            await submit_all(edge, [asking("x" * MOST_BYTES, exchange="refused")])
             stream.stop()
             leaving = asyncio.create_task(edge.submit(asking(exchange="left")))
             await asyncio.sleep(1)
@@ -151,7 +152,7 @@ def test_a_known_input_in_a_batch_costs_the_others_nothing() -> None:
 def test_an_input_that_is_too_large_is_refused_and_costs_the_others_nothing() -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(40)
-        inputs[3] = asking("x" * MAX_INPUT_BYTES, exchange="exchange-3")
+        inputs[3] = asking("x" * MOST_BYTES, exchange="exchange-3")
         async with Edge.open(log_of(stream)) as edge:
             outcomes = await submit_all(edge, inputs)
         assert [place for place, outcome in enumerate(outcomes) if isinstance(outcome, Refused)] == [3]

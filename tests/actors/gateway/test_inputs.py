@@ -3,15 +3,17 @@
 import re
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.gateway import MAX_INPUT_BYTES, InvalidInput, new_input
-from actors.gateway.inputs import MAX_LAYERS, MAX_NAME, Addressed
+from actors.gateway import InvalidInput, new_input
+from actors.gateway.inputs import MAX_NAME, Addressed
 from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.identity import event_id
+from schemas.limits import InputLimits
 from schemas.names import MAX_NAME_BYTES, MAX_NAME_CHARACTERS, wrong_with_name
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived, Layer
@@ -73,12 +75,6 @@ def test_any_unicode_text_and_names_survive_the_way_into_the_log(text: str, agen
     assert (found.event.text, found.agent, found.session) == (text, agent, session)
 
 
-def test_more_layers_than_can_be_recorded_are_kept_out_and_the_limit_is_told() -> None:
-    assert len(received(an_input(layers=[EMPTY] * MAX_LAYERS)).layers) == MAX_LAYERS
-    with pytest.raises(InvalidInput, match="1025 layers: at most 1024"):
-        an_input(layers=[EMPTY] * (MAX_LAYERS + 1))
-
-
 def test_its_envelope_begins_an_exchange() -> None:
     addressed = an_input(exchange="chosen")
     envelope = read_back(addressed).envelope
@@ -111,23 +107,52 @@ def test_an_empty_text_and_nul_are_texts() -> None:
     assert received(an_input("a\0b")).text == "a\0b"
 
 
-def test_the_text_may_have_exactly_so_many_bytes() -> None:
-    assert len(received(an_input("x" * MAX_INPUT_BYTES)).text) == MAX_INPUT_BYTES
-    said = complaint("x" * (MAX_INPUT_BYTES + 1))
-    assert said == f"the input has {MAX_INPUT_BYTES + 1} bytes of text: at most {MAX_INPUT_BYTES}; send less"
+LIMITS = InputLimits(text_bytes=300, layer_bytes=600, layers=3, input_bytes=900)
+
+
+def document(size: int) -> Layer:
+    return Layer(role="document", content="x" * size)
+
+
+def test_every_part_may_have_exactly_what_its_limit_says() -> None:
+    an_input("x" * 300, layers=[document(600)], limits=LIMITS)
+    an_input("", layers=[document(300)] * 3, limits=LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "said"),
+    [
+        ("x" * 301, [], "the text has 301 bytes: at most 300 (gateway.limits.text_bytes); send less, or raise it"),
+        (
+            "",
+            [10, 1_601],
+            "layer 1 (document) has 1,601 bytes: at most 600 (gateway.limits.layer_bytes); send less, or raise it",
+        ),
+        (
+            "x" * 300,
+            [500, 101],
+            "text and layers have 901 bytes: at most 900 (gateway.limits.input_bytes); send less, or raise it",
+        ),
+        ("", [1] * 4, "the input has 4 layers: at most 3 (gateway.limits.layers); join some of them"),
+    ],
+    ids=["text", "layer", "total", "layers"],
+)
+def test_a_refusal_says_which_part_is_how_large_and_which_setting_limits_it(
+    text: str, sizes: list[int], said: str
+) -> None:
+    assert complaint(text, layers=[document(size) for size in sizes], limits=LIMITS) == said
 
 
 def test_bytes_are_counted_and_not_characters() -> None:
-    third = MAX_INPUT_BYTES // 3
-    an_input("語" * third)
-    assert f"{(third + 1) * 3} bytes" in complaint("語" * (third + 1))
-    assert f"{MAX_INPUT_BYTES + 4} bytes" in complaint("😀" * (MAX_INPUT_BYTES // 4 + 1))
+    an_input("語" * 100, limits=LIMITS)
+    assert "303 bytes" in complaint("語" * 101, limits=LIMITS)
 
 
-def test_layers_count_as_text() -> None:
-    half = Layer(role="document", content="x" * (MAX_INPUT_BYTES // 2))
-    an_input("", layers=[half, half])
-    assert f"{MAX_INPUT_BYTES + 1} bytes" in complaint("x", layers=[half, half])
+def test_by_default_a_document_of_300_kb_may_come_in_and_what_no_message_could_hold_may_not_be_set() -> None:
+    an_input("Summarise this.", layers=[document(300_000)])
+    assert "gateway.limits.text_bytes" in complaint("x" * 300_000)
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"input_bytes": 1024 * 1024 + 1}, InputLimits)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from actors.intuition.scorer import score
 from actors.intuition.settings import COMPARISON, IntuitionSettings
 from schemas.event import Event
 from schemas.reading.sheets import PER_TEXT
-from schemas.vocabulary.intuition import IntuitionRejected
+from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from tests.actors.intuition.builders import GATE, benign, document, harmful, intuition, judged, motif_of
 from tests.actors.scenario import Partition
 
@@ -68,6 +68,11 @@ def sentences(seed: int, count: int) -> list[str]:
     return [" ".join(draw.choices(WORDS, k=10)) for _ in range(count)]
 
 
+def missed(verdict: IntuitionPassed | IntuitionRejected, what: str) -> int:
+    """Return how much of something a verdict says that was not looked at."""
+    return sum(each.amount for each in verdict.unread if each.what == what)
+
+
 @pytest.fixture(scope="module")
 def alerted() -> Partition:
     return intuition(*alike(667), harmful("gate"))
@@ -91,8 +96,8 @@ def test_hostile_layers_make_no_more_work_than_the_allowance_and_the_verdict_say
     with counting() as counted:
         verdict = judged(alerted, "Hello", *parts)
     assert counted.work <= WORK + COMPARISON
-    assert verdict.cut > 0
-    read = len("Hello") + sum(len(part.content) for part in parts) - verdict.unread
+    assert missed(verdict, "comparisons") > 0
+    read = len("Hello") + sum(len(part.content) for part in parts) - missed(verdict, "characters")
     assert MOST_READ - layers - 1 <= read <= MOST_READ
 
 
@@ -102,13 +107,13 @@ def test_less_may_be_allowed(alerted: Partition) -> None:
     with counting() as counted:
         verdict = judged(partition, "Hello", document(flooding(1, 100)))
     assert counted.work <= least + COMPARISON
-    assert verdict.cut > 0
+    assert missed(verdict, "comparisons") > 0
 
 
 @pytest.mark.parametrize("layers", [3, 100, 400])
 def test_no_part_uses_up_what_another_needs(alerted: Partition, layers: int) -> None:
     floods = [document(flooding(number, 1200 // layers + 1)) for number in range(layers)]
-    assert judged(alerted, flooding(layers, 100), *floods).cut > 0
+    assert missed(judged(alerted, flooding(layers, 100), *floods), "comparisons") > 0
     verdict = judged(alerted, flooding(layers, 100), *floods, document(f"Dear all. {GATE}. Bye."))
     assert isinstance(verdict, IntuitionRejected)
     assert (verdict.motif, verdict.similarity, verdict.layer) == ("gate", 1.0, f"document[{layers}]")
@@ -128,12 +133,12 @@ def test_what_many_motifs_share_is_still_like_one_of_them_where_not_all_can_be_l
     partition = intuition(*(harmful(f"p-{n}", f"{OPENING} {ending} {n}") for n in range(3000)), work=16 * COMPARISON)
     verdict = judged(partition, f"{OPENING} {ending}")
     assert isinstance(verdict, IntuitionRejected)
-    assert verdict.cut > 0
+    assert missed(verdict, "comparisons") > 0
 
 
 def test_ordinary_inputs_are_not_cut(alerted: Partition) -> None:
     verdict = judged(alerted, "What is for lunch?", document("The minutes of Tuesday. Nothing was decided."))
-    assert (verdict.cut, verdict.unread) == (0, 0)
+    assert verdict.unread == ()
 
 
 def test_the_scorer_reads_no_more_of_an_input_than_its_share() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.reflex.decider import judge
-from actors.reflex.encodings import DECODERS, MAX_RUNS, MAX_TRIES, Encoding, Room
+from actors.reflex.encodings import DECODERS, MAX_WORK, Encoding, Room
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import DEPTH, views_of
 from schemas.vocabulary.gateway import InputReceived, Layer
@@ -78,6 +78,15 @@ def test_nested_encodings_are_named_outermost_first(outer: str, inner: str, view
     assert match.view == view
     assert match.source is not None
     assert match.source[0] == 0
+
+
+@pytest.mark.parametrize("after", [" please.", "\nnow", "»"])
+@pytest.mark.parametrize("inner", ["base64", "hex"])
+def test_a_short_text_has_room_for_every_way_to_read_it(inner: str, after: str) -> None:
+    text = ENCODERS["base64 unpadded"](ENCODERS[inner]("now open the vault"))
+    event = judged(f"{text}{after}", OWN)
+    assert isinstance(event, ReflexBlocked)
+    assert event.unread == ()
 
 
 def test_a_third_encoding_is_not_undone() -> None:
@@ -186,22 +195,69 @@ def test_a_bomb_of_nested_encodings_is_cut_at_the_allowance(encoders: list[str],
 def test_an_event_says_that_more_was_encoded_than_is_decoded() -> None:
     text = "please open the door " * 50
     event = judged(ENCODERS["base64"](text), OWN, max_decoded=100)
-    assert event == ReflexPassed(cut=True)
-    assert judged(ENCODERS["base64"](text), OWN) == ReflexPassed(cut=False)
+    assert isinstance(event, ReflexPassed)
+    (unread,) = event.unread
+    assert (unread.layer, unread.what, unread.why) == ("text", "base64", "decoding")
+    assert 4 * (1050 - 100) // 3 - 4 <= unread.amount <= 4 * (1050 - 100) // 3 + 4
+    assert unread.share > 0.9
+    assert judged(ENCODERS["base64"](text), OWN) == ReflexPassed()
 
 
 def test_the_allowance_is_shared_by_text_and_layers() -> None:
     encoded_twice = ENCODERS["base64"]("please open the door " * 4)
     settings = ReflexSettings(max_decoded=100)
     layer = Layer(role="tool", content=encoded_twice)
-    assert not judge(matcher(OWN), settings, InputReceived(text=encoded_twice)).cut
-    assert judge(matcher(OWN), settings, InputReceived(text=encoded_twice, layers=(layer,))).cut
+    assert not judge(matcher(OWN), settings, InputReceived(text=encoded_twice)).unread
+    both = judge(matcher(OWN), settings, InputReceived(text=encoded_twice, layers=(layer,)))
+    assert {each.layer for each in both.unread} == {"text", "tool[0]"}
 
 
-@pytest.mark.parametrize("run", ["aB3dE5gH7jK9mN1;", "0x414243444546;", "%41 " + "x" * 400])
-def test_more_runs_than_are_looked_at_are_cut(run: str) -> None:
-    views = views_of(run * (MAX_RUNS + 50), ALL, 10**6)
-    assert views.cut
+@pytest.mark.parametrize(
+    ("encoding", "run"),
+    [("base64", "aB3dE5gH7jK9mN1;"), ("hex", "0x414243444546 zz "), ("percent", "%41 " + "x" * 400)],
+)
+def test_what_more_runs_than_are_looked_at_take_up_is_counted(encoding: Encoding, run: str) -> None:
+    text = run * 1000
+    for work in (0, 20_000, 10**7):
+        runs = DECODERS[encoding](text, text.encode(), Room(10**6, work))
+        looked_at = sum(each.end - each.start for each in runs.found)
+        assert (runs.unread == 0) == (work == 10**7)
+        assert looked_at + runs.unread <= len(text) + 200
+    assert runs.work <= 2 * len(text) * 32
+
+
+JUNK = {
+    "decoded text before it": "".join(
+        f"{ENCODERS['base64'](f'nothing to see in part {n} of this')}, " for n in range(1600)
+    ),
+    "short runs before it": "aB3dE5gH7jK9, " * 1100,
+    "a run of one piece before it": ENCODERS["base64"]("nothing to see here, " * 3600),
+    "hex before it": "0x414243444546; " * 1100,
+    "prefixes of hex before it": "".join(f"\\x{97 + n % 26:02x}" for n in range(4000)),
+    "escapes before it": ("%41 " + "x" * 400) * 300,
+    "camel case before it": "getUserName setUserName2 " * 4000,
+}
+
+
+@pytest.mark.parametrize("encoder", ["base64", "hex", "percent"])
+@pytest.mark.parametrize("junk", JUNK)
+def test_an_attack_behind_junk_is_found(junk: str, encoder: str) -> None:
+    event = judged(f"{JUNK[junk]} . {ENCODERS[encoder]('please open the vault now')}", OWN)
+    assert isinstance(event, ReflexBlocked)
+
+
+def test_an_attack_in_the_last_of_many_layers_is_found_and_named() -> None:
+    junk = [Layer(role="document", content=JUNK["short runs before it"][:700]) for _ in range(255)]
+    for written, view in ((ENCODERS["base64"]("open the vault"), "base64"), ("open the vault", "plain")):
+        received = InputReceived(text="Hello", layers=(*junk, Layer(role="tool", content=f"see: {written}.")))
+        (match,) = listed(judge(matcher(OWN), ReflexSettings(), received))
+        assert match.view == f"tool[255]:{view}"
+        assert (match.source or match.span)[0] == 5
+
+
+def test_no_phrase_is_made_up_of_two_of_many_layers() -> None:
+    layers = tuple(Layer(role="document", content=text) for text in ("please open", "the vault") * 40)
+    assert judge(matcher(OWN), ReflexSettings(), InputReceived(text="Hello", layers=layers)) == ReflexPassed()
 
 
 @given(st.binary(max_size=200), st.text("\x00\x1faZ9%\\xu&#0; =+/-_é", max_size=60))
@@ -243,28 +299,33 @@ def test_hex_may_mix_prefixes_and_breaks(written: list[tuple[str, int, str]]) ->
 
 
 @pytest.mark.parametrize("encoder", ALL)
-def test_decoding_ends_with_the_run_that_goes_beyond_what_is_allowed(encoder: Encoding) -> None:
-    text = ("x" * 400 + ENCODERS[encoder]("open the vault") + ". ") * 100
-    text = text.replace("==", "")
-    found = DECODERS[encoder](text, text.encode(), Room(1000)).found
-    assert sum(len(run.text) + 1 for run in found[:-1]) <= 1000 < sum(len(run.text) + 1 for run in found) < 2000
+def test_what_may_come_out_is_had_by_all_runs_in_equal_shares(encoder: Encoding) -> None:
+    long, short = (
+        ENCODERS[encoder](text).replace("=", "") for text in ("never mind the door " * 100, "open the vault")
+    )
+    text = f"{long}{'; ' + '. ' * 300}{short}"
+    runs = DECODERS[encoder](text, text.encode(), Room(1000))
+    assert sum(len(run.text) + 1 for run in runs.found) - 1 <= 1000
+    assert "open the vault" in runs.found[-1].text
+    assert 0 < runs.unread < len(text)
 
 
-def test_100_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_first() -> None:
-    assert not views_of("aB3d " * 20_480, ALL, 10**6).cut
+def test_80_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_first() -> None:
+    assert not views_of("aB3d " * 16_384, ALL, 10**6).unread
     payload = ENCODERS["base64"]("please open the vault now")
-    views = views_of("aB3d " * 200_000 + f", {payload}", ALL, 10**6)
-    assert views.cut
-    assert 0 < views.tries <= MAX_TRIES
+    views = views_of("aB3d " * 40_960 + f", {payload}", ALL, 10**6)
+    assert dict(views.unread) == {"base64": 5 * 40_960 - 1}
+    assert views.work <= MAX_WORK
     assert "please open the vault now" in views.all[1].text
 
 
 def test_what_may_be_tried_is_shared_by_text_and_layers() -> None:
-    text = "aB3d " * 20_000
+    text = "aB3d " * 2_000
     layer = Layer(role="tool", content=text)
-    received = InputReceived(text=text, layers=(layer, layer))
-    assert not judged(text, OWN).cut
-    assert judge(matcher(OWN), ReflexSettings(), received).cut
+    assert not judged(text, OWN).unread
+    shared = judge(matcher(OWN), ReflexSettings(), InputReceived(text=text, layers=(layer,) * 12))
+    assert shared.unread
+    assert all(each.why == "decoding" for each in shared.unread)
 
 
 @pytest.mark.parametrize("hidden", ["&#x00;", "0x41 zz ", "0x0x"])

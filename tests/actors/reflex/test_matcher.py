@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from actors.reflex import matcher as module
 from actors.reflex.decider import judge
 from actors.reflex.library import make_library
-from actors.reflex.matcher import FREE_CANDIDATES, MAX_TOGETHER, READINGS, WINDOW, compile_library
+from actors.reflex.matcher import BYTES_A_CANDIDATE, FREE_CANDIDATES, MAX_TOGETHER, READINGS, WINDOW, compile_library
 from actors.reflex.settings import ReflexSettings
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked
@@ -102,8 +102,9 @@ def test_the_windows_of_a_text_show_each_hit_once(phrases: list[str], text: str)
 
 
 @pytest.mark.parametrize("text", ["a" * 300_000, "a b " * 100_000, "ab" * 150_000], ids=["a", "a b", "ab"])
-def test_a_library_in_which_none_ends_in_another_has_candidates_enough_for_any_text(text: str) -> None:
-    assert not matcher(threat("own", "a", "b")).find(text, 10).cut
+def test_a_library_in_which_none_ends_in_another_is_found_in_any_text(text: str) -> None:
+    found = matcher(threat("own", "a", "b")).find(f"{text} b", 10)
+    assert 1 in {hit.rank for hit in found.hits}
 
 
 def chain(length: int) -> tuple[str, ...]:
@@ -115,9 +116,9 @@ def chain(length: int) -> tuple[str, ...]:
 )
 def test_candidates_are_bounded_by_the_text_whatever_ends_in_one_another(text: str) -> None:
     found = matcher(threat("own", *chain(32))).find(text, 10)
-    assert found.cut
-    looked_at = FREE_CANDIDATES + 2 * len(text) - found.room  # in both passes, one of them in rot13
-    assert looked_at <= FREE_CANDIDATES + 2 * len(text) + 32 * WINDOW
+    assert found.unread or found.room > 0
+    earned = 2 * len(text) // BYTES_A_CANDIDATE + 2  # in both passes, one of them in rot13
+    assert FREE_CANDIDATES + earned - found.room <= FREE_CANDIDATES + earned + 32 * WINDOW
 
 
 @pytest.mark.parametrize("length", [32, MAX_TOGETHER + 1])
@@ -127,17 +128,18 @@ def test_a_flood_of_candidates_hides_no_hit_before_within_or_behind_it(length: i
     for text in (f"open the vault {flood}", f"{flood} open the vault {flood}", f"{flood} open the vault"):
         event = judged(text, *sets)
         assert isinstance(event, ReflexBlocked)
-        assert (event.signature, event.cut) == ("open the vault", True)
+        assert event.signature == "open the vault"
+        assert [each.what for each in event.unread] == ["overlaps"]
 
 
 def test_candidates_are_shared_by_the_parts_of_an_input() -> None:
-    layers = tuple(Layer(role="tool", content="a" * 3000) for _ in range(4))
+    layers = tuple(Layer(role="tool", content="a" * 900) for _ in range(4))
     own = threat("own", *chain(32))
-    assert not judged("a" * 3000, own).cut
-    assert judge(matcher(own), ReflexSettings(), InputReceived(text="", layers=layers)).cut
+    assert not judged("a" * 900, own).unread
+    assert judge(matcher(own), ReflexSettings(), InputReceived(text="", layers=layers)).unread
 
 
 def test_a_short_text_is_searched_in_full_even_by_the_deepest_library_an_import_may_make() -> None:
-    event = judged("a" * 1500 + " aa", threat("own", *chain(32)))
+    event = judged("a" * 900 + " aa", threat("own", *chain(32)))
     assert isinstance(event, ReflexBlocked)
-    assert [(match.signature, event.cut) for match in event.matches] == [("aa", False)]
+    assert [(match.signature, event.unread) for match in event.matches] == [("aa", ())]

@@ -19,7 +19,7 @@ ANSWERS_OF_BEHAVIOUR = {
     2: "e703a5b7c80f1f28102a452e1f84dcb16d7aeee3146b2ccddd3a6ae370367d6b",
     3: "fc87e720355db8fd4485f1bb055b4260517678c6abe4d686ab28bd115fe7217f",
     4: "fc87e720355db8fd4485f1bb055b4260517678c6abe4d686ab28bd115fe7217f",
-    5: "c3e234a8135de3123264827c04638e7fedbe41fe24b1a9b9012f69040e7ca699",
+    5: "2d65741fe120a754728ce0148356ee59220dc45e0dadab689d6a9762512a9939",
 }
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 

@@ -2,6 +2,7 @@
 
 from itertools import permutations
 
+import msgspec
 import pytest
 
 from actors.responder import ACTOR
@@ -82,6 +83,7 @@ def test_a_refusal_does_not_repeat_the_refused_words():
         (recognised("motif", "p-7"), "INTUITION", "REJECTED", "p-7"),
         (recognised("scorer", "p-7"), "INTUITION", "REJECTED", "scorer"),
         (DISSONANT, "COHERENCE", "REJECTED", "DISSONANT"),
+        (msgspec.structs.replace(DISSONANT, violations=("unread",)), "COHERENCE", "REJECTED", "UNREAD"),
         (tripped("role_confusion"), "BREAKER", "WITHHELD", "role_confusion"),
         (tripped("context_saturation"), "BREAKER", "WITHHELD", "context_saturation"),
         (withheld("RECOVERY"), "BREAKER", "WITHHELD", "recovery"),

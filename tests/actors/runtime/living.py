@@ -7,6 +7,7 @@ from typing import Any
 
 from actors.gateway import Answered, Edge, new_input
 from actors.registry import ACTORS
+from actors.runtime.clock import Clock
 from actors.runtime.shard import Role
 from actors.runtime.worker import Worker
 from deploy.worker import replier
@@ -91,6 +92,7 @@ async def living(
     membership: Membership | None = None,
     standby: bool = True,
     partitions: Partitions = PARTITIONS,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Living]:
     """Run a worker of all actors; killed at the end of the block where it was not stopped in it."""
     log = await JetStreamLog.connect(broker.url, partitions=partitions)
@@ -103,6 +105,7 @@ async def living(
         reply=replier(log.connection),
         snapshot_every=snapshot_every,
         standby=standby,
+        clock=clock,
     )
     found = Living(worker, log)
     try:

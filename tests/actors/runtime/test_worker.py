@@ -17,6 +17,7 @@ from events.errors import Misconfigured
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from schemas.event import Failed
+from schemas.limits import InputLimits
 from schemas.persistent import state_hash
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.responder import ResponseEmitted
@@ -352,6 +353,7 @@ def test_an_event_too_large_for_the_broker_becomes_a_failure_and_the_exchange_en
                     session="s",
                     partitions=PARTITIONS,
                     now_ns=1,
+                    limits=InputLimits(layers=1_000),
                 )
                 await edge.submit(addressed)
                 end = await edge.answer(addressed.exchange, DEADLINE_S)

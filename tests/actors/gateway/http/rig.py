@@ -21,6 +21,7 @@ from events.simulated import SimulatedConnection, SimulatedLog, SimulatedMembers
 from schemas.actor import Actor
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of
+from tests.simulation.loop import inline
 
 LIMITS = Limits(concurrent=8, body_s=5.0)
 URL = "http://127.0.0.1:8642"
@@ -86,6 +87,7 @@ async def guarding(stream: SimulatedStream, actor: Actor[Any] = GUARDRAILS) -> A
         (actor,),
         name="w",
         clock=VirtualClock(),
+        offload=inline,
     )
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:

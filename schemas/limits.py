@@ -1,0 +1,29 @@
+"""How large an input may be, layer by layer: what an edge refuses, so that everything behind it has bounded work."""
+
+from typing import Annotated
+
+import msgspec
+
+MOST_BYTES = 1024 * 1024
+"""Bytes of text above which no input fits into a message of the log, whatever the limits say."""
+
+MOST_LAYERS = 1_024
+"""Layers above which what is recorded of all of them may not fit into an event."""
+
+Bytes = Annotated[int, msgspec.Meta(ge=1, le=MOST_BYTES)]
+
+
+class InputLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What an input may have at most; sizes are bytes of UTF-8.
+
+    Attributes:
+        text_bytes: What the user said.
+        layer_bytes: Each layer.
+        layers: Number of layers.
+        input_bytes: Text and layers together.
+    """
+
+    text_bytes: Bytes = 262_144
+    layer_bytes: Bytes = 393_216
+    layers: Annotated[int, msgspec.Meta(ge=0, le=MOST_LAYERS)] = 256
+    input_bytes: Bytes = 393_216
