@@ -1,8 +1,8 @@
 """Replay: fold recorded events through the same views as live, run no effect, and re-decide on demand.
 
 Feed a :class:`Replay` every stored message from sequence 1 on, in order; where they come from (the stream, a ledger
-file) is its caller's affair. With ``verify`` every decision is made again from the state before it and compared
-byte for byte with what was recorded.
+file) is its caller's affair. With ``verify`` every decision is made again from the state before it, and what it says is
+compared with what was recorded.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
-from events.outcome import Coverage, Difference, Report, compare, in_order
+from events.outcome import Coverage, Difference, Report, in_order
 from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.verification import BEYOND_BACKLOG, Unit, Verification, other_behaviour
@@ -33,7 +33,7 @@ it was further behind than this are folded where the replay stands instead of wh
 unverified.
 """
 
-__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit", "compare"]
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit"]
 
 
 class _Takers(msgspec.Struct, frozen=True):

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 )
 @target_options
 @log_option
-@click.option(
-    "--verify", is_flag=True, help="Make every decision again and compare it, byte for byte, with the record."
-)
+@click.option("--verify", is_flag=True, help="Make every decision again and compare what it says with the record.")
 @click.option(
     "--strict",
     is_flag=True,

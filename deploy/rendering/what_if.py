@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.quoting import quoted
+from deploy.rendering.replay import new_field_text
 from deploy.what_if_verdicts import headline, nothing_compared, reason_text, redecided
 from events.whatif import Example, Report
 
@@ -39,6 +40,8 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
             yield Text(f"{actor}: {count:,} decisions taken from the record, {reason_text(reason)}", "yellow")
+        for place, count in sorted(tally.new_fields.items()):
+            yield Text(new_field_text(actor, place, count))
     if report.effects:
         yield Text(
             "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())

@@ -8,8 +8,8 @@ stands right behind its cause, at its cause's time. So under unchanged settings 
 leads to an event more or less, its other events keep the ids of the recorded ones of their kind.
 
 Effects (a model's answers, deliveries of alerts) are taken by the id of their request, and only where the request is
-the recorded one to the byte. A decision that asks for another ends its branch there: the exchange is counted as *ended
-for want of an effect*.
+the recorded one in all that was recorded of it. A decision that asks for another ends its branch there: the exchange
+is counted as *ended for want of an effect*.
 
 A deadline that fired on record fires where it is still pending. Another one fires only in an exchange that has taken
 another course, at the first recorded message past its time.

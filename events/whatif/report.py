@@ -34,6 +34,7 @@ class Tally(msgspec.Struct):
     new: int = 0
     pending: int = 0
     held: dict[str, int] = {}
+    new_fields: dict[str, int] = {}
 
 
 class End(msgspec.Struct, frozen=True):

@@ -11,12 +11,13 @@ from events.decision import Cause, Decided, address, decide, fold_decided
 from events.errors import Misconfigured
 from events.forgotten import SEALED
 from events.log import Stored
+from events.meaning import Bodies, Said
 from events.view import Offered
 from events.whatif.alignment import aligned
 from events.whatif.changes import Changes, laid_over
 from events.whatif.comparison import Comparison, change_of
 from events.whatif.past import Past
-from events.whatif.report import MOST_EXAMPLES, Report, Tally
+from events.whatif.report import MOST_EXAMPLES, Change, Report, Tally
 from events.whatif.strand import Strand, Strands, moved, recorded_of
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
@@ -26,6 +27,8 @@ from schemas.subjects import NO_PARTITION, Partitions, split_stored
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
+
+_THE_SAME = Said({}, {})
 
 
 class Timeline:
@@ -73,7 +76,8 @@ class Timeline:
         self._queue: deque[Recorded] = deque()
         self._pending: list[Decided] = []
         self._comparison = Comparison(examples, of)
-        self._tallies = {name: Tally(held={}) for name in self._actors}
+        self._tallies = {name: Tally(held={}, new_fields={}) for name in self._actors}
+        self._bodies = {name: Bodies() for name in self._actors}
         self._effects: Counter[str] = Counter()
         self._unreadable: Counter[str] = Counter()
         self._events = self._seq = 0
@@ -168,13 +172,14 @@ class Timeline:
             self._place(recorded)
         elif (decided := self._due.pop(envelope.id, None)) is None:
             self._note_gone(actor, recorded)
-        elif decided.data == recorded.stored.data and decided.subject == recorded.stored.subject:
+        elif (said := self._said(actor, recorded, decided)).is_same and decided.subject == recorded.stored.subject:
+            # As it was recorded: whoever hears of it heard nothing of fields that are new.
             self._tallies[actor.name].identical += 1
             self._note_asked(recorded)
             self._place(recorded)
         else:
             self._tallies[actor.name].different += 1
-            self._note(recorded, decided)
+            self._note(recorded, decided, said)
             self._withhold(recorded.stored.subject)
             self._place(recorded_of(decided, recorded.stored.seq, recorded.stored.time_ns))
             if type(decided.message.event) in self._requests:
@@ -215,10 +220,22 @@ class Timeline:
         for strand in self._strands.consuming(subject):
             strand.other = True
 
-    def _note(self, recorded: Recorded, decided: Decided) -> None:
+    def _said(self, actor: Actor[Any], recorded: Recorded, decided: Decided) -> Said:
+        """Return what a recorded event and the one that is decided in its place say."""
+        if recorded.stored.data == decided.data:
+            self._bodies[actor.name].note_identical(recorded)
+            return _THE_SAME
+        said = self._bodies[actor.name].said(recorded, decided)
+        counts = self._tallies[actor.name].new_fields
+        for path in said.new:
+            place = f"{decided.topic}.{path}"
+            counts[place] = counts.get(place, 0) + 1
+        return said
+
+    def _note(self, recorded: Recorded, decided: Decided, said: Said) -> None:
         self._otherwise.add(decided.message.id)
         owner = CATALOGUE[decided.topic].owner
-        change = change_of(recorded.stored.seq, owner, recorded.message.event, decided.message.event)
+        change = Change(recorded.stored.seq, owner, recorded.envelope.topic, said.recorded, said.redecided)
         heard = ((recorded.message.event, recorded.stored.subject), (decided.message.event, decided.subject))
         if any(self._is_heard(event, subject) for event, subject in heard):
             self._comparison.differs(decided.message.exchange, change)
