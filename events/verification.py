@@ -1,6 +1,7 @@
 """Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
 
-What cannot be made again is counted with the reason: another behaviour, sealed words, a model that is not at hand, what
+What was decided under an older behaviour is made again under that one. What cannot be made again is counted with the
+reason: a behaviour that this release does not have, sealed words, a model that is not at hand, what
 the broker refused, a backlog too long.
 """
 
@@ -221,10 +222,8 @@ class Verification:
 
 
 def other_behaviour(view: View) -> str:
-    """Return why nothing of a view can be decided again: it was recorded under another behaviour; or nothing."""
-    if view.configured is None or view.configured.behaviour == view.actor.behaviour:
-        return ""
-    return f"behaviour_{view.configured.behaviour}"
+    """Return why nothing can be decided again where a view stands: this release lacks the behaviour; or nothing."""
+    return view.actor.undecidable(view.behaviour)
 
 
 def _is_refusal(recorded: Recorded) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, is_spontaneous
-from events.decision import Cause, Decided, address, decide, fold, refuse
+from events.decision import Cause, Decided, address, decide, fold, refuse, under
 from events.errors import Misconfigured
 from events.routes import main_prefix
 from schemas.actor import Actor, Message
@@ -77,6 +77,7 @@ class View:
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
+        self._behaviour = actor.behaviour if start.configured is None else start.configured.behaviour
         self.waiting: deque[Offered] = deque()
         self.on_settled: Callable[[Settled], None] | None = None
         self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
@@ -84,6 +85,11 @@ class View:
         self.on_stray: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self._group: list[Recorded] = []
+
+    @property
+    def behaviour(self) -> int:
+        """The behaviour in force at the view's place: the last recorded one, before any the actor's own."""
+        return self._behaviour
 
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
@@ -150,25 +156,27 @@ class View:
                 self._evolve_own(self._placed(own.message))
 
     def _fold(self, offered: Offered, group: tuple[Recorded, ...]) -> None:
+        offered = under(offered, self._behaviour)
         before, stored = self.state, offered.stored
         if self.on_settled is not None:
             self.on_settled(Settled(offered, before, group))
         try:
             if group:
-                own = [msgspec.structs.replace(r.message, seq=stored.seq, time_ns=stored.time_ns) for r in group]
+                place = {"seq": stored.seq, "time_ns": stored.time_ns, "behaviour": self._behaviour}
+                own = [msgspec.structs.replace(each.message, **place) for each in group]
                 self.state = fold(self.actor, before, offered, own)
             elif isinstance(offered, Recorded):
                 self.state = self._evolve(before, offered.message)
         except Exception:
             # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
-            # behaviour of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
+            # release of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
             self.fold_errors += 1
             if self.on_unfolded is not None:
                 self.on_unfolded(Settled(offered, before, group))
         self.place, self.time_ns = stored.seq, stored.time_ns
 
     def _placed(self, message: Message) -> Message:
-        return msgspec.structs.replace(message, seq=self.place, time_ns=self.time_ns)
+        return msgspec.structs.replace(message, seq=self.place, time_ns=self.time_ns, behaviour=self._behaviour)
 
     def _fold_spontaneous(self, own: Recorded) -> None:
         if self.on_spontaneous is not None:
@@ -178,6 +186,8 @@ class View:
     def _evolve_own(self, message: Message) -> None:
         if isinstance(message.event, Configured):
             self.configured = message.event
+            self._behaviour = message.event.behaviour
+            message = msgspec.structs.replace(message, behaviour=self._behaviour)
         try:
             self.state = self.actor.evolve(self.state, message)
         except Exception:
@@ -188,7 +198,7 @@ class View:
 
         ``refused`` says that the broker will not take what this message leads to: a failure is recorded instead.
         """
-        offered = self.waiting.popleft()
+        offered = under(self.waiting.popleft(), self._behaviour)
         how = refuse if refused else decide
         decided, self.state = how(self.actor, self.state, offered, self._partitions, self.partition)
         self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
@@ -196,7 +206,7 @@ class View:
 
     def fold_silent(self) -> bool:
         """Fold the next waiting message if it leads to no event; leave all as it is, and return False, if it does."""
-        offered, actor = self.waiting[0], self.actor
+        offered, actor = under(self.waiting[0], self._behaviour), self.actor
         if not isinstance(offered, Recorded):
             return False
         try:
@@ -212,6 +222,7 @@ class View:
 
     def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
+        cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
         decided = address(self.actor.name, cause, (emission,), self._partitions)
         self._evolve_own(decided[0].message)
         return decided

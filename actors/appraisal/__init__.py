@@ -31,6 +31,5 @@ ACTOR = Actor(
     evolve=evolve,
     configured=AppraisalConfigured,
     failed=AppraisalFailed,
-    behaviour=2,
     missing_model=missing_model,
 )

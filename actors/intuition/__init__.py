@@ -58,7 +58,6 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     configured=IntuitionConfigured,
-    behaviour=2,
     failed=IntuitionFailed,
     missing_model=missing_model,
 )

@@ -17,10 +17,6 @@ character offsets in that text or layer as it was received, or in the decoded te
 The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
 that are looked at (``matcher``). Where a bound was met, the verdict says ``cut``. Up to 100 KB nothing is lost but by
 ``max_decoded`` and ``MAX_RUNS``, unless imported signatures end in one another at nearly every letter.
-
-Behaviour 2: reads texts otherwise too, decoded to a depth of two, and says ``cut``.
-Behaviour 3: bounds candidates and readings of base64; takes no imports of which more than 32 signatures end in one
-another, and reads a confidence of -0.0 as 0.0.
 """
 
 from actors.reflex.decider import State, decide, evolve, initial
@@ -41,5 +37,4 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ReflexConfigured,
     failed=ReflexFailed,
-    behaviour=3,
 )

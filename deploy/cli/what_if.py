@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         "neuraxis what-if --set router.base_scores.RESPOND=0.55",
         "neuraxis what-if --config stricter.toml --log backup/ledger.db --fail-over 2",
         "neuraxis what-if --patterns house-rules.yaml --json | jq .changed",
+        "neuraxis what-if --behaviour latest --log backup/ledger.db",
         "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05 --plot sweep.svg",
     ),
 )
@@ -41,6 +42,13 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Also draw the sweep there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
+)
+@click.option(
+    "--behaviour",
+    type=click.Choice(("recorded", "latest")),
+    default="recorded",
+    show_default=True,
+    help="Decide each stretch under the behaviour that was in force there, or all under today's.",
 )
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option(
@@ -61,6 +69,7 @@ def what_if(
     agent: str,
     sweep: str,
     plot: Path | None,
+    behaviour: str,
     upto: str,
     shown: int,
     fail_over: float | None,
@@ -92,7 +101,7 @@ def what_if(
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
-    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, point, shown))
+    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, behaviour, point, shown))
     if values is None:
         _show(reports[0], shown, as_json)
     else:
@@ -138,6 +147,7 @@ async def _run(
     patterns: "Sequence[PatternSet]",
     precedents: "Sequence[PrecedentRecorded]",
     agent: str,
+    behaviour: str,
     upto: "Point",
     shown: int,
 ) -> "list[Report]":
@@ -148,7 +158,14 @@ async def _run(
     settings = [settings_of(written, variant) for variant in variants]
     async with opened(target, log_file) as source:
         changes = [
-            changes_of(each, source.partitions, patterns=patterns, precedents=precedents, agent=agent)
+            changes_of(
+                each,
+                source.partitions,
+                patterns=patterns,
+                precedents=precedents,
+                agent=agent,
+                latest=behaviour == "latest",
+            )
             for each in settings
         ]
         last = min((await source.info()).last_seq, upto.seq)

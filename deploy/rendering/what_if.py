@@ -11,7 +11,7 @@ from rich.text import Text
 from deploy.rendering.quoting import quoted
 from deploy.rendering.replay import new_field_text
 from deploy.what_if_verdicts import headline, nothing_compared, reason_text, redecided
-from events.whatif import Example, Report
+from events.whatif import LATEST, RECORDED, Example, Report
 
 _FIELDS_SHOWN = 8
 _LONGEST = 120
@@ -21,6 +21,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
     yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.taken else "")
+    yield Text(_UNDER[report.behaviour])
     for name in report.unanswered:
         yield Text(
             f"{name}: none of its decisions could be made anew, so that its other settings show nothing", "yellow"
@@ -38,6 +39,10 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield Text("\nevents by actor", "bold")
     yield _tallies(report)
     for actor, tally in report.tallies.items():
+        if len(tally.behaviours) > 1:
+            told = (f"{count:,} under behaviour {number}" for number, count in sorted(tally.behaviours.items()))
+            yield Text(f"{actor}: decided {', '.join(told)}")
+    for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
             yield Text(f"{actor}: {count:,} decisions taken from the record, {reason_text(reason)}", "yellow")
         for place, count in sorted(tally.new_fields.items()):
@@ -53,6 +58,10 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
+_UNDER = {
+    RECORDED: "each decided under the behaviour recorded as in force",
+    LATEST: "all decided under today's behaviours",
+}
 _WITHOUT = {
     "effect_missing": "a decision asked for an effect that was never made",
     "not_redecided": "a decision on the way cannot be made anew",

@@ -14,18 +14,22 @@ is counted as *ended for want of an effect*.
 A deadline that fired on record fires where it is still pending. Another one fires only in an exchange that has taken
 another course, at the first recorded message past its time.
 
-Decisions that cannot be made anew (another behaviour of the decider, a model that is not here, sealed words, an event
-that the broker refused) are taken from the record where their message still arrives, and counted with the reason. Where
-they may have been otherwise, nothing is told of an exchange that ends the same.
+Each stretch of the log is decided under the behaviour that was in force there, or all of it under today's.
+
+Decisions that cannot be made anew (a behaviour that this release does not have, a model that is not here, sealed words,
+an event that the broker refused) are taken from the record where their message still arrives, and counted with the
+reason. Where they may have been otherwise, nothing is told of an exchange that ends the same.
 """
 
 from events.whatif.changes import Changes
 from events.whatif.past import Past, PastReader
-from events.whatif.report import MOST_EXAMPLES, Example, Fate, Outcome, Report, Tally
+from events.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Example, Fate, Outcome, Report, Tally
 from events.whatif.timeline import Timeline
 
 __all__ = [
+    "LATEST",
     "MOST_EXAMPLES",
+    "RECORDED",
     "Changes",
     "Example",
     "Fate",
