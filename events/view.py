@@ -6,6 +6,7 @@ The order is well defined after the fact because every own event carries the seq
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -126,6 +127,11 @@ class View:
         """The sequence of the last event of a decision whose other events are not here yet, 0 when there is none."""
         return self._group[-1].stored.seq if self._group else 0
 
+    @property
+    def open_cause(self) -> int | None:
+        """The sequence of the message that led to that decision, None when there is none."""
+        return self._group[0].envelope.cause_seq if self._group else None
+
     def close_decision(self) -> None:
         """Fold the decision whose events came last; those not here are missing from a damaged log."""
         group, self._group = tuple(self._group), []
@@ -219,6 +225,22 @@ class View:
         self.waiting.popleft()
         self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
         return True
+
+    def fold_before(self, place: int | None) -> None:
+        """Fold waiting messages as ones that led to nothing: those before a sequence, or (None) all."""
+        while self.waiting and (place is None or self.waiting[0].stored.seq < place):
+            self._fold(self.waiting.popleft(), ())
+
+    def heard_before(self, place: int | None) -> Any:
+        """Return the state that :meth:`fold_before` would lead to, and leave all as it is."""
+        state = self.state
+        for offered in self.waiting:
+            if place is not None and offered.stored.seq >= place:
+                break
+            if isinstance(offered, Recorded):
+                with suppress(Exception):  # as _fold passes over what cannot be folded
+                    state = self._evolve(state, msgspec.structs.replace(offered.message, behaviour=self._behaviour))
+        return state
 
     def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
