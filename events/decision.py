@@ -125,6 +125,13 @@ def under(offered: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadab
     return Recorded(offered.stored, offered.envelope, message)
 
 
+def resting_on(offered: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
+    """Return a consumed message as it is seen where its recorded decision rests on trained models."""
+    if isinstance(offered, Unreadable) or not models:
+        return offered
+    return Recorded(offered.stored, offered.envelope, msgspec.structs.replace(offered.message, models=models))
+
+
 def _failure(actor: Actor[Any], offered: Recorded | Unreadable, reason: str, error: str) -> Event:
     topic = split_stored(offered.stored.subject)[0]
     return actor.failed(reason=reason, error=error, failed_seq=offered.stored.seq, failed_topic=topic)

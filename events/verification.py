@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from events.codec import Recorded, Unreadable
-from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided
+from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided, resting_on
 from events.forgotten import SEALED, Forgotten
 from events.log import Seal
 from events.meaning import Bodies
@@ -116,6 +116,7 @@ class Verification:
         if reason:
             self._leave_unverified(view, reason)
             return
+        settled = _with_models(view, settled)
         where = self._partitions, view.partition
         try:
             decided = decide_only(view.actor, settled.before, settled.offered, *where)
@@ -229,6 +230,14 @@ def other_behaviour(view: View) -> str:
 def _is_refusal(recorded: Recorded) -> bool:
     event = recorded.message.event
     return isinstance(event, Failed) and event.reason == APPEND_REFUSED
+
+
+def _with_models(view: View, settled: Settled) -> Settled:
+    """Return a settled message as its decision saw it: with the models that the record of that names."""
+    if view.actor.models is None or not settled.recorded:
+        return settled
+    names = tuple(name for own in settled.recorded for name in view.actor.models(own.message.event))
+    return Settled(resting_on(settled.offered, names), settled.before, settled.recorded)
 
 
 def _missing_model(view: View, settled: Settled) -> str:

@@ -35,7 +35,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     and replay see the same.
 
     ``behaviour`` is the one in force there, which the actor's last ``configured`` recorded. Live that is the actor's
-    own; in a log of an older release it is that release's, and ``decide`` and ``evolve`` do as that did.
+    own; in a log of an older release it is that release's, and ``decide`` and ``evolve`` do as that did. ``models`` are
+    the names of the trained models that the recorded decision of this message rests on: none, where it is made live.
     """
 
     event: Event
@@ -46,6 +47,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     session: str = ""
     exchange: str = ""
     behaviour: int = NEWEST
+    models: tuple[str, ...] = ()
 
     @property
     def session_key(self) -> str:
@@ -103,6 +105,7 @@ class Actor(Generic[S]):
         timer: For actors that act by time: state -> the earliest due event, or None.
         tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
             without any person's words.
+        models: For actors that ask trained models: own event -> the names of those it rests on.
         missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
             process does not have, or empty. Verification cannot make such a decision again, and says so.
     """
@@ -121,6 +124,7 @@ class Actor(Generic[S]):
     oldest: int = 1
     timer: Callable[[S], Timer | None] | None = None
     tells: Callable[[Event, float], Iterable[str]] | None = None
+    models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
 
     def undecidable(self, behaviour: int) -> str:

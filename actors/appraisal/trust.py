@@ -30,11 +30,14 @@ def model() -> Model:
     return weights_of("trust", "actors.appraisal")
 
 
-def trust_of(layer: str, text: str) -> LayerTrust:
-    """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more."""
+def trust_of(layer: str, text: str, evaluator: Model | None = None) -> LayerTrust:
+    """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more.
+
+    ``evaluator`` is another one than this release's.
+    """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
-    judge = model()
+    judge = evaluator or model()
     read = read_text(text)
     long = len(text) > LONG_TEXT
     margin = log_odds(judge, read) - (judge.long_threshold if long else judge.threshold)

@@ -39,7 +39,7 @@ allowance, ``judging`` puts the verdict together.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial
-from actors.intuition.judging import missing_model
+from actors.intuition.judging import missing_model, models_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.gateway import InputReceived
@@ -59,5 +59,6 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=IntuitionConfigured,
     failed=IntuitionFailed,
+    models=models_of,
     missing_model=missing_model,
 )

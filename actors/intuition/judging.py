@@ -8,10 +8,12 @@ import msgspec
 from actors.intuition.comparing import compare
 from actors.intuition.index import Found
 from actors.intuition.library import Library
-from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
+from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.event import Event
+from schemas.reading.model import Model
 from schemas.reading.sheets import sheets_of
+from schemas.reading.weights import supplied
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
 
@@ -56,17 +58,20 @@ def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
     return Input((Part(TEXT, received.text), *layers), received.situation)
 
 
-def judge(library: Library, settings: IntuitionSettings, asked: Input) -> IntuitionPassed | IntuitionRejected:
-    """Return the verdict on an input.
+def judge(
+    library: Library, settings: IntuitionSettings, asked: Input, models: tuple[str, ...] = ()
+) -> IntuitionPassed | IntuitionRejected:
+    """Return the verdict on an input; ``models`` are those that the recorded one rests on.
 
     A motif is heard before the scorer, and the most similar one decides, in whatever part it is. The precedents listed
     are those similar to the input's text: what a document says is not the situation that the exchange is in.
     """
     named = _parts(asked)
     near, similar, cut, unread = compare(library, settings, tuple(named), asked.situation)
-    scored = _scored(named, settings.scored_characters) if settings.scorer else None
+    scorer = scorer_of(models)
+    scored = _scored(named, settings.scored_characters, scorer) if settings.scorer else None
     precedents = tuple(_listed(library, similar, settings))
-    model = MODEL_VERSION if scored is not None else NO_MODEL
+    model = scorer.name if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
     if near is not None and near.similarity > settings.threshold:
         return IntuitionRejected(
@@ -110,10 +115,15 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
 
 
 def missing_model(event: Event) -> str:
-    """Return the scorer that a verdict rests on where it is not the one that this process has, else empty."""
-    if isinstance(event, IntuitionPassed | IntuitionRejected) and event.model not in (NO_MODEL, MODEL_VERSION):
-        return event.model
-    return ""
+    """Return the scorer that a verdict rests on where this process does not have it, else empty."""
+    return next((name for name in models_of(event) if name != MODEL_VERSION and supplied(name) is None), "")
+
+
+def models_of(event: Event) -> tuple[str, ...]:
+    """Return the scorer that a verdict rests on; none, where that was switched off."""
+    if isinstance(event, IntuitionPassed | IntuitionRejected) and event.model != NO_MODEL:
+        return (event.model,)
+    return ()
 
 
 def _parts(asked: Input) -> dict[str, str]:
@@ -124,11 +134,11 @@ def _parts(asked: Input) -> dict[str, str]:
     return named
 
 
-def _scored(named: dict[str, str], characters: int) -> _Scored:
+def _scored(named: dict[str, str], characters: int, scorer: Model) -> _Scored:
     """Return the highest score, the first of equal ones."""
     worded = [text for text in named if text.strip()]
     scores = (
-        _Scored(score(sheet.text), _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]]))
+        _Scored(score(sheet.text, scorer), _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]]))
         for sheet in sheets_of(worded, characters)
     )
     return max(scores, key=lambda scored: scored.score, default=_Scored(0.0, TEXT))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.options import Target, content_of, examples, json_option, target_options
+from deploy.cli.options import Target, content_of, examples, json_option, models_option, target_options
 from deploy.cli.source import log_option, opened
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Decide each stretch under the behaviour that was in force there, or all under today's.",
 )
+@models_option
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option(
     "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
@@ -70,6 +71,7 @@ def what_if(
     sweep: str,
     plot: Path | None,
     behaviour: str,
+    models: str,
     upto: str,
     shown: int,
     fail_over: float | None,

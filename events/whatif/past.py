@@ -18,6 +18,7 @@ from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Failed
+from schemas.reading.weights import supplied
 from schemas.subjects import Partitions, split_stored
 
 Key = tuple[str, str]
@@ -32,6 +33,7 @@ class Past(msgspec.Struct, frozen=True, eq=False):
             numbers of their public subjects in ``names``.
         spontaneous: By partition, in order, the events of an actor that no message led to.
         held: (actor, id of a message) -> why what it led to cannot be decided anew.
+        models: (actor, id of a message) -> the models that what it led to rests on, where one of them was supplied.
         edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
             it led to nothing, or is still to be decided.
         behaviours: By partition, in order, the behaviours that were recorded as in force, each with its place: the
@@ -47,6 +49,7 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     spontaneous: Mapping[Key, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
+    models: Mapping[tuple[str, str], tuple[str, ...]]
     edges: Mapping[Key, int]
     behaviours: Mapping[Key, tuple[tuple[int, int], ...]]
     actors: frozenset[str]
@@ -87,6 +90,7 @@ class PastReader:
         self._names: dict[str, int] = {}
         self._spontaneous: dict[Key, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
+        self._models: dict[tuple[str, str], tuple[str, ...]] = {}
         self._edges: dict[Key, int] = {}
         self._owners: dict[str, tuple[Key, ...]] = {}
         self._behaviours: dict[Key, list[tuple[int, int]]] = {}
@@ -138,6 +142,7 @@ class PastReader:
             tuple(self._names),
             {key: tuple(events) for key, events in self._spontaneous.items()},
             self._held,
+            self._models,
             self._edges,
             {key: tuple(found) for key, found in self._behaviours.items()},
             frozenset(name for name, _ in self._spontaneous),
@@ -175,6 +180,8 @@ class PastReader:
             reason = f"model_{model}"
         if reason:
             self._held[actor.name, recorded.envelope.cause] = reason
+        elif actor.models is not None and any(map(supplied, names := actor.models(event))):
+            self._models[actor.name, recorded.envelope.cause] = names
 
 
 _ID_DIGITS = 32

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import Cause, Decided, address, decide, fold_decided, under
+from events.decision import Cause, Decided, address, decide, fold_decided, resting_on, under
 from events.errors import Misconfigured
 from events.forgotten import SEALED
 from events.log import Stored
@@ -264,6 +264,8 @@ class Timeline:
 
     def _decide_like_record(self, strand: Strand, offered: Offered) -> tuple[tuple[Decided, ...], Any]:
         actor, before, offered = strand.actor, strand.state, under(offered, strand.behaviour)
+        if isinstance(offered, Recorded) and self._past.models:
+            offered = resting_on(offered, self._past.models.get((actor.name, offered.envelope.id), ()))
         decided, after = decide(actor, before, offered, self._partitions, strand.partition)
         like = aligned(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
         if like is decided:
