@@ -145,7 +145,6 @@ async def first_holding(
     replay = Replay([actor], source.partitions)
     view = replay.view(actor, partition)
     view.on_settled, view.on_spontaneous, view.on_stray = search.settled, search.spontaneous, search.stray
-    replay.on_silent = lambda of, settled: search.settled(settled) if of is view else None
     await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
     search.look(view.state)
     if search.found is None and not search.led_somewhere and condition.operator != "exists":

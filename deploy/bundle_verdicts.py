@@ -45,7 +45,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def verified(bundle: Path) -> Verdict:
-    """Make every decision of a bundle again and compare it to the byte; those outside the chosen exchanges may differ.
+    """Make every decision of a bundle again and compare what it says; those outside the chosen exchanges may differ.
 
     A decision that nobody can make again (words redacted or forgotten, another behaviour, a model that is not here) is
     counted, not failed. But a bundle tests nothing, and fails, where a chosen exchange is not in it, has no end, or has
@@ -164,7 +164,9 @@ def _coverage(report: ReplayReport) -> str:
     counts = report.coverage.values()
     unverified = _reasons([one.unverified for one in counts])
     same, other = sum(one.identical for one in counts), sum(one.different for one in counts)
-    return f"{same} decisions identical, {other} different{unverified}"
+    new = sum(count for one in counts for count in one.new_fields.values())
+    fields = f", {new} new fields not compared" if new else ""
+    return f"{same} decisions identical, {other} different{unverified}{fields}"
 
 
 def _ended_otherwise(report: WhatIfReport, chosen: frozenset[str], settings: Path) -> str:

@@ -15,6 +15,7 @@ import pytest
 _SUFFIX = ".nxb"
 CONFIG = "neuraxis_config"
 BUNDLES = "neuraxis_bundles"
+MODELS = "neuraxis_models"
 
 
 class DecisionChanged(Exception):
@@ -36,6 +37,10 @@ class BundleTest(pytest.Item):
         """Make the decisions again; raises DecisionChanged, or the error that the bundle cannot be read with."""
         from deploy.bundle_verdicts import decided_anew, verified
 
+        if (models := _below_ini(self.config, self.config.getini(MODELS))) is not None:
+            from schemas.reading.weights import supply
+
+            supply(models)
         settings = _below_ini(self.config, self.config.getini(CONFIG))
         verdict = verified(self.path) if settings is None else decided_anew(self.path, settings)
         self.add_report_section("call", "neuraxis", verdict.summary)
@@ -54,8 +59,9 @@ class BundleTest(pytest.Item):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini options; both are relative to the ini file."""
+    """Add the ini options; all are relative to the ini file."""
     parser.addini(CONFIG, "neuraxis configuration file under whose settings bundles are decided anew", "string", "")
+    parser.addini(MODELS, "folder of older weights that decisions in bundles rest on", "string", "")
     parser.addini(BUNDLES, "folders whose bundles are tests (default: any)", "args", [])
 
 

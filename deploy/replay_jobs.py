@@ -17,6 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractAsyncContextManager
 from multiprocessing.sharedctypes import SynchronizedArray
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ from events.outcome import merged
 from events.replay import Replay, Report, Unit
 from events.routes import partition_filters, routes, without_overlap
 from schemas.actor import Actor, Scope
+from schemas.reading.weights import supply
 from schemas.subjects import Partitions
 
 MOST_JOBS = 4
@@ -54,12 +56,16 @@ class JobEnded(Exception):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point."""
+    """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point.
+
+    ``models`` is a folder of older weights (``schemas.reading.weights.supply``), or empty.
+    """
 
     actors: tuple[str, ...]
     only: dict[str, str] | None
     verify: bool
     upto: Point
+    models: str = ""
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -185,6 +191,8 @@ def _replay_share(opener: Opener, job: _Job) -> Report:
 
 async def _replay(opener: Opener, job: _Job) -> Report:
     actors = [ACTORS[name] for name in job.work.actors]
+    if job.work.models:
+        supply(Path(job.work.models))
     async with opener() as source:
         replay = Replay(
             actors,

@@ -9,7 +9,8 @@ import msgspec
 
 from deploy.sources import Source
 from events.errors import Misconfigured
-from events.replay import Replay, Report
+from events.replay import Replay, Report, Unit
+from events.routes import own_filters, partition_own_filters, without_overlap
 from schemas.identity import content_hash
 
 
@@ -72,10 +73,34 @@ async def run(
         async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
             for stored in batch:
                 if stored.time_ns > upto.time_ns:
+                    await _look_ahead(source, replay, replay.undecided, stored.seq - 1, last)
                     return replay.finish()
                 replay.feed(stored)
+            if not replay.verifies and (units := replay.unknown):
+                await _look_ahead(source, replay, units, batch[-1].seq, last)
             progress(batch[-1].seq)
+        if upto.seq < last:
+            await _look_ahead(source, replay, replay.undecided, upto.seq, last)
         return replay.finish()
+
+
+async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], after: int, last: int) -> None:
+    """Look up the next events of partitions behind a sequence: they tell what of all before it led to nothing."""
+    if not units:
+        return
+    async for batch in source.as_stored(_written_by(replay, units), after, last):
+        for stored in batch:
+            replay.foresee(stored)
+        if replay.has_foreseen(units):
+            break
+    replay.foresee_nothing(units)
+
+
+def _written_by(replay: Replay, units: Sequence[Unit]) -> tuple[str, ...]:
+    views = [replay.views[unit] for unit in units]
+    if len(views) == 1:
+        return partition_own_filters(views[0].actor, views[0].partition)
+    return without_overlap(each for view in views for each in own_filters(view.actor))
 
 
 async def last_of_whole(source: Source) -> int:

@@ -88,7 +88,8 @@ async def state_at(
 ) -> PartState:
     """Fold one partition up to a point; raises as ``deploy.replaying.run`` does.
 
-    Messages that the actor had not answered at that point are not folded: they were not yet part of what it knew.
+    A message that it answered behind that point is not folded, nor what came after it: it was not yet part of what it
+    knew. No decider is called; see ``events.replay``.
     """
     replay = Replay([actor], source.partitions)
     await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)

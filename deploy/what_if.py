@@ -92,8 +92,12 @@ def changes_of(
     patterns: Sequence[PatternSet] = (),
     precedents: Sequence[PrecedentRecorded] = (),
     agent: str = "",
+    latest: bool = False,
 ) -> Changes:
-    """Return what is otherwise: settings, and, where given, other imported patterns and an agent's other precedents."""
+    """Return what is otherwise: settings, and, where given, other imported patterns and an agent's other precedents.
+
+    ``latest``: all is decided under today's behaviours, not under the recorded ones.
+    """
     dropped: set[str] = set()
     orders: list[Order] = []
     if patterns:
@@ -103,7 +107,7 @@ def changes_of(
         dropped |= {topic_of(PrecedentRecorded), topic_of(PrecedentWithdrawn)}
         orders += [Order(event=event, agent=agent) for event in precedents]
     added = [_stored(record, partitions) for record in records_of(orders, partitions, 0)] if orders else []
-    return Changes(settings=settings, dropped=frozenset(dropped), added=added)
+    return Changes(settings=settings, dropped=frozenset(dropped), added=added, latest=latest)
 
 
 def _stored(record: Any, partitions: Partitions) -> Recorded:

@@ -9,6 +9,9 @@ from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
+_MOST_COMMON = 1
+"""The behaviour that messages have until a view sees them under its own; most actors' is this one, and need no copy."""
+
 
 class Unreadable(msgspec.Struct, frozen=True, gc=False):
     """A stored message that could not be decoded, and why (an error code of ``schemas.errors``)."""
@@ -51,6 +54,7 @@ def decode(stored: Stored) -> Recorded | Unreadable:
         agent=envelope.agent,
         session=envelope.session,
         exchange=envelope.exchange,
+        behaviour=_MOST_COMMON,
     )
     return Recorded(stored, envelope, message)
 

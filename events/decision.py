@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable
-from schemas.actor import Actor, Emission, Message, Scope
+from schemas.actor import NEWEST, Actor, Emission, Message, Scope
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers
 from schemas.event import Event, encode_event, topic_of
@@ -34,7 +34,7 @@ class Decided(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cause(msgspec.Struct, frozen=True, gc=False):
-    """What an event is emitted because of, and the address it inherits."""
+    """What an event is emitted because of, the address it inherits, and the behaviour in force there."""
 
     id: str
     seq: int
@@ -44,6 +44,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
     exchange: str
     agent_token: str
     session_token: str
+    behaviour: int = NEWEST
 
 
 def cause_of(offered: Recorded | Unreadable) -> Cause:
@@ -65,6 +66,7 @@ def cause_of(offered: Recorded | Unreadable) -> Cause:
         envelope.exchange,
         agent_token,
         session_token,
+        offered.message.behaviour if isinstance(offered, Recorded) else NEWEST,
     )
 
 
@@ -101,6 +103,7 @@ def address(
                     agent,
                     session,
                     exchange,
+                    cause.behaviour,
                 ),
                 topic,
                 stored_subject(topic, agent_token, session_token),
@@ -112,6 +115,21 @@ def address(
             )
         )
     return tuple(decided)
+
+
+def under(offered: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
+    """Return a consumed message as it is seen where a behaviour is in force."""
+    if isinstance(offered, Unreadable) or offered.message.behaviour == behaviour:
+        return offered
+    message = msgspec.structs.replace(offered.message, behaviour=behaviour)
+    return Recorded(offered.stored, offered.envelope, message)
+
+
+def resting_on(offered: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
+    """Return a consumed message as it is seen where its recorded decision rests on trained models."""
+    if isinstance(offered, Unreadable) or not models:
+        return offered
+    return Recorded(offered.stored, offered.envelope, msgspec.structs.replace(offered.message, models=models))
 
 
 def _failure(actor: Actor[Any], offered: Recorded | Unreadable, reason: str, error: str) -> Event:

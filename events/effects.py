@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from events.effect_bodies import Said, contradicted, owed
 from events.log import Stored
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import CATALOGUE, lifted
 from schemas.envelope import Envelope, decode_headers
-from schemas.errors import UndecodableEvent
+from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.identity import event_id
 
 _MOST_KEPT = 20
@@ -144,7 +144,7 @@ class Effects:
                 self._note(effector, stored, envelope.exchange, envelope.cause, problem, field)
         if topic in self._asked:
             if self._place_of(envelope.id) is not None:
-                said = owed(topic, envelope.id, stored.data)
+                said = owed(topic, envelope.id, _today(envelope, stored.data))
                 self._open[envelope.id] = _Request(topic, stored.seq, envelope.exchange, said)
             for name, subjects in self._served.items():
                 self._counts[name].requests += topic in subjects
@@ -168,7 +168,7 @@ class Effects:
             return "id", ""
         if envelope.exchange != request.exchange:
             return "exchange", ""
-        if field := contradicted(request.owed, envelope.topic, data):
+        if field := contradicted(request.owed, envelope.topic, _today(envelope, data)):
             return "body", field
         self._take(effector, request, envelope)
         return "", ""
@@ -202,3 +202,11 @@ def _effector_of(stored: Stored, effectors: Iterable[str]) -> str:
 
 def _short(id: str) -> int:
     return int.from_bytes(blake2b(id.encode(), digest_size=8).digest())
+
+
+def _today(envelope: Envelope, data: bytes) -> bytes:
+    """Return a body as today's version would hold it; as it is, where that is not known."""
+    try:
+        return lifted(envelope.topic, data, envelope.version)
+    except VocabularyError:
+        return data

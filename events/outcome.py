@@ -9,6 +9,7 @@ import msgspec
 
 from events.codec import Recorded
 from events.decision import Decided
+from events.meaning import Bodies, text_of
 from events.pending import Pending, merged_seconds, oldest_of
 from schemas.envelope import Envelope
 
@@ -41,7 +42,8 @@ class Coverage(msgspec.Struct):
     is the reason where words are needed that were forgotten, or whose keys are out of reach.
     These add up to the messages consumed; forged events, which no message led to, are ``different`` besides.
     ``facts`` are own events that no decision yields (settings); ``timers`` those that time yielded, checked against
-    the pending deadlines.
+    the pending deadlines. ``new_fields`` counts, by subject and path, the bodies that were recorded without a field
+    that today's have: what it says today is compared with nothing.
     """
 
     identical: int = 0
@@ -51,6 +53,7 @@ class Coverage(msgspec.Struct):
     timers: int = 0
     facts: int = 0
     unverified: dict[str, int] = {}
+    new_fields: dict[str, int] = {}
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -150,8 +153,12 @@ def merged(reports: Sequence[Report], keep: int) -> Report:
 
 
 def in_order(counts: Coverage) -> Coverage:
-    """Return counts with their reasons in alphabetical order, in whatever order they were met."""
-    return msgspec.structs.replace(counts, unverified=dict(sorted(counts.unverified.items())))
+    """Return counts with reasons and fields in alphabetical order, in whatever order they were met."""
+    return msgspec.structs.replace(
+        counts,
+        unverified=dict(sorted(counts.unverified.items())),
+        new_fields={place: count for place, count in sorted(counts.new_fields.items()) if count},
+    )
 
 
 def _sum(left: Coverage, right: Coverage) -> Coverage:
@@ -163,6 +170,7 @@ def _sum(left: Coverage, right: Coverage) -> Coverage:
         timers=left.timers + right.timers,
         facts=left.facts + right.facts,
         unverified=_sum_of_counts(left.unverified, right.unverified),
+        new_fields=_sum_of_counts(left.new_fields, right.new_fields),
     )
 
 
@@ -170,34 +178,58 @@ def _sum_of_counts(left: dict[str, int], right: dict[str, int]) -> dict[str, int
     return {name: left.get(name, 0) + right.get(name, 0) for name in sorted({*left, *right})}
 
 
-def compare(recorded: Sequence[Recorded], decided: Sequence[Decided]) -> tuple[str, str, str] | None:
-    """Return what differs first between recorded and re-decided events as (field, recorded, re-decided), or None."""
+class Compared(msgspec.Struct, frozen=True):
+    """How recorded and re-decided events compare.
+
+    ``difference`` is what differs first, as (field, recorded, re-decided), or None; ``new`` are the subjects and paths
+    of fields that the recorded bodies could not have had.
+    """
+
+    difference: tuple[str, str, str] | None = None
+    new: tuple[str, ...] = ()
+
+
+_SAME = Compared()
+
+
+def compare(recorded: Sequence[Recorded], decided: Sequence[Decided], bodies: Bodies) -> Compared:
+    """Compare what was recorded of a message with what is decided of it today; ``bodies`` are those of their writer."""
     if len(recorded) != len(decided):
-        return "count", topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
+        topics = topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
+        return Compared(("count", *topics))
+    new: tuple[str, ...] = ()
     for was, now in zip(recorded, decided, strict=True):
-        if _is_same(was, now):
+        if found := _difference_around(was, now):
+            return Compared(found, new)
+        if was.stored.data == now.data:
+            bodies.note_identical(was)
             continue
-        pairs = (
-            ("subject", was.stored.subject, now.subject),
-            ("id", was.envelope.id, now.message.id),
-            ("cause", was.envelope.cause, now.cause),
-            ("address", _address(was.message), _address(now.message)),
-            ("place", _place(was.envelope), _place(now)),
-        )
-        for field, left, right in pairs:
-            if left != right:
-                return field, left, right
-        if was.stored.data != now.data:
-            return "body", body_text(was.stored.data), body_text(now.data)
-    return None
+        said = bodies.said(was, now)
+        new += tuple(f"{now.topic}.{path}" for path in said.new)
+        if not said.is_same:
+            return Compared(("body", text_of(said.recorded), text_of(said.redecided)), new)
+    return Compared(None, new) if new else _SAME
 
 
-def _is_same(was: Recorded, now: Decided) -> bool:
-    """Whether nothing differs: the same bytes, subject, id, cause, address and place."""
+def _difference_around(was: Recorded, now: Decided) -> tuple[str, str, str] | None:
+    """Return what differs first around two bodies, or None."""
+    if _is_same_around(was, now):
+        return None
+    pairs = (
+        ("subject", was.stored.subject, now.subject),
+        ("id", was.envelope.id, now.message.id),
+        ("cause", was.envelope.cause, now.cause),
+        ("address", _address(was.message), _address(now.message)),
+        ("place", _place(was.envelope), _place(now)),
+    )
+    return next((pair for pair in pairs if pair[1] != pair[2]), None)
+
+
+def _is_same_around(was: Recorded, now: Decided) -> bool:
+    """Whether nothing but the body may differ: the same subject, id, cause, address and place."""
     stored, envelope, message = was.stored, was.envelope, now.message
     return (
-        stored.data == now.data
-        and stored.subject == now.subject
+        stored.subject == now.subject
         and envelope.id == message.id
         and envelope.cause == now.cause
         and envelope.cause_seq == now.cause_seq

@@ -1,12 +1,17 @@
 """Replay: fold recorded events through the same views as live, run no effect, and re-decide on demand.
 
 Feed a :class:`Replay` every stored message from sequence 1 on, in order; where they come from (the stream, a ledger
-file) is its caller's affair. With ``verify`` every decision is made again from the state before it and compared
-byte for byte with what was recorded.
+file) is its caller's affair. No decider is called: that a message led to nothing is known once its partition has
+recorded something about a later one. Where a partition has not spoken for long, or its next event lies behind the point
+that is read up to, that event is looked up further on (:attr:`Replay.unknown`, :meth:`Replay.foresee`). Behind the last
+event that a partition recorded, nothing tells what was decided: what it consumed there is folded as if it had led to
+nothing.
+
+With ``verify`` every decision is made again from the state before it, and what it says is compared with the record.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any
@@ -15,15 +20,17 @@ import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
-from events.outcome import Coverage, Difference, Report, compare, in_order
+from events.outcome import Coverage, Difference, Report, in_order
 from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
 from events.verification import BEYOND_BACKLOG, Unit, Verification, other_behaviour
 from events.view import Settled, View
 from schemas.actor import Actor
+from schemas.catalogue import CATALOGUE
+from schemas.envelope import CAUSE_SEQ
 from schemas.errors import UndecodableEvent
 from schemas.persistent import state_hash
-from schemas.subjects import Partitions
+from schemas.subjects import Partitions, split_stored
 
 BACKLOG = 50_000
 """Messages of the log for which a consumed one waits at most, until it is seen whether any events can be owed for it.
@@ -33,7 +40,7 @@ it was further behind than this are folded where the replay stands instead of wh
 unverified.
 """
 
-__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit", "compare"]
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit"]
 
 
 class _Takers(msgspec.Struct, frozen=True):
@@ -53,7 +60,6 @@ class Replay:
     Attributes:
         views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
         verification: What is compared, and how it came out.
-        on_silent: Called, after the fold, for each message that led to nothing and that no recorded event settles.
     """
 
     def __init__(
@@ -83,7 +89,6 @@ class Replay:
         self._only = only or {}
         self._share = share
         self.views: dict[tuple[str, str], View] = {}
-        self.on_silent: Callable[[View, Settled], None] | None = None
         self.verification = Verification(actors, partitions, keep=keep, of=of, reached=lambda: self._last)
         self._actors = tuple(actors)
         self._partitions = partitions
@@ -94,12 +99,19 @@ class Replay:
         self._unreadable: Counter[str] = Counter()
         self._activity = Activity()
         self._spoke: dict[Unit, int] = {}
+        self._foreseen: dict[Unit, int | None] = {}
+        self._settled_to = 0
         self._events = self._first = self._last = self._end = 0
 
     @property
     def filters(self) -> tuple[str, ...]:
         """The filters over all that the replayed actors consumed and published."""
         return without_overlap(one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+
+    @property
+    def verifies(self) -> bool:
+        """Whether decisions are made again; otherwise none is made at all."""
+        return self._verify
 
     @property
     def coverage(self) -> Mapping[str, Coverage]:
@@ -132,6 +144,42 @@ class Replay:
         """Whether messages of a stored subject belong to any partition that is folded here."""
         return self._takers(subject) is not None
 
+    @property
+    def unknown(self) -> tuple[Unit, ...]:
+        """The partitions that keep messages waiting, for so long that it is time to look up their next event."""
+        return self._waiting_since(self._settled_to)
+
+    @property
+    def undecided(self) -> tuple[Unit, ...]:
+        """The partitions that keep any messages waiting, and whose next event was not looked up."""
+        return self._waiting_since(self._last)
+
+    def _waiting_since(self, reached: int) -> tuple[Unit, ...]:
+        return tuple(
+            unit
+            for unit, view in self.views.items()
+            if unit not in self._foreseen and view.waiting and view.waiting[0].stored.seq <= reached
+        )
+
+    def foresee(self, ahead: Stored) -> None:
+        """Take a message from behind those fed: its writers' next event, where it is the first such one."""
+        takers = self._takers(ahead.subject)
+        for view in takers.owning if takers is not None else ():
+            unit = view.actor.name, view.partition
+            if unit not in self._foreseen:
+                self._foreseen[unit] = _settles_before(ahead)
+
+    def has_foreseen(self, units: Sequence[Unit]) -> bool:
+        """Whether the next event of each of some partitions is known."""
+        return all(unit in self._foreseen for unit in units)
+
+    def foresee_nothing(self, units: Sequence[Unit]) -> None:
+        """Take that partitions recorded nothing more, unless an event of theirs was foreseen, and fold by that."""
+        for unit in units:
+            next_place = self._foreseen.setdefault(unit, None)
+            if not self._verify:
+                self.views[unit].fold_before(next_place)
+
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
         """Count messages that nobody here takes and that were not fed: so many of the log, from one to another."""
         self._events += events
@@ -139,6 +187,7 @@ class Replay:
         self._end = max(self._end, last_seq)
 
     def _note_activity(self, view: View, own: Recorded) -> None:
+        self._foreseen.pop((view.actor.name, view.partition), None)
         self._spoke[view.actor.name, view.partition] = own.stored.time_ns
         if self._verify and not view.open_decision and not is_spontaneous(own.envelope.topic):
             self._activity.note(view.actor.name, view.time_ns)
@@ -165,24 +214,32 @@ class Replay:
     def finish(self) -> Report:
         """Settle what the log's end left open, and report.
 
-        Messages behind the last own event that lead to nothing are folded, as a living actor would have; one that
-        leads to an event is pending, and the fold of its partition ends before it. So is a timer that was due by then.
+        Messages behind the last event that a partition recorded are folded; where its next one was foreseen, only those
+        before its cause. A verification decides them besides: one that leads to an event is pending, and so is a timer
+        that was due by then. The state hashes are the same with and without.
         """
         self._last = max(self._last, self._end)
         waiting: list[Pending] = []
+        states: dict[Unit, Any] = {}
         for key, view in self.views.items():
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
                 view.close_decision()
+            next_place = self._foreseen.get(key, view.open_cause)
+            if not self._verify:
+                view.fold_before(next_place)
+                states[key] = view.state
+                continue
             owed = self._owed(view, self._spoke.get(key, 0))
             if owed is not None:
                 waiting.append(owed)
+            states[key] = view.heard_before(next_place)
         active = self._activity.seconds
         return Report(
             self._events,
             self._first,
             self._last,
-            {f"{name}/{part}": state_hash(view.state) for (name, part), view in sorted(self.views.items())},
+            {f"{name}/{part}": state_hash(state) for (name, part), state in sorted(states.items())},
             {name: in_order(counts) for name, counts in self.coverage.items()},
             self.verification.differences.first,
             dict(sorted(self._unreadable.items())),
@@ -204,10 +261,16 @@ class Replay:
         """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
 
         Own events settle what came before them. An actor that hardly ever speaks would otherwise have the whole log
-        waiting in memory. What leads to an event waits for it. Stretches end at the same sequences whichever partitions
-        are folded here, so that every share of a log is folded as the whole of it is.
+        waiting in memory. What leads to an event waits for it: a verification decides whether it does, a mere replay
+        folds what it has foreseen. Stretches end at the same sequences whichever partitions are folded here, so that
+        every share of a log is folded as the whole of it is.
         """
         self._stretch_end = reached + self._stretch
+        if not self._verify:
+            self._settled_to = reached - self._stretch
+            for unit, next_place in self._foreseen.items():
+                self.views[unit].fold_before(next_place)
+            return
         for view in self.views.values():
             if view.open_decision or other_behaviour(view):
                 continue
@@ -221,11 +284,7 @@ class Replay:
         before, offered = view.state, view.waiting[0]
         if not view.fold_silent():
             return False
-        settled = Settled(offered, before, ())
-        if self._verify:
-            self.verification.silent(view, settled)
-        if self.on_silent is not None:
-            self.on_silent(view, settled)
+        self.verification.silent(view, Settled(offered, before, ()))
         return True
 
     def _route(self, subject: str) -> _Takers | None:
@@ -262,6 +321,14 @@ def _without_wrapping(consumed: Recorded) -> Recorded:
     stored = consumed.stored
     bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
     return Recorded(bare, consumed.envelope, consumed.message)
+
+
+def _settles_before(own: Stored) -> int:
+    """Return the sequence before which an own event shows that its partition decided all that it consumed."""
+    text, entry = own.headers.get(CAUSE_SEQ, ""), CATALOGUE.get(split_stored(own.subject)[0])
+    place = int(text) if text.isascii() and text.isdecimal() else 0
+    # Settings and timers stand behind the message at their place; a decision's events belong to it.
+    return place + 1 if entry is not None and entry.spontaneous else place
 
 
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})

@@ -40,7 +40,15 @@ def fence_filter(actor: Actor[object], partition: str) -> str:
 @lru_cache(maxsize=1 << 12)
 def partition_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
     """Return the filters over one partition's whole view: what it consumes and what it published."""
-    filters = (*consumed_filters(actor), *own_filters(actor))
+    return _narrowed(actor, partition, (*consumed_filters(actor), *own_filters(actor)))
+
+
+def partition_own_filters(actor: Actor[object], partition: str) -> tuple[str, ...]:
+    """Return the filters over all that one partition publishes."""
+    return _narrowed(actor, partition, own_filters(actor))
+
+
+def _narrowed(actor: Actor[object], partition: str, filters: tuple[str, ...]) -> tuple[str, ...]:
     if actor.scope is Scope.GLOBAL:
         return without_overlap(filters)
     narrowed = []

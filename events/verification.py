@@ -1,6 +1,7 @@
 """Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
 
-What cannot be made again is counted with the reason: another behaviour, sealed words, a model that is not at hand, what
+What was decided under an older behaviour is made again under that one. What cannot be made again is counted with the
+reason: a behaviour that this release does not have, sealed words, a model that is not at hand, what
 the broker refused, a backlog too long.
 """
 
@@ -9,10 +10,11 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from events.codec import Recorded, Unreadable
-from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided
+from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided, resting_on
 from events.forgotten import SEALED, Forgotten
 from events.log import Seal
-from events.outcome import Coverage, Difference, Differences, body_text, compare, topics_text
+from events.meaning import Bodies
+from events.outcome import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.view import Offered, Settled, View
 from schemas.actor import Actor
 from schemas.event import Configured, Failed, topic_of
@@ -54,14 +56,15 @@ class Verification:
             of: The exchanges of which differences are kept; none: of all.
             reached: Returns the sequence that the log is read up to.
         """
-        self.coverage = {actor.name: Coverage(unverified={}) for actor in actors}
+        self.coverage = {actor.name: Coverage(unverified={}, new_fields={}) for actor in actors}
         self.differences = Differences(keep)
         self.on_verdict: Callable[[Offered, bool, int], None] | None = None
         self._partitions = partitions
         self._of = of
         self._reached = reached
         self._silent: dict[Unit, int] = {}
-        self._matched: tuple[Decided, ...] | None = None
+        self._bodies: dict[Unit, Bodies] = {}
+        self._matched: tuple[tuple[Decided, ...], Compared] | None = None
         self._forgotten: dict[Unit, Forgotten] = {}
 
     def watch(self, view: View) -> None:
@@ -113,35 +116,42 @@ class Verification:
         if reason:
             self._leave_unverified(view, reason)
             return
+        settled = _with_models(view, settled)
         where = self._partitions, view.partition
         try:
             decided = decide_only(view.actor, settled.before, settled.offered, *where)
         except Exception:
             decided, _ = decide(view.actor, settled.before, settled.offered, *where)
-        if compare(settled.recorded, decided) is None:
+        compared = compare(settled.recorded, decided, self._bodies_of(view))
+        if compared.difference is None:
             # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
-            self._matched = decided
+            self._matched = decided, compared
             self._count_identical(view, settled, 1)
+            self._count_new(view, compared, 1)
         else:
             self._check_folded(view, settled, decided)
 
     def _check_unfolded(self, view: View, settled: Settled) -> None:
         """Take back that a decision came out as recorded: what cannot be folded is decided as a failure."""
         if self._matched is not None:
+            decided, compared = self._matched
             self._count_identical(view, settled, -1)
-            self._check_folded(view, settled, self._matched)
+            self._count_new(view, compared, -1)
+            self._check_folded(view, settled, decided)
 
     def _check_folded(self, view: View, settled: Settled, decided: tuple[Decided, ...]) -> None:
         """Compare what is left of a decision once it was folded, as a living actor does before it records anything."""
         offered = settled.offered
         folded, _ = fold_decided(view.actor, settled.before, offered, decided, self._partitions, view.partition)
-        found = compare(settled.recorded, folded)
-        if found is None:
+        compared = compare(settled.recorded, folded, self._bodies_of(view))
+        if compared.difference is None:
             self._count_identical(view, settled, 1)
         elif isinstance(offered, Recorded) and self._forgotten_of(view).may_have_changed(offered.message):
             self._leave_unverified(view, SEALED)
+            return
         else:
-            self._differ(view, offered, found)
+            self._differ(view, offered, compared.difference)
+        self._count_new(view, compared, 1)
 
     def _count_identical(self, view: View, settled: Settled, count: int) -> None:
         coverage = self.coverage[view.actor.name]
@@ -150,6 +160,15 @@ class Verification:
             coverage.silent += count
         elif self.on_verdict is not None:
             self.on_verdict(settled.offered, True, count)
+
+    def _count_new(self, view: View, compared: Compared, count: int) -> None:
+        counts = self.coverage[view.actor.name].new_fields
+        for place in compared.new:
+            counts[place] = counts.get(place, 0) + count
+
+    def _bodies_of(self, view: View) -> Bodies:
+        # Of each partition its own, so that what is told hangs on no other that is folded here or elsewhere.
+        return self._bodies.setdefault((view.actor.name, view.partition), Bodies())
 
     def _forgotten_of(self, view: View) -> Forgotten:
         key = view.actor.name, view.partition
@@ -171,10 +190,13 @@ class Verification:
             self._leave_unverified(view, SEALED)
         elif reason := other_behaviour(view):
             self._leave_unverified(view, reason)
-        elif found := compare((own,), self._due(view, own, state)):
-            self._differ(view, own, found)
         else:
-            coverage.timers += 1
+            compared = compare((own,), self._due(view, own, state), self._bodies_of(view))
+            self._count_new(view, compared, 1)
+            if compared.difference is None:
+                coverage.timers += 1
+            else:
+                self._differ(view, own, compared.difference)
 
     def _due(self, view: View, own: Recorded, state: Any) -> tuple[Decided, ...]:
         """Return the event that time yields next, addressed as a shell would have."""
@@ -201,15 +223,21 @@ class Verification:
 
 
 def other_behaviour(view: View) -> str:
-    """Return why nothing of a view can be decided again: it was recorded under another behaviour; or nothing."""
-    if view.configured is None or view.configured.behaviour == view.actor.behaviour:
-        return ""
-    return f"behaviour_{view.configured.behaviour}"
+    """Return why nothing can be decided again where a view stands: this release lacks the behaviour; or nothing."""
+    return view.actor.undecidable(view.behaviour)
 
 
 def _is_refusal(recorded: Recorded) -> bool:
     event = recorded.message.event
     return isinstance(event, Failed) and event.reason == APPEND_REFUSED
+
+
+def _with_models(view: View, settled: Settled) -> Settled:
+    """Return a settled message as its decision saw it: with the models that the record of that names."""
+    if view.actor.models is None or not settled.recorded:
+        return settled
+    names = tuple(name for own in settled.recorded for name in view.actor.models(own.message.event))
+    return Settled(resting_on(settled.offered, names), settled.before, settled.recorded)
 
 
 def _missing_model(view: View, settled: Settled) -> str:

@@ -6,12 +6,13 @@ The order is well defined after the fact because every own event carries the seq
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from events.codec import Recorded, Unreadable, is_spontaneous
-from events.decision import Cause, Decided, address, decide, fold, refuse
+from events.decision import Cause, Decided, address, decide, fold, refuse, under
 from events.errors import Misconfigured
 from events.routes import main_prefix
 from schemas.actor import Actor, Message
@@ -77,6 +78,7 @@ class View:
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
+        self._behaviour = actor.behaviour if start.configured is None else start.configured.behaviour
         self.waiting: deque[Offered] = deque()
         self.on_settled: Callable[[Settled], None] | None = None
         self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
@@ -84,6 +86,11 @@ class View:
         self.on_stray: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self._group: list[Recorded] = []
+
+    @property
+    def behaviour(self) -> int:
+        """The behaviour in force at the view's place: the last recorded one, before any the actor's own."""
+        return self._behaviour
 
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
@@ -120,6 +127,11 @@ class View:
         """The sequence of the last event of a decision whose other events are not here yet, 0 when there is none."""
         return self._group[-1].stored.seq if self._group else 0
 
+    @property
+    def open_cause(self) -> int | None:
+        """The sequence of the message that led to that decision, None when there is none."""
+        return self._group[0].envelope.cause_seq if self._group else None
+
     def close_decision(self) -> None:
         """Fold the decision whose events came last; those not here are missing from a damaged log."""
         group, self._group = tuple(self._group), []
@@ -150,25 +162,27 @@ class View:
                 self._evolve_own(self._placed(own.message))
 
     def _fold(self, offered: Offered, group: tuple[Recorded, ...]) -> None:
+        offered = under(offered, self._behaviour)
         before, stored = self.state, offered.stored
         if self.on_settled is not None:
             self.on_settled(Settled(offered, before, group))
         try:
             if group:
-                own = [msgspec.structs.replace(r.message, seq=stored.seq, time_ns=stored.time_ns) for r in group]
+                place = {"seq": stored.seq, "time_ns": stored.time_ns, "behaviour": self._behaviour}
+                own = [msgspec.structs.replace(each.message, **place) for each in group]
                 self.state = fold(self.actor, before, offered, own)
             elif isinstance(offered, Recorded):
                 self.state = self._evolve(before, offered.message)
         except Exception:
             # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
-            # behaviour of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
+            # release of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
             self.fold_errors += 1
             if self.on_unfolded is not None:
                 self.on_unfolded(Settled(offered, before, group))
         self.place, self.time_ns = stored.seq, stored.time_ns
 
     def _placed(self, message: Message) -> Message:
-        return msgspec.structs.replace(message, seq=self.place, time_ns=self.time_ns)
+        return msgspec.structs.replace(message, seq=self.place, time_ns=self.time_ns, behaviour=self._behaviour)
 
     def _fold_spontaneous(self, own: Recorded) -> None:
         if self.on_spontaneous is not None:
@@ -178,6 +192,8 @@ class View:
     def _evolve_own(self, message: Message) -> None:
         if isinstance(message.event, Configured):
             self.configured = message.event
+            self._behaviour = message.event.behaviour
+            message = msgspec.structs.replace(message, behaviour=self._behaviour)
         try:
             self.state = self.actor.evolve(self.state, message)
         except Exception:
@@ -188,7 +204,7 @@ class View:
 
         ``refused`` says that the broker will not take what this message leads to: a failure is recorded instead.
         """
-        offered = self.waiting.popleft()
+        offered = under(self.waiting.popleft(), self._behaviour)
         how = refuse if refused else decide
         decided, self.state = how(self.actor, self.state, offered, self._partitions, self.partition)
         self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
@@ -196,7 +212,7 @@ class View:
 
     def fold_silent(self) -> bool:
         """Fold the next waiting message if it leads to no event; leave all as it is, and return False, if it does."""
-        offered, actor = self.waiting[0], self.actor
+        offered, actor = under(self.waiting[0], self._behaviour), self.actor
         if not isinstance(offered, Recorded):
             return False
         try:
@@ -210,8 +226,25 @@ class View:
         self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
         return True
 
+    def fold_before(self, place: int | None) -> None:
+        """Fold waiting messages as ones that led to nothing: those before a sequence, or (None) all."""
+        while self.waiting and (place is None or self.waiting[0].stored.seq < place):
+            self._fold(self.waiting.popleft(), ())
+
+    def heard_before(self, place: int | None) -> Any:
+        """Return the state that :meth:`fold_before` would lead to, and leave all as it is."""
+        state = self.state
+        for offered in self.waiting:
+            if place is not None and offered.stored.seq >= place:
+                break
+            if isinstance(offered, Recorded):
+                with suppress(Exception):  # as _fold passes over what cannot be folded
+                    state = self._evolve(state, msgspec.structs.replace(offered.message, behaviour=self._behaviour))
+        return state
+
     def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
+        cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
         decided = address(self.actor.name, cause, (emission,), self._partitions)
         self._evolve_own(decided[0].message)
         return decided

@@ -14,6 +14,9 @@ import msgspec
 
 from schemas.event import Configured, Event, Failed
 
+NEWEST = 2**31 - 1
+"""The behaviour of a message outside a view: that of whoever decides it."""
+
 
 class Scope(StrEnum):
     """Which key an actor's state is sharded by."""
@@ -30,6 +33,10 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     nanoseconds): the only "now" a decision knows. An own event is folded at the place of its cause, and
     carries that sequence and timestamp, so that live folding (before the append is acknowledged)
     and replay see the same.
+
+    ``behaviour`` is the one in force there, which the actor's last ``configured`` recorded. Live that is the actor's
+    own; in a log of an older release it is that release's, and ``decide`` and ``evolve`` do as that did. ``models`` are
+    the names of the trained models that the recorded decision of this message rests on: none, where it is made live.
     """
 
     event: Event
@@ -39,6 +46,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     agent: str = ""
     session: str = ""
     exchange: str = ""
+    behaviour: int = NEWEST
+    models: tuple[str, ...] = ()
 
     @property
     def session_key(self) -> str:
@@ -90,7 +99,9 @@ class Actor(Generic[S]):
         evolve: (state, message) -> next state, over consumed and own messages alike.
         configured: Its own ``Configured`` event type.
         failed: Its own ``Failed`` event type.
-        behaviour: Version of its decisions; raised when a change alters decisions.
+        behaviour: Version of its decisions; raised when a change alters decisions. The decider asks
+            ``message.behaviour``, and keeps the branch of each older one beside the new.
+        oldest: The oldest behaviour whose branch is still kept; what was decided under older ones is left unverified.
         timer: For actors that act by time: state -> the earliest due event, or None.
         tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
             without any person's words.
@@ -98,6 +109,7 @@ class Actor(Generic[S]):
             automaton, a model): builds what the next decision on a state would. It changes no state and no event; the
             shell calls it beside the loop, once a partition has recovered and before it leads.
         cooled_by: Consumed events after which a state has to be warmed again; decisions wait for that.
+        models: For actors that ask trained models: own event -> the names of those it rests on.
         missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
             process does not have, or empty. Verification cannot make such a decision again, and says so.
     """
@@ -113,11 +125,17 @@ class Actor(Generic[S]):
     configured: type[Configured]
     failed: type[Failed]
     behaviour: int = 1
+    oldest: int = 1
     timer: Callable[[S], Timer | None] | None = None
     tells: Callable[[Event, float], Iterable[str]] | None = None
     warm: Callable[[S], None] | None = None
     cooled_by: tuple[type[Event], ...] = ()
+    models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
+
+    def undecidable(self, behaviour: int) -> str:
+        """Return why nothing can be decided as under a behaviour: this release has no branch for it; or nothing."""
+        return "" if self.oldest <= behaviour <= self.behaviour else f"behaviour_{behaviour}"
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:

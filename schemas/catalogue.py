@@ -71,22 +71,33 @@ def prefixes_of(owner: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry.prefix for entry in owned_by(owner)))
 
 
-def decode_event(topic: str, body: bytes, version: int = 1) -> Event:
-    """Decode a body as the event its topic and version promise, lifted to the current version.
+def lifted(topic: str, body: bytes, version: int) -> bytes:
+    """Return a body as the current version of its topic would hold it, without fields that it could not have had.
 
     Raises:
         UnknownTopic: the catalogue does not hold the topic.
         UnknownVersion: the version is newer than this release, or below 1.
-        UndecodableEvent: the body is not that event.
+        UndecodableEvent: the body is not of that version's shape.
     """
     entry = CATALOGUE.get(topic)
     if entry is None:
         raise UnknownTopic(f"{topic!r} is not in the catalogue: see `neuraxis schema subjects`")
-    if version != entry.version:
-        if not 1 <= version < entry.version:
-            raise UnknownVersion(f"{topic} has version {version}; this release knows 1 to {entry.version}: upgrade it")
-        body = upcast(topic, body, version, entry.version)
+    if version == entry.version:
+        return body
+    if not 1 <= version < entry.version:
+        raise UnknownVersion(f"{topic} has version {version}; this release knows 1 to {entry.version}: upgrade it")
+    return upcast(topic, body, version, entry.version)
+
+
+def decode_event(topic: str, body: bytes, version: int = 1) -> Event:
+    """Decode a body as the event its topic and version promise, lifted to the current version.
+
+    Raises:
+        UnknownTopic, UnknownVersion: as :func:`lifted` does.
+        UndecodableEvent: the body is not that event.
+    """
+    body = lifted(topic, body, version)
     try:
-        return _decoder_of(entry.event).decode(body)
+        return _decoder_of(CATALOGUE[topic].event).decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
         raise UndecodableEvent(f"{topic}: {wrong}") from wrong

@@ -17,6 +17,7 @@ SPEC_VERSION = "1.0"
 CONTENT_TYPE = "application/json"
 MESSAGE_ID = "Nats-Msg-Id"
 LATENCY = "nx-latency-us"
+CAUSE_SEQ = "ce-causeseq"
 
 # The binding asks for percent-encoding of space, double quote, percent sign and everything outside
 # printable ASCII; quote() encodes all but its safe set, so the safe set is the rest of printable ASCII.
@@ -64,7 +65,7 @@ def encode_headers(envelope: Envelope) -> dict[str, str]:
         "ce-type": envelope.topic,
         "ce-source": _encode_value(envelope.source),
         "ce-time": envelope.time,
-        "ce-causeseq": str(envelope.cause_seq),
+        CAUSE_SEQ: str(envelope.cause_seq),
         "Content-Type": CONTENT_TYPE,
         MESSAGE_ID: envelope.id,
     }
@@ -109,7 +110,7 @@ def decode_headers(headers: Mapping[str, str]) -> Envelope:
             session=_decode(headers, "ce-session"),
             exchange=_decode(headers, "ce-exchange"),
             cause=_decode(headers, "ce-cause"),
-            cause_seq=int(headers.get("ce-causeseq", 0)),
+            cause_seq=int(headers.get(CAUSE_SEQ, 0)),
             index=int(headers.get("ce-index", 0)),
             count=int(headers.get("ce-count", 1)),
             version=int(headers.get("ce-dataversion", 1)),

@@ -36,7 +36,7 @@ class Configured(Event, frozen=True, kw_only=True):
     """The settings an actor's partition decides with from here on.
 
     ``settings`` holds every field of the actor's settings struct, ``behaviour`` the version of its
-    decider: events recorded under an older behaviour are re-decided under that one.
+    decider: messages decided behind this event and before the next are decided again under that one.
     """
 
     settings: dict[str, Any]

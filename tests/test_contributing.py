@@ -28,6 +28,9 @@ OF_EVERY_ACTOR = (
 """The tests that a new actor is found by; none is left out by its name."""
 
 
+RAISED = re.compile(r"^<!-- behaviour 2: (?P<path>\S+) -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
 def written_files(text: str) -> dict[str, str]:
     return {match["path"]: match["code"] for match in STEP.finditer(text)}
 
@@ -76,6 +79,24 @@ def test_the_actor_of_the_guide_is_typed_and_formatted(project: Path) -> None:
     run(project, "ruff", "format", "--no-cache", "--check", *own, "tests/actors/greeter")
 
 
+def test_both_behaviours_of_the_guide_are_decided(project: Path) -> None:
+    raise_behaviour(project)
+    assert "behaviour_1" in run_tests(project, "-v", "tests/actors/greeter")
+
+
 @pytest.mark.faults
 def test_the_whole_suite_passes_with_the_actor_of_the_guide(project: Path) -> None:
     run_tests(project, "--numprocesses", "2", "--maxschedchunk", "4", timeout_s=3_600)
+
+
+def raise_behaviour(folder: Path) -> None:
+    """Change what the actor decides, as the guide says."""
+    raised = {match["path"]: match["code"] for match in RAISED.finditer((ROOT / "CONTRIBUTING.md").read_text())}
+    assert set(raised) == {"actors/greeter/decider.py", "tests/actors/greeter/test_behaviours.py"}
+    decider = folder / "actors/greeter/decider.py"
+    before = decider.read_text()
+    decider.write_text(before[: before.index("def decide")] + raised["actors/greeter/decider.py"])
+    (folder / "tests/actors/greeter/test_behaviours.py").write_text(raised["tests/actors/greeter/test_behaviours.py"])
+    actor, last = folder / "actors/greeter/__init__.py", "    failed=GreeterFailed,\n"
+    assert last in actor.read_text()
+    actor.write_text(actor.read_text().replace(last, f"{last}    behaviour=2,\n"))

@@ -23,9 +23,6 @@ that ends otherwise, by its deadline, takes its loop with it.
 
 Source: the ACT loop and the innate skills of the cognitive architecture document. ``loop`` holds one loop's steps,
 ``planning`` plans, prompt and schema, ``decider`` the partition's state, ``telling`` the log lines.
-
-Behaviour 2: a loop leaves time for the answer (``deadline_share``); what a model says that is no plan is a malformed
-plan, also where its effector has found that; what was memorized late is memorized.
 """
 
 from actors.act.decider import State, decide, evolve
@@ -64,7 +61,6 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=ActConfigured,
     failed=ActFailed,
-    behaviour=2,
     tells=tell,
 )
 

@@ -10,7 +10,7 @@ what was asked, how far it strays from all that came before it, and the biases t
 what the model was given, and whether anybody will judge the answer.
 """
 
-from actors.appraisal.answers import missing_model
+from actors.appraisal.answers import missing_model, models_of
 from actors.appraisal.decider import AppraisalState, decide, evolve, warm
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
@@ -31,7 +31,7 @@ ACTOR = Actor(
     evolve=evolve,
     configured=AppraisalConfigured,
     failed=AppraisalFailed,
-    behaviour=2,
+    models=models_of,
     missing_model=missing_model,
     warm=warm,
 )

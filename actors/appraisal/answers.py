@@ -34,15 +34,17 @@ from typing import get_args
 
 import msgspec
 
-from actors.appraisal import judging
+from actors.appraisal.affect import VERSION as AFFECT
 from actors.appraisal.biases import VERSION, bias_tags_of
 from actors.appraisal.embedder import Model, model_of, shown
 from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.trust import model as trust_model
 from actors.appraisal.vectors import similarity
 from schemas.event import Event
 from schemas.reading.terms import terms_of
-from schemas.vocabulary.appraisal import AnswerAppraised
+from schemas.reading.weights import supplied
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.responder import ResponseRequested
@@ -171,10 +173,13 @@ def appraised(awaited: Awaited, completed: LlmCompleted, settings: AppraisalSett
 
 def missing_model(event: Event) -> str:
     """Return the first model that appraisal's numbers rest on and that this process does not have, or empty."""
-    if not isinstance(event, AnswerAppraised):
-        return judging.missing_model(event)
-    there = {model_of("auto").name, model_of("hashed").name, VERSION}
-    return next((name for name in event.models.split("+") if name not in there), "")
+    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, AFFECT, VERSION}
+    return next((name for name in models_of(event) if name not in there and supplied(name) is None), "")
+
+
+def models_of(event: Event) -> tuple[str, ...]:
+    """Return the models that appraisal's numbers rest on."""
+    return tuple(event.models.split("+")) if isinstance(event, AppraisalCompleted | AnswerAppraised) else ()
 
 
 def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str) -> Scores:

@@ -50,7 +50,7 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     # What has outlived its lifetime is not compared with, though no message has dropped it yet.
     state = _aged(state, message.time_ns)
     memory = state.sessions.get(message.session_key) or Memory()
-    return (appraise(memory, message.event, state.settings),)
+    return (appraise(memory, message.event, state.settings, message.models),)
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:

@@ -15,8 +15,9 @@ from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.trust import trust_of, trusted
 from actors.appraisal.vectors import to_text
-from schemas.event import Event
+from schemas.reading.model import Model as Judge
 from schemas.reading.sheets import sheets_of
+from schemas.reading.weights import judge_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived
 
@@ -24,17 +25,20 @@ TEXT = "text"
 """The name of the part that the user said."""
 
 
-def appraise(memory: Memory, received: InputReceived, settings: AppraisalSettings) -> AppraisalCompleted:
-    """Return what the senses make of an input in a session."""
+def appraise(
+    memory: Memory, received: InputReceived, settings: AppraisalSettings, models: tuple[str, ...] = ()
+) -> AppraisalCompleted:
+    """Return what the senses make of an input in a session; ``models`` are those that the recorded numbers rest on."""
+    evaluator = judge_of(models, trust_model())
     embedder = model_of(settings.embedder)
     known = memory if memory.models == embedder.name else Memory(named=memory.named)
     embedding = embedder.embed(received.text)
     place = place_of(known, embedding, _threshold(embedder, settings))
-    layers = _layers(received, settings)
+    layers = _layers(received, settings, evaluator)
     affect = affect_of(received.text)
     intent = intent_of(received.text)
     return AppraisalCompleted(
-        models=f"{embedder.name}+{trust_model().name}+{AFFECT}",
+        models=f"{embedder.name}+{evaluator.name}+{AFFECT}",
         conversation_topic=place.topic,
         topic_confidence=place.confidence,
         similar_topic=place.similar,
@@ -58,14 +62,6 @@ def warm_up(settings: AppraisalSettings) -> None:
     bias_tags_of("It is perhaps so.")
 
 
-def missing_model(event: Event) -> str:
-    """Return the first model that an appraisal names and that this process does not have, or empty."""
-    if not isinstance(event, AppraisalCompleted):
-        return ""
-    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, AFFECT}
-    return next((name for name in event.models.split("+") if name not in there), "")
-
-
 def embedder_in(models: str) -> str:
     """Return the name of the embedder in what an appraisal names as its models."""
     return models.partition("+")[0]
@@ -75,26 +71,26 @@ def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
     return settings.topic_threshold if embedder.semantic else settings.topic_threshold_hashed
 
 
-def _layers(received: InputReceived, settings: AppraisalSettings) -> tuple[LayerTrust, ...]:
+def _layers(received: InputReceived, settings: AppraisalSettings, evaluator: Judge) -> tuple[LayerTrust, ...]:
     judged = [received.text, *(layer.content for layer in received.layers if layer.role in settings.judged_layers)]
-    trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters)
-    layers = [_of_part(trusts, TEXT, received.text)]
+    trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, evaluator)
+    layers = [_of_part(trusts, evaluator, TEXT, received.text)]
     for place, layer in enumerate(received.layers):
-        judge = partial(_of_part, trusts) if layer.role in settings.judged_layers else trusted
+        judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else trusted
         layers.append(judge(f"{layer.role}[{place}]", layer.content))
     return tuple(layers)
 
 
-def _trusts(texts: Sequence[str], characters: int) -> dict[str, LayerTrust]:
+def _trusts(texts: Sequence[str], characters: int, evaluator: Judge) -> dict[str, LayerTrust]:
     """Return the trust in each of some texts; those that are read together are trusted alike."""
     return {
         texts[place]: trust
         for sheet in sheets_of(texts, characters)
-        for trust in (trust_of("", sheet.text, sheet.unread),)
+        for trust in (trust_of("", sheet.text, sheet.unread, evaluator),)
         for place in sheet.places
     }
 
 
-def _of_part(trusts: dict[str, LayerTrust], layer: str, text: str) -> LayerTrust:
-    trust = trusts.get(text) or trust_of(layer, text)
+def _of_part(trusts: dict[str, LayerTrust], evaluator: Judge, layer: str, text: str) -> LayerTrust:
+    trust = trusts.get(text) or trust_of(layer, text, evaluator=evaluator)
     return msgspec.structs.replace(trust, layer=layer, characters=len(text))

@@ -38,14 +38,15 @@ def model() -> Model:
     return weights_of("trust", "actors.appraisal")
 
 
-def trust_of(layer: str, text: str, unread: int = 0) -> LayerTrust:
+def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = None) -> LayerTrust:
     """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more.
 
-    ``unread`` counts the characters that the part has besides and that should have been read, too.
+    ``unread`` counts the characters that the part has besides and that should have been read, too; ``evaluator`` is
+    another one than this release's.
     """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
-    judge = model()
+    judge = evaluator or model()
     read = read_text(text)
     long = len(text) > LONG_TEXT
     margin = log_odds(judge, read) - (judge.long_threshold if long else judge.threshold)

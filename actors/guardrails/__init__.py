@@ -40,8 +40,6 @@ order of the log, those of all its sessions.
 ``family``  names of loops, and what is kept of a family    ``bias``     an agent's biases within the window
 ``judging`` the decision on a loop                          ``critic``   what a model is asked, and its answer
 ``live``    what is kept while a model is asked             ``telling``  log lines
-
-Behaviour 2: an override opens a family again that a limit has ended.
 """
 
 from actors.guardrails.decider import State, decide, evolve
@@ -74,7 +72,6 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=GuardrailsConfigured,
     failed=GuardrailsFailed,
-    behaviour=2,
     tells=tell,
 )
 

@@ -39,7 +39,7 @@ allowance, ``judging`` puts the verdict together.
 """
 
 from actors.intuition.decider import State, decide, evolve, initial, warm
-from actors.intuition.judging import missing_model
+from actors.intuition.judging import missing_model, models_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.gateway import InputReceived
@@ -58,8 +58,8 @@ ACTOR: Actor[State] = Actor(
     decide=decide,
     evolve=evolve,
     configured=IntuitionConfigured,
-    behaviour=2,
     failed=IntuitionFailed,
+    models=models_of,
     missing_model=missing_model,
     warm=warm,
 )

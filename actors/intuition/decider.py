@@ -64,7 +64,9 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     match message.event:
         case ReflexPassed():
             asked = state.pending.get(message.exchange)
-            return (judge(library_of(state, message), state.settings, asked),) if asked is not None else ()
+            return (
+                (judge(library_of(state, message), state.settings, asked, message.models),) if asked is not None else ()
+            )
         case PrecedentRecorded() as recorded:
             return _learned(library_of(state, message), recorded)
         case PrecedentWithdrawn(precedent=name):

@@ -8,11 +8,13 @@ import msgspec
 from actors.intuition.comparing import compare
 from actors.intuition.index import Found
 from actors.intuition.library import Library
-from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score
+from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.event import Event
 from schemas.reading.evidence import read_text, unread_share
+from schemas.reading.model import Model
 from schemas.reading.sheets import sheets_of
+from schemas.reading.weights import supplied
 from schemas.unread import DECIMALS, Unread, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
@@ -67,18 +69,21 @@ def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
     return Input((Part(TEXT, received.text), *layers), received.situation)
 
 
-def judge(library: Library, settings: IntuitionSettings, asked: Input) -> IntuitionPassed | IntuitionRejected:
-    """Return the verdict on an input.
+def judge(
+    library: Library, settings: IntuitionSettings, asked: Input, models: tuple[str, ...] = ()
+) -> IntuitionPassed | IntuitionRejected:
+    """Return the verdict on an input; ``models`` are those that the recorded one rests on.
 
     A motif is heard before the scorer, and the most similar one decides, in whatever part it is. The precedents listed
     are those similar to the input's text: what a document says is not the situation that the exchange is in.
     """
     named = _parts(asked)
     near, similar, cut, characters = compare(library, settings, tuple(named), asked.situation)
-    scored, missed = _scored(named, settings.scored_characters) if settings.scorer else (None, ())
+    scorer = scorer_of(models)
+    scored, missed = _scored(named, settings.scored_characters, scorer) if settings.scorer else (None, ())
     unread = (*_uncompared(cut, characters, sum(map(len, named))), *missed)
     precedents = tuple(_listed(library, similar, settings))
-    model = MODEL_VERSION if scored is not None else NO_MODEL
+    model = scorer.name if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
     if near is not None and near.similarity > settings.threshold:
         return IntuitionRejected(
@@ -119,10 +124,15 @@ def judge(library: Library, settings: IntuitionSettings, asked: Input) -> Intuit
 
 
 def missing_model(event: Event) -> str:
-    """Return the scorer that a verdict rests on where it is not the one that this process has, else empty."""
-    if isinstance(event, IntuitionPassed | IntuitionRejected) and event.model not in (NO_MODEL, MODEL_VERSION):
-        return event.model
-    return ""
+    """Return the scorer that a verdict rests on where this process does not have it, else empty."""
+    return next((name for name in models_of(event) if name != MODEL_VERSION and supplied(name) is None), "")
+
+
+def models_of(event: Event) -> tuple[str, ...]:
+    """Return the scorer that a verdict rests on; none, where that was switched off."""
+    if isinstance(event, IntuitionPassed | IntuitionRejected) and event.model != NO_MODEL:
+        return (event.model,)
+    return ()
 
 
 def _parts(asked: Input) -> dict[str, str]:
@@ -133,13 +143,13 @@ def _parts(asked: Input) -> dict[str, str]:
     return named
 
 
-def _scored(named: dict[str, str], characters: int) -> tuple[_Scored, tuple[Unread, ...]]:
+def _scored(named: dict[str, str], characters: int, scorer: Model) -> tuple[_Scored, tuple[Unread, ...]]:
     """Return the highest score, the first of equal ones, and what should have been read for it and was not."""
     worded = [text for text in named if text.strip()]
     best, missed = _Scored(0.0, TEXT), []
     for sheet in sheets_of(worded, characters):
         part = _joined(named, worded[sheet.places[0]], worded[sheet.places[-1]])
-        scored = score(sheet.text)
+        scored = score(sheet.text, scorer)
         if scored > best.score:
             best = _Scored(scored, part)
         if sheet.text.strip():

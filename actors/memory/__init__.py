@@ -31,10 +31,6 @@ for a week, and that ends with the episode it rests on (``thoughts``).
 
 **Forgetting** leaves none of the words in the state, nor anything that follows from them (``forgetting``): every memory
 knows its session, and every concept the episodes it is from.
-
-Behaviour 2: weights; and twelve recollections by default, of which an answer takes the strongest.
-Behaviour 3: says in which sessions a fact was told that is forgotten; a bounded number of agents is remembered; an
-idle mind wanders, and keeps its thoughts.
 """
 
 from actors.memory.decider import State, decide, evolve, initial, warm
@@ -71,6 +67,5 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=MemoryConfigured,
     failed=MemoryFailed,
-    behaviour=3,
     warm=warm,
 )

@@ -17,10 +17,6 @@ character offsets in that text or layer as it was received, or in the decoded te
 The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
 that are looked at (``matcher``). Where a bound was met, the verdict lists what was not looked at (``schemas.unread``),
 and the coherence gate counts it against the input. Ordinary texts never get there, however long the gateway takes them.
-
-Behaviour 2: reads texts otherwise too, decoded to a depth of two, and says ``cut``.
-Behaviour 3: bounds candidates and readings of base64; takes no imports of which more than 32 signatures end in one
-another, and reads a confidence of -0.0 as 0.0.
 """
 
 from actors.reflex.decider import State, decide, evolve, warm
@@ -43,5 +39,4 @@ ACTOR = Actor(
     failed=ReflexFailed,
     warm=warm,
     cooled_by=(PatternsImported, PatternsWithdrawn),
-    behaviour=3,
 )

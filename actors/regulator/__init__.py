@@ -12,9 +12,6 @@ weights that they decide with in every decision, from where the regulator knows 
 ``window`` counts decisions, ``pressures`` names what is wrong and which weight answers it, ``loop`` holds the trials
 and every limit on a change, ``settings`` the numbers, ``decider`` the state.
 
-Behaviour 2: an undoing waits while an operator's setting keeps the weight beyond its bounds, and passes no bound; the
-first schedule of an agent that is back names its offsets.
-
 Source: the deterministic mode router of the cognitive architecture document, "Routing Stability Regulator" and "Single
 Authority for Weight Mutation", with its contradictions settled as the design's page on subsystems says.
 """
@@ -38,7 +35,6 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RegulatorConfigured,
     failed=RegulatorFailed,
-    behaviour=2,
 )
 
 __all__ = ["ACTOR"]

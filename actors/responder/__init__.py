@@ -44,12 +44,6 @@ Who answers is a setting. The ``composer`` writes at once, from what is remember
 in any case. Where the model fails, or says nothing, the composer answers instead: ``backend`` says who wrote, ``mode``
 in which mode, and the reason names the failure. Source: the mode router's prompts and models by mode (mode-specific
 generation); RESPOND and CLARIFY speak with the agent's soul, ACKNOWLEDGE without.
-
-Behaviour 3: models answer, answers draw on memory, and memory and ACT have verdicts (their failures).
-Behaviour 4: guardrails judge models' answers; an answer has six memories before it by default, and says what it took up
-of the soul.
-Behaviour 5: quotes nothing of a session in which a fact was told that is forgotten; a better answer is asked for with
-the session's last turns; and a question back begins with what is remembered.
 """
 
 from actors.responder.decider import ResponderState, decide, evolve
@@ -77,6 +71,5 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ResponderConfigured,
     failed=ResponderFailed,
-    behaviour=5,
     tells=tell,
 )

@@ -15,14 +15,6 @@ Source: the deterministic mode router of the cognitive architecture document, wi
 design's page on subsystems says. ``signals`` reads texts, ``scoring`` holds the formula, ``settings`` its numbers,
 ``selection`` puts them together, ``tiebreak`` asks the model, ``feedback`` judges a choice by what was said next,
 ``overlay`` holds what the regulator adds to the weights, ``telling`` writes the log lines, ``decider`` keeps the state.
-
-Behaviour 2: decides on ``arbiter.escalated`` instead of ``reflex.passed``, and takes the topic from the appraisal.
-Behaviour 3: decides on ``memory.recalled``, which also says how familiar the ground is; tie-breaks, ACT and feedback.
-Behaviour 4: a session that is ordered to be forgotten leaves nothing, the hashes of its last words among it; nor does
-one in which a fact was told that is forgotten.
-Behaviour 5: decides with the agent's weights as the regulator has corrected them.
-Behaviour 6: what the regulator moves is the weight in force, also where a setting has put its offset beyond a bound;
-corrections are kept of so many agents.
 """
 
 from actors.router.decider import State, decide, evolve, initial
@@ -62,7 +54,6 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    behaviour=6,
     tells=tell,
 )
 

@@ -22,9 +22,6 @@ a review.
 which lets it come to mind sooner or later than before.
 
 Source S (self-review).
-
-Behaviour 2: reviews of citizens without prompts are resolved; those seen least lately are forgotten; what was in the
-working memory is kept as hashes.
 """
 
 from actors.self_review.decider import State, decide, evolve, initial
@@ -66,5 +63,4 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=SelfReviewConfigured,
     failed=SelfReviewFailed,
-    behaviour=2,
 )

@@ -126,6 +126,29 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")(command)
 
 
+def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--models``, which has this process know older weights; the command gets the folder, or nothing."""
+    return click.option(
+        "--models",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="DIR",
+        callback=_supply,
+        help="Older weights (scorer*.npz, trust*.npz): decisions that rest on them are made again by them.",
+    )(command)
+
+
+def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
+    if folder:
+        from schemas.reading.model import InvalidModel
+        from schemas.reading.weights import supply
+
+        try:
+            supply(Path(folder))
+        except InvalidModel as wrong:
+            raise click.BadParameter(str(wrong)) from wrong
+    return folder or ""
+
+
 def examples(*lines: str) -> str:
     """Return a command's epilog that shows examples, one a line."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

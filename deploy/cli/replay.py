@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     epilog=examples(
         "neuraxis replay --verify",
         "neuraxis replay --log backup/ledger.db --to 12000 --actor router",
+        "neuraxis replay --verify --log backup/ledger.db --models weights-of-march",
         "neuraxis replay --to 2026-01-31T12:00:00Z --json | jq .overall",
     )
 )
 @target_options
 @log_option
-@click.option(
-    "--verify", is_flag=True, help="Make every decision again and compare it, byte for byte, with the record."
-)
+@click.option("--verify", is_flag=True, help="Make every decision again and compare what it says with the record.")
 @click.option(
     "--strict",
     is_flag=True,
     help="With --verify: what cannot be verified, or waits for long, is a failure, too.",
 )
+@models_option
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
 @click.option(
@@ -51,6 +51,7 @@ def replay(
     log_file: Path | None,
     verify: bool,
     strict: bool,
+    models: str,
     upto: str,
     names: Sequence[str],
     key: str,
@@ -72,11 +73,13 @@ def replay(
 
     if strict and not verify:
         raise WrongUse("--strict says what --verify is to fail on: give both")
+    if models and not verify:
+        raise WrongUse("--models says what --verify is to decide with: give both")
     if log_file is None and (jobs or 1) > 1:
         raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
     point = point_of(upto) if upto else END
-    name, report, effects, end_ns = asyncio.run(_replay(target, log_file, actors, key, verify, point, jobs))
+    name, report, effects, end_ns = asyncio.run(_replay(target, log_file, actors, key, verify, models, point, jobs))
     if as_json:
         found = {
             "source": name,
@@ -113,6 +116,7 @@ async def _replay(
     names: Sequence[str],
     key: str,
     verify: bool,
+    models: str,
     upto: "Point",
     jobs: int | None,
 ) -> "tuple[str, Report, EffectReport, int]":
@@ -143,7 +147,7 @@ async def _replay(
         effects = await check_effects(source, upto) if verify and whole else EffectReport({}, ())
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
-                work = Work(tuple(names), only, verify, upto)
+                work = Work(tuple(names), only, verify, upto, models)
                 opener = partial(opened, target, source.file)
                 return source.name, await replay_in_jobs(source, opener, work, jobs, advance), effects, end_ns
             replaying = Replay(actors, source.partitions, verify=verify, only=only)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.options import Target, content_of, examples, json_option, target_options
+from deploy.cli.options import Target, content_of, examples, json_option, models_option, target_options
 from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         "neuraxis what-if --set router.base_scores.RESPOND=0.55",
         "neuraxis what-if --config stricter.toml --log backup/ledger.db --fail-over 2",
         "neuraxis what-if --patterns house-rules.yaml --json | jq .changed",
+        "neuraxis what-if --behaviour latest --log backup/ledger.db",
         "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05 --plot sweep.svg",
     ),
 )
@@ -42,6 +43,14 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Also draw the sweep there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
 )
+@click.option(
+    "--behaviour",
+    type=click.Choice(("recorded", "latest")),
+    default="recorded",
+    show_default=True,
+    help="Decide each stretch under the behaviour that was in force there, or all under today's.",
+)
+@models_option
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option(
     "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
@@ -62,6 +71,8 @@ def what_if(
     agent: str,
     sweep: str,
     plot: Path | None,
+    behaviour: str,
+    models: str,
     upto: str,
     shown: int,
     fail_over: float | None,
@@ -96,7 +107,7 @@ def what_if(
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
-    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, point, shown))
+    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, behaviour, point, shown))
     if not texts:
         from deploy.rendering.what_if import without_texts
 
@@ -146,6 +157,7 @@ async def _run(
     patterns: "Sequence[PatternSet]",
     precedents: "Sequence[PrecedentRecorded]",
     agent: str,
+    behaviour: str,
     upto: "Point",
     shown: int,
 ) -> "list[Report]":
@@ -157,7 +169,14 @@ async def _run(
     settings = [settings_of(written, variant) for variant in variants]
     async with opened(target, log_file) as source:
         changes = [
-            changes_of(each, source.partitions, patterns=patterns, precedents=precedents, agent=agent)
+            changes_of(
+                each,
+                source.partitions,
+                patterns=patterns,
+                precedents=precedents,
+                agent=agent,
+                latest=behaviour == "latest",
+            )
             for each in settings
         ]
         say(await look_upto(source, upto))

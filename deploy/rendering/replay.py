@@ -34,7 +34,7 @@ def render_states(report: Report) -> Table:
 
 
 def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
-    """Yield a table of what became of each actor's decisions, and why some could not be made again."""
+    """Yield a table of what became of each actor's decisions, why some could not be made again, and what is new."""
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("actor", no_wrap=True)
     for name in ("identical", "silent", "different", "pending", "timers", "facts", "unverified"):
@@ -54,6 +54,15 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType
     for actor, counts in coverage.items():
         for reason, count in sorted(counts.unverified.items()):
             yield Text(f"{actor}: {count:,} unverified, {reason}", "yellow")
+    for actor, counts in coverage.items():
+        for place, count in counts.new_fields.items():
+            yield Text(new_field_text(actor, place, count))
+
+
+def new_field_text(actor: str, place: str, count: int) -> str:
+    """Return that bodies were recorded without a field that today's have."""
+    bodies = "1 event" if count == 1 else f"{count:,} events"
+    return f"{actor}: new in {bodies}, and not compared: {place}"
 
 
 def render_difference(difference: Difference) -> Iterator[RenderableType]:

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.quoting import quoted
+from deploy.rendering.replay import new_field_text
 from deploy.rendering.words import without_words
 from deploy.what_if_verdicts import headline, nothing_compared, reason_text, redecided
-from events.whatif import Example, Report, fields_of
+from events.whatif import LATEST, RECORDED, Example, Report, fields_of
 from schemas.catalogue import CATALOGUE
 
 _FIELDS_SHOWN = 8
@@ -23,6 +24,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
     yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.taken else "")
+    yield Text(_UNDER[report.behaviour])
     for name in report.unanswered:
         yield Text(
             f"{name}: none of its decisions could be made anew, so that its other settings show nothing", "yellow"
@@ -40,8 +42,14 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield Text("\nevents by actor", "bold")
     yield _tallies(report)
     for actor, tally in report.tallies.items():
+        if len(tally.behaviours) > 1:
+            told = (f"{count:,} under behaviour {number}" for number, count in sorted(tally.behaviours.items()))
+            yield Text(f"{actor}: decided {', '.join(told)}")
+    for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
             yield Text(f"{actor}: {count:,} decisions taken from the record, {reason_text(reason)}", "yellow")
+        for place, count in sorted(tally.new_fields.items()):
+            yield Text(new_field_text(actor, place, count))
     if report.effects:
         yield Text(
             "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
@@ -53,6 +61,10 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
         yield from _example(example)
 
 
+_UNDER = {
+    RECORDED: "each decided under the behaviour recorded as in force",
+    LATEST: "all decided under today's behaviours",
+}
 _WITHOUT = {
     "effect_missing": "a decision asked for an effect that was never made",
     "not_redecided": "a decision on the way cannot be made anew",

@@ -8,25 +8,29 @@ stands right behind its cause, at its cause's time. So under unchanged settings 
 leads to an event more or less, its other events keep the ids of the recorded ones of their kind.
 
 Effects (a model's answers, deliveries of alerts) are taken by the id of their request, and only where the request is
-the recorded one to the byte. A decision that asks for another ends its branch there: the exchange is counted as *ended
-for want of an effect*.
+the recorded one in all that was recorded of it. A decision that asks for another ends its branch there: the exchange
+is counted as *ended for want of an effect*.
 
 A deadline that fired on record fires where it is still pending. Another one fires only in an exchange that has taken
 another course, at the first recorded message past its time.
 
-Decisions that cannot be made anew (another behaviour of the decider, a model that is not here, sealed words, an event
-that the broker refused) are taken from the record where their message still arrives, and counted with the reason. Where
-they may have been otherwise, nothing is told of an exchange that ends the same.
+Each stretch of the log is decided under the behaviour that was in force there, or all of it under today's.
+
+Decisions that cannot be made anew (a behaviour that this release does not have, a model that is not here, sealed words,
+an event that the broker refused) are taken from the record where their message still arrives, and counted with the
+reason. Where they may have been otherwise, nothing is told of an exchange that ends the same.
 """
 
 from events.whatif.changes import Changes
 from events.whatif.comparison import fields_of
 from events.whatif.past import Past, PastReader
-from events.whatif.report import MOST_EXAMPLES, Example, Fate, Outcome, Report, Tally
+from events.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Example, Fate, Outcome, Report, Tally
 from events.whatif.timeline import Timeline
 
 __all__ = [
+    "LATEST",
     "MOST_EXAMPLES",
+    "RECORDED",
     "Changes",
     "Example",
     "Fate",

@@ -19,11 +19,13 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
         settings: Actor -> the values that replace recorded ones, nested as its settings are.
         dropped: Public subjects whose recorded events do not count, and ``added`` events from outside that stand in
             front of the first recorded one instead: another pattern library, other precedents.
+        latest: Whether all is decided under today's behaviours, instead of those that were recorded as in force.
     """
 
     settings: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     added: Sequence[Recorded] = ()
+    latest: bool = False
 
 
 def laid_over(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any]) -> tuple[Configured, bool]:

@@ -18,6 +18,7 @@ from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Failed
+from schemas.reading.weights import supplied
 from schemas.subjects import Partitions, split_stored
 
 Key = tuple[str, str]
@@ -32,9 +33,11 @@ class Past(msgspec.Struct, frozen=True, eq=False):
             numbers of their public subjects in ``names``.
         spontaneous: By partition, in order, the events of an actor that no message led to.
         held: (actor, id of a message) -> why what it led to cannot be decided anew.
+        models: (actor, id of a message) -> the models that what it led to rests on, where one of them was supplied.
         edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
             it led to nothing, or is still to be decided.
-        behaviours: Actor -> why none of its decisions can.
+        behaviours: By partition, in order, the behaviours that were recorded as in force, each with its place: the
+            sequence of the last message that was decided before it.
         actors: Those that took part: an actor records its settings before anything else.
         effectors: Those others that answered something.
         last_seq: Sequence of the last event.
@@ -46,11 +49,18 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     names: tuple[str, ...]
     spontaneous: Mapping[Key, tuple[Recorded, ...]]
     held: Mapping[tuple[str, str], str]
+    models: Mapping[tuple[str, str], tuple[str, ...]]
     edges: Mapping[Key, int]
-    behaviours: Mapping[str, str]
+    behaviours: Mapping[Key, tuple[tuple[int, int], ...]]
     actors: frozenset[str]
     effectors: frozenset[str]
     last_seq: int
+
+    def undecidable(self, actor: Actor[Any], partition: str, seq: int) -> str:
+        """Return why what a partition decided about a message cannot be decided as it was, or nothing."""
+        recorded = reversed(self.behaviours.get((actor.name, partition), ()))
+        in_force = next((behaviour for place, behaviour in recorded if place < seq), actor.behaviour)
+        return actor.undecidable(in_force)
 
     def place_of(self, id: str) -> int:
         """Return the sequence of the event with this id, 0 where there is none."""
@@ -80,9 +90,10 @@ class PastReader:
         self._names: dict[str, int] = {}
         self._spontaneous: dict[Key, list[Recorded]] = {}
         self._held: dict[tuple[str, str], str] = {}
+        self._models: dict[tuple[str, str], tuple[str, ...]] = {}
         self._edges: dict[Key, int] = {}
         self._owners: dict[str, tuple[Key, ...]] = {}
-        self._behaviours: dict[str, str] = {}
+        self._behaviours: dict[Key, list[tuple[int, int]]] = {}
         self._effectors: set[str] = set()
         self._last = 0
 
@@ -131,8 +142,9 @@ class PastReader:
             tuple(self._names),
             {key: tuple(events) for key, events in self._spontaneous.items()},
             self._held,
+            self._models,
             self._edges,
-            self._behaviours,
+            {key: tuple(found) for key, found in self._behaviours.items()},
             frozenset(name for name, _ in self._spontaneous),
             frozenset(self._effectors),
             self._last,
@@ -140,10 +152,10 @@ class PastReader:
 
     def _note_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
         event = recorded.message.event
-        if isinstance(event, Configured) and event.behaviour != actor.behaviour:
-            self._behaviours[actor.name] = f"behaviour_{event.behaviour}"
         for key in self._writers(actor, recorded.stored.subject):
             self._spontaneous.setdefault(key, []).append(recorded)
+            if isinstance(event, Configured):
+                self._behaviours.setdefault(key, []).append((recorded.envelope.cause_seq, event.behaviour))
 
     def _note_edge(self, actor: Actor[Any], stored: Stored) -> None:
         place, index, count = (_number(stored.headers.get(name, "")) for name in _PLACE_HEADERS)
@@ -168,6 +180,8 @@ class PastReader:
             reason = f"model_{model}"
         if reason:
             self._held[actor.name, recorded.envelope.cause] = reason
+        elif actor.models is not None and any(map(supplied, names := actor.models(event))):
+            self._models[actor.name, recorded.envelope.cause] = names
 
 
 _ID_DIGITS = 32

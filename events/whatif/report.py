@@ -1,6 +1,7 @@
 """What other settings would have changed, as it is reported."""
 
 from collections import Counter
+from collections.abc import Mapping, Set
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +16,9 @@ OPEN = "open"
 NOT_REDECIDED = "not_redecided"
 """No end: a decision on the new course cannot be made, such as one that needs sealed words."""
 
+RECORDED, LATEST = "recorded", "latest"
+"""Under which behaviours a log is decided anew."""
+
 MOST_EXAMPLES = 20
 """Changed exchanges that are kept for a report, unless told otherwise."""
 
@@ -24,7 +28,8 @@ class Tally(msgspec.Struct):
 
     ``decided`` counts the messages decided anew. ``identical`` and ``different`` events are on record too, ``gone``
     ones only there, ``new`` ones only in the second timeline. ``pending`` ones follow from the record, which ends
-    before them. ``held`` counts, by reason, decisions taken from the record.
+    before them. ``held`` counts, by reason, decisions taken from the record. ``new_fields`` counts, by subject and
+    path, bodies that were recorded without a field that today's have, ``behaviours`` the messages decided under each.
     """
 
     decided: int = 0
@@ -34,6 +39,27 @@ class Tally(msgspec.Struct):
     new: int = 0
     pending: int = 0
     held: dict[str, int] = {}
+    new_fields: dict[str, int] = {}
+    behaviours: dict[int, int] = {}
+
+
+def nothing_said(in_question: Set[str], tallies: Mapping[str, Tally], from_record: Set[str]) -> tuple[str, ...]:
+    """Return those actors in question of whose decisions none that says anything was made anew.
+
+    Decisions that lead to nothing either way (about what concerns them only by its kind) answer nothing.
+
+    Args:
+        in_question: Actors that the changes concern.
+        tallies: By actor, what became of its events.
+        from_record: Actors that said something on record that stands.
+    """
+    found = []
+    for name in sorted(in_question):
+        tally = tallies[name]
+        spoke = tally.identical or tally.different or tally.gone or tally.new
+        if tally.held and not spoke and (name in from_record or not tally.decided):
+            found.append(name)
+    return tuple(found)
 
 
 class End(msgspec.Struct, frozen=True):
@@ -121,6 +147,8 @@ class Report(msgspec.Struct, frozen=True):
         unanswered: Actors that the changes concern, and of whose decisions none that says anything could be made anew.
         examples: The first changed exchanges.
         fates: What became of the exchanges that were asked about, as far as they are in the log.
+        behaviour: ``RECORDED``: each stretch of the log was decided under the behaviour that was in force there;
+            ``LATEST``: all of it under today's.
     """
 
     events: int
@@ -138,6 +166,7 @@ class Report(msgspec.Struct, frozen=True):
     unanswered: tuple[str, ...]
     examples: tuple[Example, ...]
     fates: dict[str, Fate]
+    behaviour: str = RECORDED
 
     @property
     def share(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import Decided, fold
+from events.decision import Decided, fold, under
 from events.forgotten import Forgotten
 from events.log import Stored
 from events.routes import routes
@@ -26,10 +26,13 @@ class Strand:
         spontaneous: Recorded events that no message led to, still to be folded.
         edge: Sequence up to which its messages were decided when the record ended.
         other: Whether it may decide a recorded message otherwise than it did, or would have behind the record's end: it
-            has other settings, or was given what the record does not hold, or not what it holds.
+            has other settings or another behaviour, or was given what the record does not hold, or not what it holds.
+        behaviour: The behaviour in force where it stands.
     """
 
-    def __init__(self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int) -> None:
+    def __init__(
+        self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int, *, latest: bool
+    ) -> None:
         self.actor = actor
         self.partition = partition
         self.state: Any = actor.initial()
@@ -37,11 +40,13 @@ class Strand:
         self.spontaneous = deque(spontaneous)
         self.edge = edge
         self.other = False
+        self.behaviour = actor.behaviour
+        self._latest = latest
         self._forgotten = Forgotten(actor)
 
     def needs_sealed(self, offered: Offered) -> bool:
         """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
-        settled = Settled(offered, self.state, ())
+        settled = Settled(under(offered, self.behaviour), self.state, ())
         if not self._forgotten.concerns(settled):
             return False
         needed = self._forgotten.needed_for(settled)
@@ -57,7 +62,7 @@ class Strand:
     def fold_given(self, offered: Recorded) -> None:
         """Fold a message alone, without what it leads to."""
         try:
-            self.state = fold(self.actor, self.state, offered, ())
+            self.state = fold(self.actor, self.state, under(offered, self.behaviour), ())
         except Exception:
             # As live, where the failure is recorded, and as a view does.
             return
@@ -65,15 +70,27 @@ class Strand:
     def fold_own(self, recorded: Recorded) -> None:
         """Fold an event of this actor."""
         try:
-            self.state = self.actor.evolve(self.state, recorded.message)
+            message = msgspec.structs.replace(recorded.message, behaviour=self.behaviour)
+            self.state = self.actor.evolve(self.state, message)
         except Exception:
-            # Recorded by another behaviour of the decider; views pass such an event over, and so does this.
+            # Recorded by another release of the decider; views pass such an event over, and so does this.
             return
 
     def fold_here(self, recorded: Recorded) -> None:
         """Fold an event that no message led to where the strand stands."""
         message = msgspec.structs.replace(recorded.message, seq=self.place, time_ns=self.time_ns)
         self.fold_own(msgspec.structs.replace(recorded, message=message))
+
+    def configure(self, recorded: Recorded, behaviour: int) -> bool:
+        """Fold settings, behind which a behaviour was in force on record; return whether it is another one here."""
+        self.behaviour = self.actor.behaviour if self._latest else behaviour
+        self.fold_here(recorded)
+        return self.behaviour != behaviour
+
+    @property
+    def undecidable(self) -> str:
+        """Why nothing can be decided where it stands: this release does not have the behaviour; or nothing."""
+        return self.actor.undecidable(self.behaviour)
 
     @property
     def timer(self) -> Timer | None:
@@ -88,10 +105,11 @@ class Strands:
         timed: Those of actors that act by time.
     """
 
-    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past) -> None:
+    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past, *, latest: bool) -> None:
         self._actors = tuple(actors)
         self._partitions = partitions
         self._past = past
+        self._latest = latest
         self._strands: dict[Key, Strand] = {}
         self._consuming: dict[str, tuple[Strand, ...]] = {}
         self.timed: list[Strand] = []
@@ -115,7 +133,7 @@ class Strands:
         strand = self._strands.get(key)
         if strand is None:
             spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
-            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge)
+            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge, latest=self._latest)
             if actor.timer is not None:
                 self.timed.append(strand)
         return strand

@@ -7,16 +7,18 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import Cause, Decided, address, decide, fold_decided
+from events.decision import Cause, Decided, address, decide, fold_decided, resting_on, under
 from events.errors import Misconfigured
 from events.forgotten import SEALED
 from events.log import Stored
+from events.meaning import Said
 from events.view import Offered
 from events.whatif.alignment import aligned
 from events.whatif.changes import Changes, laid_over
 from events.whatif.comparison import Comparison, change_of
 from events.whatif.past import Past
-from events.whatif.report import MOST_EXAMPLES, Report, Tally
+from events.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, nothing_said
+from events.whatif.sayings import Sayings
 from events.whatif.strand import Strand, Strands, moved, recorded_of
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
@@ -58,7 +60,7 @@ class Timeline:
         self._past = past
         self._changes = changes
         self._requests = requests
-        self._strands = Strands(self._actors.values(), partitions, past)
+        self._strands = Strands(self._actors.values(), partitions, past, latest=changes.latest)
         self._due: dict[str, Decided] = {}
         self._fired: set[str] = set()
         self._asked: set[str] = set()
@@ -73,7 +75,8 @@ class Timeline:
         self._queue: deque[Recorded] = deque()
         self._pending: list[Decided] = []
         self._comparison = Comparison(examples, of)
-        self._tallies = {name: Tally(held={}) for name in self._actors}
+        self._tallies = {name: Tally(held={}, new_fields={}, behaviours={}) for name in self._actors}
+        self._sayings = Sayings(self._tallies)
         self._effects: Counter[str] = Counter()
         self._unreadable: Counter[str] = Counter()
         self._events = self._seq = 0
@@ -112,7 +115,9 @@ class Timeline:
         """Return what came of it; call once."""
         self._go_on_behind_the_end()
         self._comparison.close_all()
-        return self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, self._unanswered())
+        unanswered = nothing_said(self._in_question, self._tallies, self._from_record)
+        report = self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, unanswered)
+        return msgspec.structs.replace(report, behaviour=LATEST if self._changes.latest else RECORDED)
 
     def _go_on_behind_the_end(self) -> None:
         """Have decisions that the record ends before take effect in exchanges that have taken another course."""
@@ -123,19 +128,6 @@ class Timeline:
                 if type(decided.message.event) in self._requests:
                     self._cut_branch(decided, "never_asked")
                 self._drain()
-
-    def _unanswered(self) -> tuple[str, ...]:
-        """Return the actors whose decisions were in question and were all taken from the record.
-
-        Decisions that lead to nothing either way (about what concerns them only by its kind) answer nothing.
-        """
-        found = []
-        for name in sorted(self._in_question):
-            tally = self._tallies[name]
-            spoke = tally.identical or tally.different or tally.gone or tally.new
-            if tally.held and not spoke and (name in self._from_record or not tally.decided):
-                found.append(name)
-        return tuple(found)
 
     def _take_given(self, offered: Offered) -> None:
         while self._added:
@@ -168,13 +160,14 @@ class Timeline:
             self._place(recorded)
         elif (decided := self._due.pop(envelope.id, None)) is None:
             self._note_gone(actor, recorded)
-        elif decided.data == recorded.stored.data and decided.subject == recorded.stored.subject:
+        elif (said := self._sayings.otherwise(actor.name, recorded, decided)) is None:
+            # As it was recorded: whoever hears of it heard nothing of fields that are new.
             self._tallies[actor.name].identical += 1
             self._note_asked(recorded)
             self._place(recorded)
         else:
             self._tallies[actor.name].different += 1
-            self._note(recorded, decided)
+            self._note(recorded, decided, said)
             self._withhold(recorded.stored.subject)
             self._place(recorded_of(decided, recorded.stored.seq, recorded.stored.time_ns))
             if type(decided.message.event) in self._requests:
@@ -188,7 +181,10 @@ class Timeline:
 
     def _stands(self, actor: Actor[Any], recorded: Recorded) -> bool:
         """Whether an event is taken from the record: its decision is held, its exchange on its recorded course."""
-        if actor.name in self._past.behaviours:
+        if not self._changes.latest and any(
+            self._past.undecidable(actor, strand.partition, recorded.envelope.cause_seq)
+            for strand in self._strands.writing(actor, recorded.stored.subject)
+        ):
             return not self._comparison.has_diverged(recorded.message.exchange)
         return (actor.name, recorded.envelope.cause) in self._held
 
@@ -215,10 +211,10 @@ class Timeline:
         for strand in self._strands.consuming(subject):
             strand.other = True
 
-    def _note(self, recorded: Recorded, decided: Decided) -> None:
+    def _note(self, recorded: Recorded, decided: Decided, said: Said) -> None:
         self._otherwise.add(decided.message.id)
         owner = CATALOGUE[decided.topic].owner
-        change = change_of(recorded.stored.seq, owner, recorded.message.event, decided.message.event)
+        change = Change(recorded.stored.seq, owner, recorded.envelope.topic, said.recorded, said.redecided)
         heard = ((recorded.message.event, recorded.stored.subject), (decided.message.event, decided.subject))
         if any(self._is_heard(event, subject) for event, subject in heard):
             self._comparison.differs(decided.message.exchange, change)
@@ -258,6 +254,7 @@ class Timeline:
             self._hold(strand, offered)
             return
         tally.decided += 1
+        tally.behaviours[strand.behaviour] = tally.behaviours.get(strand.behaviour, 0) + 1
         if isinstance(offered, Recorded):
             self._comparison.decided(offered.message.exchange)
         decided, strand.state = self._decide_like_record(strand, offered)
@@ -266,7 +263,9 @@ class Timeline:
             self._emit(event, is_open)
 
     def _decide_like_record(self, strand: Strand, offered: Offered) -> tuple[tuple[Decided, ...], Any]:
-        actor, before = strand.actor, strand.state
+        actor, before, offered = strand.actor, strand.state, under(offered, strand.behaviour)
+        if isinstance(offered, Recorded) and self._past.models:
+            offered = resting_on(offered, self._past.models.get((actor.name, offered.envelope.id), ()))
         decided, after = decide(actor, before, offered, self._partitions, strand.partition)
         like = aligned(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
         if like is decided:
@@ -302,7 +301,7 @@ class Timeline:
 
     def _why_held(self, strand: Strand, offered: Offered) -> str:
         sealed = strand.needs_sealed(offered)
-        if reason := self._past.behaviours.get(strand.actor.name):
+        if reason := strand.undecidable:
             return reason
         if sealed:
             return SEALED
@@ -345,7 +344,9 @@ class Timeline:
                 strand.other = True
                 self._in_question.add(strand.actor.name)
             recorded = msgspec.structs.replace(recorded, message=msgspec.structs.replace(recorded.message, event=event))
-        strand.fold_here(recorded)
+        if strand.configure(recorded, event.behaviour):
+            strand.other = True
+            self._in_question.add(strand.actor.name)
 
     def _fire_recorded(self, strand: Strand, recorded: Recorded, event: ClockFired) -> None:
         """Have a timer go off that did so on record, if it is still pending."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -69,6 +70,18 @@ def changed(log: list[Stored], change: Callable[[dict[str, object]], object], ex
         return msgspec.structs.replace(stored, data=msgspec.json.encode(body))
 
     return [other(stored) for stored in log]
+
+
+def test_a_folder_of_older_weights_is_read_for_all_bundles_and_refused_where_it_holds_none(
+    project: Path, talk: list[Stored]
+):
+    record(project, talk)
+    (project / "pytest.ini").write_text("[pytest]\nneuraxis_models = march\n")
+    (project / "march").mkdir()
+    status, said = run_tests(project)
+    assert (status, "march holds no weights" in said) == (FAILED, True), said
+    shutil.copy(ROOT / "actors/appraisal/trust.npz", project / "march/trust-of-march.npz")
+    assert run_tests(project)[0] == PASSED
 
 
 def test_a_bundle_whose_decisions_hold_passes(project: Path, talk: list[Stored]):

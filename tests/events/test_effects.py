@@ -15,6 +15,7 @@ from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
+from schemas.versions import UPCASTERS
 from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from schemas.vocabulary.webhook import WebhookDelivered, WebhookFailed, WebhookQueued
@@ -82,6 +83,22 @@ def test_an_answer_that_is_not_that_of_its_request_is_found(
     report = checked(changed(answer, **headers()))
     assert [(one.seq, one.problem) for one in report.findings] == [(answer.seq, problem)]
     assert (report.counts["llm"].wrong, report.counts["llm"].open) == (1, 1)
+
+
+def test_an_answer_of_an_older_version_is_held_against_its_request_as_today_s(monkeypatch: pytest.MonkeyPatch):
+    entry = CATALOGUE["forged_id.llm.completed"]
+    monkeypatch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, version=2))
+    step = (entry.topic, 1)
+    monkeypatch.setitem(UPCASTERS, step, lambda body: body | {"purpose": body.pop("aim")})  # type: ignore[arg-type]
+    answer = first(".llm.completed")
+    older = body(answer, b'"purpose":', b'"aim":')
+    assert checked(older).findings[:1] == (), "what it says under its older name is what was asked"
+    aim = f'"aim":"{msgspec.json.decode(answer.data)["purpose"]}"'.encode()
+    forged = [
+        msgspec.structs.replace(each, data=each.data.replace(aim, b'"aim":"other"')) if each.seq == answer.seq else each
+        for each in older
+    ]
+    assert [(one.seq, one.field) for one in checked(forged).findings] == [(answer.seq, "purpose")]
 
 
 def test_a_request_that_is_answered_again_is_found():

@@ -246,7 +246,7 @@ def test_what_another_behaviour_decided_is_left_unverified() -> None:
     recording.send(InputReceived(text="0"))
     recording.send(InputReceived(text="1"))
     recording.settle()
-    report = verified([replace(deciding(silent), behaviour=2)], recording.log)
+    report = verified([replace(deciding(silent), behaviour=2, oldest=2)], recording.log)
     assert report.clean
     coverage = report.coverage["reflex"]
     assert coverage.unverified == {"behaviour_1": 3}
@@ -272,7 +272,7 @@ def test_what_another_behaviour_decided_is_not_taken_for_silence_however_much_wa
     for _ in range(9):
         recording.send(InputReceived(text="1"))
     recording.settle()
-    report = verified([replace(deciding(silent), behaviour=2)], recording.log, backlog=2)
+    report = verified([replace(deciding(silent), behaviour=2, oldest=2)], recording.log, backlog=2)
     assert report.clean, report.differences
     assert report.coverage["reflex"].unverified == {"behaviour_1": 9}
     assert report.state_hashes[f"reflex/{PARTITION}"] == state_hash(recording.leaders[HERE].state)

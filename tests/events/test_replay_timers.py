@@ -85,6 +85,6 @@ def test_deadlines_of_another_behaviour_are_left_unverified() -> None:
     recording.send(InputReceived(text="?", deadline_after_ms=10), Address(exchange="first"))
     recording.settle()
     recording.advance(20)
-    report = verified([replace(ACTORS["clock"], behaviour=2, timer=lambda state: None)], recording.log)
+    report = verified([replace(ACTORS["clock"], behaviour=2, oldest=2, timer=lambda state: None)], recording.log)
     assert report.clean
     assert report.coverage["clock"].unverified == {"behaviour_1": 2}

@@ -5,7 +5,7 @@ A linear judgement of hashed n-grams of words and of word classes, of the whole 
 scores in every process and on every machine.
 """
 
-from actors.intuition.scorer.model import MODEL_VERSION, THRESHOLD, score
+from actors.intuition.scorer.model import MODEL_VERSION, THRESHOLD, score, scorer_of
 
-__all__ = ["MODEL_VERSION", "THRESHOLD", "score"]
+__all__ = ["MODEL_VERSION", "THRESHOLD", "score", "scorer_of"]
 """The version names the weights by their content; from ``THRESHOLD`` on a score means an attack."""

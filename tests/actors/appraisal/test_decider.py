@@ -10,6 +10,7 @@ from actors.appraisal.vectors import DIMENSIONS
 from schemas.actor import Emission, Message
 from schemas.event import encode_event
 from schemas.persistent import decode_state, encode_state
+from schemas.reading.model import Model
 from schemas.reading.sheets import PER_TEXT
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured, LayerTrust
 from schemas.vocabulary.gateway import InputReceived, Layer
@@ -53,9 +54,9 @@ def test_of_a_thousand_layers_no_more_is_read_than_is_allowed_and_the_event_stay
     layers = [Layer(role="document", content=f"{number} {FERRY * 17}") for number in range(1024)]
     read: list[str] = []
 
-    def counted(layer: str, text: str, unread: int = 0) -> LayerTrust:
+    def counted(layer: str, text: str, unread: int = 0, evaluator: Model | None = None) -> LayerTrust:
         read.append(text)
-        return trust_of(layer, text, unread)
+        return trust_of(layer, text, unread, evaluator)
 
     here = partition()
     with mock.patch.object(judging, "trust_of", counted):

@@ -15,11 +15,7 @@ from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 
 ANSWERS_OF_BEHAVIOUR = {
-    1: "514c80f19747121b2d040f68e259e3490af8906dec1b42a6ea2ee3a83891559a",
-    2: "e703a5b7c80f1f28102a452e1f84dcb16d7aeee3146b2ccddd3a6ae370367d6b",
-    3: "fc87e720355db8fd4485f1bb055b4260517678c6abe4d686ab28bd115fe7217f",
-    4: "fc87e720355db8fd4485f1bb055b4260517678c6abe4d686ab28bd115fe7217f",
-    5: "2d65741fe120a754728ce0148356ee59220dc45e0dadab689d6a9762512a9939",
+    1: "f24e13a1da1d6f51c9b1d514ee6907effdc7fa81dfe8160b156cfa878819b529",
 }
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 
