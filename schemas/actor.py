@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from schemas.attendance import Attendance
 from schemas.event import Configured, Event, Failed
 
 
@@ -92,6 +93,8 @@ class Actor(Generic[S]):
         failed: Its own ``Failed`` event type.
         behaviour: Version of its decisions; raised when a change alters decisions.
         timer: For actors that act by time: state -> the earliest due event, or None.
+        attends: For an actor that watches the others: (state, what its shell has measured of them) -> the events to
+            record of it, each spontaneous in the catalogue. Pure; decisions rest on what is recorded alone.
         tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
             without any person's words.
         missing_model: For actors that ask trained models: own event -> the name of a model it rests on and that this
@@ -110,6 +113,7 @@ class Actor(Generic[S]):
     failed: type[Failed]
     behaviour: int = 1
     timer: Callable[[S], Timer | None] | None = None
+    attends: Callable[[S, Attendance], Iterable[Event]] | None = None
     tells: Callable[[Event, float], Iterable[str]] | None = None
     missing_model: Callable[[Event], str] | None = None
 

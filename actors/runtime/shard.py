@@ -25,6 +25,7 @@ from events.routes import fence_filter, partition_filters
 from events.snapshot import pack, snapshot_key, unpack
 from events.view import Offered, Standing, View
 from schemas.actor import Actor, Emission, Scope, Timer
+from schemas.attendance import Attendance
 from schemas.catalogue import prefixes_of
 from schemas.envelope import LATENCY
 from schemas.identity import content_hash
@@ -91,6 +92,7 @@ class Shard:
         outbox: Decisions not yet acknowledged, oldest first.
         epoch: Changes whenever the state was thrown away.
         budget: Counts the decisions made here that took longer than the actor's settings allow.
+        unsaved: Whether the latest snapshot could not be saved.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
@@ -104,6 +106,7 @@ class Shard:
         self._settings: dict[str, Any] = msgspec.to_builtins(settings)
         self._settings_hash = content_hash(self._settings)
         self.budget = Budget(actor.name, partition, self._settings)
+        self.unsaved = False
         self._around = around
         self._fence_filter = fence_filter(actor, partition)
         self._own_prefixes = frozenset(prefixes_of(actor.name))
@@ -127,6 +130,17 @@ class Shard:
 
     def __repr__(self) -> str:
         return f"Shard({self.actor.name}/{self.partition} {self.role})"
+
+    @property
+    def wanted(self) -> Role:
+        """What it is to do once recovered."""
+        return Role.LEADING if self.leads else Role.STANDBY
+
+    @property
+    def struggling(self) -> bool:
+        """Whether it loses its state again and again, lately: it recovers, and does not get on."""
+        calm = asyncio.get_running_loop().time() - self._lost_at > _CALM_AFTER
+        return self._hold >= _RETRY_MOST and not calm
 
     # --- life in the process
 
@@ -250,6 +264,22 @@ class Shard:
                 seq=failure.failed_seq,
                 exchange=decided[0].message.exchange,
             )
+
+    def attend(self, attendance: Attendance) -> bool:
+        """Record what this shell measured of all stages, where that is news; return whether it could.
+
+        While an append is under way it cannot: that may be the same news, and two of them would share their ids.
+        """
+        attends = self.actor.attends
+        if attends is None or self.role is not Role.LEADING or self.outbox or self._draining or self._stopping:
+            return False
+        for number, event in enumerate(tuple(attends(self.view.state, attendance))):
+            cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
+            self._put(self.view.spontaneous(self._own_cause(cause), Emission(event)), 0)
+            self._since_snapshot += 1
+        if self.outbox:
+            self._around.committer.submit(self)
+        return True
 
     # --- the committer's side
 
@@ -471,7 +501,9 @@ class Shard:
         try:
             await self._around.snapshots.save(snapshot_key(self.actor, self.partition), packed, upto)
             self._around.counters.snapshots += 1
+            self.unsaved = False
         except LogError as error:
+            self.unsaved = True
             _logger.warning("snapshot_not_saved", actor=self.actor.name, partition=self.partition, error=error.code)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:

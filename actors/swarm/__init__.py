@@ -20,7 +20,7 @@ the exchanges that it leaves without an end, as it must for a measurement that r
 ``counting`` holds the sliding window, ``index`` the formula, ``decider`` what each event adds.
 """
 
-from actors.swarm.decider import CONSUMED, SwarmState, decide, evolve
+from actors.swarm.decider import CONSUMED, SwarmState, attend, decide, evolve
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.swarm import SwarmConfigured, SwarmFailed
@@ -36,6 +36,7 @@ ACTOR: Actor[SwarmState] = Actor(
     evolve=evolve,
     configured=SwarmConfigured,
     failed=SwarmFailed,
+    attends=attend,
 )
 
 __all__ = ["ACTOR"]

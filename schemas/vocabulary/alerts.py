@@ -118,6 +118,7 @@ SOURCES: Mapping[Severity, tuple[str, ...]] = {
         "reflex",
         "regulator",
         "self_review",
+        "swarm",
         "webhook",
     ),
     Severity.INFO: ("breaker", "delegate", "gateway", "guardrails", "operator", "self_review"),
