@@ -15,11 +15,12 @@ from actors.gateway.http.door import Limits
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.serving import serve
-from actors.runtime.worker import Presence
+from actors.runtime.presence import presence_of
 from deploy.config import Config
 from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
+from deploy.stages import Stages, say, told
 from deploy.stopping import told_to_stop
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -64,20 +65,26 @@ async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asy
     log = await configured_log(connection, job.config.log)
     judgements, up = Judgements(settings.loops), asyncio.Event()
     membership = KeyValueMembership(connection)
+    stages = Stages(membership, log.partitions)
 
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))
 
+    async def unserved() -> str:
+        await stages.look()
+        return told(stages.unserved(), log.partitions)
+
     async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
-        desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted)
+        looking = around.create_task(stages.follow(say), name="stages")
+        desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, unserved=unserved)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         app = application(desk, job.keys, local=local, limits=limits)
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
         hurrying = around.create_task(_hurry(desk, stop), name="hurry")
         await serve(app, job.listener, stop, header_s=settings.header_s, up=up)
-        for task in (following, announcing, hurrying):
+        for task in (following, looking, announcing, hurrying):
             task.cancel()
 
 
@@ -97,8 +104,8 @@ async def _hurry(desk: Desk, stop: asyncio.Event) -> None:
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
     """Return the names of the actors that living workers say they host and have brought up to the log's end."""
-    said = (msgspec.json.decode(presence, type=Presence) for presence in presences)
-    return frozenset(actor for each in said for actor in each.actors if actor not in each.recovering)
+    said = (presence_of(presence) for presence in presences)
+    return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
 
 
 def _first(group: BaseExceptionGroup[LogError]) -> LogError:

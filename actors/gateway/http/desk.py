@@ -60,6 +60,7 @@ class Desk:
         judgements: What guardrails have said; somebody must follow the log with it.
         wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
+        unserved: Returns the stages that nobody serves, in words; empty where there are none.
         now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
@@ -71,6 +72,7 @@ class Desk:
         *,
         wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
+        unserved: Callable[[], Awaitable[str]] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self.judgements = judgements
@@ -78,6 +80,7 @@ class Desk:
         self._edge = edge
         self._wait_s = wait_s
         self._hosted = hosted
+        self._unserved = unserved
         self._now_ns = now_ns
         self._deadlines: set[asyncio.Timeout] = set()
 
@@ -150,13 +153,25 @@ class Desk:
 
     async def checks(self) -> dict[str, str]:
         """Return what this gateway needs, each with ``ok`` or what is wrong with it."""
-        log, guardrails = await asyncio.gather(_said(self._log.info()), self._guardrails())
+        log, guardrails, stages = await asyncio.gather(_said(self._log.info()), self._guardrails(), self._stages())
         caught_up = self.judgements.caught_up.is_set()
         return {
             "log": log,
             "judgements": "ok" if caught_up else "still being read from the log",
             "guardrails": guardrails,
+            **({"stages": stages} if stages else {}),
         }
+
+    async def _stages(self) -> str:
+        """Return whether every stage that an input needs is served; empty where nobody can say."""
+        if self._unserved is None:
+            return ""
+        try:
+            async with asyncio.timeout(LOG_PATIENCE_S):
+                unserved = await self._unserved()
+        except (LogError, TimeoutError) as wrong:
+            return _why(wrong)
+        return f"not served: {unserved}" if unserved else "ok"
 
     async def _guardrails(self) -> str:
         try:

@@ -16,7 +16,7 @@ async def healthz() -> dict[str, str]:
 
 @get("/readyz")
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
-    """Say whether requests are served: the log answers, the judgements in it are read, a worker runs guardrails."""
+    """Say whether requests are served: the log answers, its judgements are read, every stage has a living owner."""
     desk: Desk = request.app.state.desk
     checks = await desk.checks()
     ready = all(said == "ok" for said in checks.values())
