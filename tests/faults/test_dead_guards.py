@@ -1,10 +1,15 @@
 """A guard that does not run is noticed within seconds: by the input that waits for it, and by everybody who watches."""
 
+import signal
+import time
 from pathlib import Path
 
+import pytest
+
 from actors.registry import ACTORS
+from schemas.stages import REQUIRED, WITNESSES
 from schemas.vocabulary.alerts import Alert
-from schemas.vocabulary.swarm import StageLost, SwarmMeasured
+from schemas.vocabulary.swarm import StageFound, StageLost, SwarmMeasured
 from tests.broker import Broker
 from tests.faults.guards import LOST_S, Guards, asked, guards, recorded
 
@@ -65,3 +70,61 @@ def test_without_an_arbiter_inputs_fail_in_seconds_and_everybody_who_watches_hea
         answers(broker, running, first=10)
         running.wait(lambda: critical(broker, "arbiter") == ["firing", "resolved"], "the end of the alert", LOST_S)
         running.wait(lambda: (found := index(broker)) is not None and not found.lost, "the index", LOST_S)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("guard", [*REQUIRED, *WITNESSES])
+def test_whichever_actor_is_killed_is_named_by_readyz_and_no_more_once_it_is_back(
+    broker: Broker, tmp_path: Path, guard: str
+) -> None:
+    with guards(broker, tmp_path / "set") as running:
+        running.start("others", without(guard))
+        running.start("guard", (guard,))
+        running.serve()
+        running.wait(lambda: running.ready()[0] == 200, "the gateway to be ready")
+        running.kill("guard")
+        named = {"stages": f"not served: {guard} (no owner)"}
+        running.wait(lambda: named.items() <= running.ready()[1].items(), "the gateway to name it", LOST_S)
+        assert running.ready()[0] == 503
+        if guard not in ("responder", "clock", *WITNESSES):
+            [(end, took)] = asked(broker, QUESTION)
+            assert end.event.action == "FAILED"
+            assert end.event.reason in (f"no_owner: {guard}", "deliberation_deadline")
+            assert took < LOST_S
+        if guard not in WITNESSES:
+            running.wait(lambda: (guard, "no_owner") in lost(broker), "the loss to be recorded", LOST_S)
+            running.wait(lambda: guard == "clock" or critical(broker, guard) == ["firing"], "the alert", LOST_S)
+        running.start("guard", (guard,))
+        answers(broker, running, first=10)
+
+
+@pytest.mark.faults
+def test_a_worker_that_is_stopped_by_a_signal_is_noticed_and_found_again(broker: Broker, tmp_path: Path) -> None:
+    with guards(broker, tmp_path / "set") as running:
+        running.start("others", without("arbiter"))
+        running.start("guard", ("arbiter",))
+        running.serve()
+        answers(broker, running, first=0)
+        running.signal("guard", signal.SIGSTOP)
+        [(end, took)] = asked(broker, QUESTION, first=1)
+        assert (end.event.stage, end.event.reason) == ("ARBITER", "no_owner: arbiter")
+        assert took < LOST_S
+        assert running.ready()[0] == 503
+        running.signal("guard", signal.SIGCONT)
+        running.wait(lambda: bool(recorded(broker, StageFound)), "it to be found", LOST_S)
+        answers(broker, running, first=2)
+
+
+@pytest.mark.faults
+def test_a_broker_that_is_away_makes_no_losses(broker: Broker, tmp_path: Path) -> None:
+    with guards(broker, tmp_path / "set") as running:
+        running.start("others", without("arbiter"))
+        running.start("guard", ("arbiter",))
+        running.serve()
+        answers(broker, running, first=0)
+        for _ in range(2):
+            broker.kill()
+            time.sleep(5)  # longer than the grace here, and than a lease
+            broker.start()
+        answers(broker, running, first=1)
+        assert lost(broker) == []
