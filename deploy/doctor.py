@@ -25,6 +25,7 @@ from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
+from schemas.stages import LEDGER
 from schemas.subjects import Partitions
 
 LAG_WARNING = 1_000
@@ -158,7 +159,7 @@ async def _workers(connection: Connection, patient: Patient, partitions: Partiti
     alive = readable(members)
     return [
         judge_workers(patient.actors, [presence.actors for presence in alive if presence.actors]),
-        judge_stages(alive, partitions, patient.effectors),
+        judge_stages(alive, partitions, (*patient.effectors, *(() if patient.run is None else (LEDGER,)))),
         judge_budgets(alive),
         judge_snapshots(alive),
     ]

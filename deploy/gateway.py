@@ -20,7 +20,7 @@ from deploy.config import Config
 from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
-from deploy.stages import Stages, say, told
+from deploy.stages import Stages, told
 from deploy.stopping import told_to_stop
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -76,7 +76,7 @@ async def _serve(job: Job, connection: Connection, lifeline: Lifeline, stop: asy
 
     async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
-        looking = around.create_task(stages.follow(say), name="stages")
+        looking = around.create_task(stages.follow(), name="stages")
         desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, unserved=unserved)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])

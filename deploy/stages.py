@@ -68,7 +68,7 @@ class Stages:
         }
         return by_stage(away, self._needed)
 
-    async def follow(self, heard: Callable[[Unserved, Unserved], None]) -> None:
+    async def follow(self, heard: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
         """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""
         last: Unserved = {}
         while True:

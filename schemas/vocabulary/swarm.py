@@ -107,7 +107,7 @@ ENTRIES = (
         event=StageLost,
         owner="swarm",
         scope=Scope.GLOBAL,
-        meaning="Nobody serves a stage: inputs that wait for it end as FAILED.",
+        meaning="Nobody serves a stage: what waits for it gets no answer.",
         sample=StageLost(
             actor="arbiter", scope="session", partitions=("00", "01"), of=2, reason="no_owner", absent_ms=8_000
         ),

@@ -22,9 +22,8 @@ from tests.broker import Broker
 from tests.events.setting import collect
 
 PARTITIONS = Partitions(agents=2, sessions=4)
+FEW = ("--set", "log.agents=2", "--set", "log.sessions=4")
 QUICK = (
-    "--set", "log.agents=2",
-    "--set", "log.sessions=4",
     "--set", "swarm.owner_grace_ms=1000",
     "--set", "swarm.start_grace_ms=1000",
     "--set", "swarm.recovery_grace_ms=4000",
@@ -37,9 +36,10 @@ LOST_S = 30.0
 
 
 class Guards:
-    """Processes over a broker, by name."""
+    """Processes over a broker, by name; ``quick``: with :data:`QUICK` settings."""
 
-    def __init__(self, broker: Broker, folder: Path) -> None:
+    def __init__(self, broker: Broker, folder: Path, *, quick: bool = True) -> None:
+        self._settings = (*FEW, *QUICK) if quick else FEW
         self._broker = broker
         self._folder = folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -47,12 +47,12 @@ class Guards:
 
     def start(self, name: str, hosts: Sequence[str], *more: str) -> None:
         """Start a worker of some actors and wait until it serves them."""
-        self._run(name, "worker", *hosts, *QUICK, *more)
+        self._run(name, "worker", *hosts, *self._settings, *more)
         self.wait(lambda: "worker_ready" in self.said(name), f"{name} to be ready")
 
     def serve(self) -> None:
         """Start a gateway and wait until it listens."""
-        self._run("gateway", "gateway", "--http", "127.0.0.1:0", *QUICK[:4])
+        self._run("gateway", "gateway", "--http", "127.0.0.1:0", *FEW)
         self.wait(lambda: "gateway_ready" in self.said("gateway"), "the gateway to listen")
         line = next(line for line in self.said("gateway").splitlines() if "gateway_ready" in line)
         self.http = next(part for part in line.replace('"', " ").split() if part.startswith("http://")).rstrip(",")
@@ -99,10 +99,10 @@ class Guards:
 
 
 @contextmanager
-def guards(broker: Broker, folder: Path) -> Iterator[Guards]:
+def guards(broker: Broker, folder: Path, *, quick: bool = True) -> Iterator[Guards]:
     """Run processes over a broker for the length of a block."""
     folder.mkdir(parents=True, exist_ok=True)
-    running = Guards(broker, folder)
+    running = Guards(broker, folder, quick=quick)
     try:
         yield running
     finally:
