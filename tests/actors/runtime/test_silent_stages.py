@@ -12,6 +12,7 @@ from actors.registry import ACTORS
 from actors.runtime.shard import Shard
 from actors.runtime.worker import Worker
 from events.codec import Recorded, decode
+from events.explain import explain
 from events.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
 from events.simulated.stream import SimulatedStream
 from schemas.event import Event
@@ -270,3 +271,21 @@ def test_decisions_over_their_budget_are_facts_in_the_log_that_alert_and_end() -
     told = [alert.status for alert in running.recorded(Alert) if alert.event == "forged_id.swarm.over_budget"]
     assert told.count("firing") == len(over)
     assert "resolved" in told
+
+
+def test_why_tells_which_stage_an_exchange_waited_for_and_from_where() -> None:
+    async def body(running: Set) -> None:
+        async with running.worker("others", without("arbiter")):
+            await running.ask()  # waits until it is certain
+            await running.ask()  # ends as soon as the arbiter has the next word
+
+    running = lived(body)
+    for exchange in running.exchanges:
+        explanation = explain(
+            stored for stored in running.stream.store.messages if stored.headers.get("ce-exchange") == exchange
+        )
+        assert explanation is not None
+        assert explanation.complete, "from the end back to the input"
+        assert explanation.absent["arbiter"] == (
+            "the exchange ended first: nobody served arbiter, which had the next word"
+        )
