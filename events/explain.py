@@ -9,7 +9,7 @@ from events.codec import Recorded, Unreadable, decode
 from events.log import Stored
 from schemas.attendance import Lack
 from schemas.catalogue import CATALOGUE
-from schemas.envelope import LATENCY
+from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.appraisal import AnswerAppraised
@@ -22,7 +22,8 @@ class Node(msgspec.Struct, frozen=True):
     """An event and what it led to, in stream order.
 
     ``since_start_ms`` and ``since_cause_ms`` are differences of server timestamps; ``decided_us`` how long the
-    decision itself took, None where it was not measured. ``by`` is the process that decided, ``build`` with what.
+    decision itself took, None where it was not measured, ``budget_us`` its stage's latency budget where that was less.
+    ``by`` is the process that decided, ``build`` with what.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Node(msgspec.Struct, frozen=True):
     by: str
     build: str
     led_to: "tuple[Node, ...]" = ()
+    budget_us: int | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -159,7 +161,7 @@ def _called_on(event: Event) -> str | None:
 
 def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:
     envelope, headers = one.envelope, one.stored.headers
-    took = headers.get(LATENCY, "")
+    took, budget = headers.get(LATENCY, ""), headers.get(BUDGET, "")
     return Node(
         id=envelope.id,
         topic=envelope.topic,
@@ -171,6 +173,7 @@ def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict
         decided_us=int(took) if took.isdigit() else None,
         by=envelope.source,
         build=envelope.build,
+        budget_us=int(budget) if budget.isdigit() else None,
         led_to=tuple(_node(child, one, first, children) for child in children.get(envelope.id, ())),
     )
 

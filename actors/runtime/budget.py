@@ -33,6 +33,11 @@ class Budget:
         self._worst_ns = 0
         self._worst_at_ns = 0
 
+    @property
+    def limit_us(self) -> int | None:
+        """The budget in microseconds; None where there is none."""
+        return None if self._limit_ms is None else round(self._limit_ms * 1_000)
+
     def overrun(self) -> Overrun | None:
         """Return the decisions beyond the budget so far, with the longest of late; None where there were none."""
         if self._limit_ms is None or not self.over:

@@ -210,11 +210,12 @@ class Shard:
             decided = view.decide_next(refused=sequence in self._refused)
             now = clock.elapsed_ns()
             counters.decided += 1
-            counters.over_budget += self.budget.exceeded(now - started, now, sequence)
+            exceeded = self.budget.exceeded(now - started, now, sequence)
+            counters.over_budget += exceeded
             self._since_snapshot += 1
             if decided:
                 submitted = True
-                self._put(decided, (now - started) // 1000)
+                self._put(decided, (now - started) // 1000, self.budget.limit_us if exceeded else None)
             if self._since_snapshot >= self._around.snapshot_every:
                 self._draining = True
         if submitted:
@@ -246,9 +247,9 @@ class Shard:
                 return
         self._state_changed.set()
 
-    def _put(self, decided: tuple[Decided, ...], latency_us: int) -> None:
+    def _put(self, decided: tuple[Decided, ...], latency_us: int, exceeded_us: int | None = None) -> None:
         now = self._around.clock.now_ns()
-        records = tuple(to_record(one, self._source, self._build, now, latency_us) for one in decided)
+        records = tuple(to_record(one, self._source, self._build, now, latency_us, exceeded_us) for one in decided)
         self.outbox.append(Group(decided, records))
         self._unheard.update(one.message.id for one in decided)
         self._around.counters.emitted += len(decided)

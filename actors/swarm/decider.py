@@ -300,5 +300,11 @@ def _configure(state: SwarmState, configured: SwarmConfigured) -> SwarmState:
     # Slices of another width do not line up with those counted so far.
     if settings is None:
         return state
-    kept = {"lost": state.lost, "measured_lost": state.measured_lost, "over": state.over, "asked": state.asked}
-    return SwarmState(settings, state.sci, **kept)
+    return SwarmState(
+        settings,
+        state.sci,
+        lost=state.lost,
+        measured_lost=state.measured_lost,
+        over=state.over,
+        asked=state.asked,
+    )

@@ -31,6 +31,13 @@ def lost(broker: Broker) -> list[tuple[str, str]]:
     return [(event.actor, event.reason) for event in recorded(broker, StageLost)]
 
 
+def still_lost(broker: Broker) -> set[str]:
+    found: set[str] = set()
+    for event in recorded(broker, StageLost, StageFound):
+        found = found | {event.actor} if isinstance(event, StageLost) else found - {event.actor}
+    return found
+
+
 def index(broker: Broker) -> SwarmMeasured | None:
     measured = recorded(broker, SwarmMeasured)
     return measured[-1] if measured else None
@@ -44,6 +51,7 @@ def lowered(broker: Broker) -> bool:
 def answers(broker: Broker, running: Guards, first: int) -> None:
     """Wait until inputs are answered again, and see that they are."""
     running.wait(lambda: running.ready()[0] == 200, "the gateway to be ready again")
+    running.wait(lambda: not still_lost(broker), "swarm to have found every stage", LOST_S)
     [(end, _)] = asked(broker, QUESTION, first=first)
     assert (end.event.stage, end.event.action) == ("DELIBERATIVE", "EXECUTED")
 
@@ -111,7 +119,6 @@ def test_a_worker_that_is_stopped_by_a_signal_is_noticed_and_found_again(broker:
         assert took < LOST_S
         running.wait(lambda: running.ready()[0] == 503, "the gateway to name it", LOST_S)
         running.signal("guard", signal.SIGCONT)
-        running.wait(lambda: bool(recorded(broker, StageFound)), "it to be found", LOST_S)
         answers(broker, running, first=2)
 
 

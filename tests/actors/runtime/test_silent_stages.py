@@ -3,14 +3,18 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from io import StringIO
 from typing import Any
 
+import msgspec
 import pytest
+from rich.console import Console
 
 from actors.gateway import Answered, Edge, new_input
 from actors.registry import ACTORS
 from actors.runtime.shard import Shard
 from actors.runtime.worker import Worker
+from deploy.rendering.why import render
 from events.codec import Recorded, decode
 from events.explain import explain
 from events.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
@@ -289,3 +293,24 @@ def test_why_tells_which_stage_an_exchange_waited_for_and_from_where() -> None:
         assert explanation.absent["arbiter"] == (
             "the exchange ended first: nobody served arbiter, which had the next word"
         )
+
+
+def test_why_marks_a_decision_that_took_longer_than_its_budget() -> None:
+    async def body(running: Set) -> None:
+        async with running.worker("all", tuple(ACTORS)):
+            await running.ask()
+
+    running = lived(body, took_ms=25)
+    own = [each for each in running.stream.store.messages if each.headers.get("ce-exchange") in running.exchanges]
+    # In virtual time everything happens at once, and there would be nothing to show of where the time went.
+    explanation = explain(
+        msgspec.structs.replace(stored, time_ns=stored.time_ns + 1_000_000 * number)
+        for number, stored in enumerate(own)
+    )
+    assert explanation is not None
+    console = Console(width=200, file=StringIO())
+    console.print(render(explanation))
+    assert isinstance(console.file, StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert any(line.startswith("reflex.passed") and "over 10: 25.000" in line for line in lines)
+    assert any(line.startswith("coherence.passed") and "over" not in line for line in lines)
