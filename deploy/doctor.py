@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from actors.gateway.http.keys import is_loopback
+from actors.runtime.attendance import readable
 from actors.webhook.settings import Receiver
 from deploy.broker.storing import storing_failure
 from deploy.finding import Finding, Verdict
@@ -20,6 +21,7 @@ from deploy.gateway_health import examine_gateway
 from deploy.model_health import examine_effectors, examine_model
 from deploy.readiness import NO_LEDGER, ledger_fault
 from deploy.running_set import ModelInUse, RunFile
+from deploy.stage_findings import judge_budgets, judge_snapshots, judge_stages
 from deploy.up import promise
 from deploy.webhook_health import examine_receivers
 from events.errors import LogError
@@ -27,6 +29,7 @@ from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import NO_STREAM, storing_fault
 from events.jetstream.stream import ensure_stream
 from events.ledger import LedgerReader
+from schemas.stages import LEDGER
 from schemas.subjects import Partitions
 
 LAG_WARNING = 1_000
@@ -125,7 +128,7 @@ async def _log(connection: Connection, patient: Patient) -> list[Finding]:
         judge_sync(await _storage(patient.system), replicas),
         judge_clock(_seconds(info.get("ts", "")), here),
         await _readers(connection, patient.stream),
-        await _workers(connection, patient.actors),
+        *await _workers(connection, patient, partitions),
         await _ledger(connection, patient.ledger, int(state["last_seq"])),
         await examine_effectors(connection, patient.stream, patient.effectors),
         await examine_model(patient.model, os.environ, patient.key_file),
@@ -156,13 +159,19 @@ async def _readers(connection: Connection, stream: str) -> Finding:
     return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
 
 
-async def _workers(connection: Connection, actors: Sequence[str]) -> Finding:
+async def _workers(connection: Connection, patient: Patient, partitions: Partitions) -> list[Finding]:
     try:
         members = await KeyValueMembership(connection).members()
     except LogError as wrong:
-        return Finding("workers", Verdict.WARN, f"this user may not ask who is alive: {wrong}", "look as another user")
-    said = (msgspec.json.decode(value) for value in members.values())
-    return judge_workers(actors, [tuple(presence.get("actors", ())) for presence in said])
+        seen = f"this user may not ask who is alive: {wrong}"
+        return [Finding("workers", Verdict.WARN, seen, "look as another user")]
+    alive = readable(members)
+    return [
+        judge_workers(patient.actors, [presence.actors for presence in alive if presence.actors]),
+        judge_stages(alive, partitions, (*patient.effectors, *(() if patient.run is None else (LEDGER,)))),
+        judge_budgets(alive),
+        judge_snapshots(alive),
+    ]
 
 
 async def _ledger(connection: Connection, path: Path, last: int) -> Finding:

@@ -17,12 +17,13 @@ from actors.gateway.http.entrance import Entrance
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.serving import serve
-from actors.runtime.worker import Presence
+from actors.runtime.presence import presence_of
 from deploy.config import Config
 from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
 from deploy.readiness import ledger_fault, said_of
+from deploy.stages import Stages, told
 from deploy.stopping import told_to_stop
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import storing_fault
@@ -99,15 +100,23 @@ async def _serve(
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
+    stages = Stages(membership, log.partitions)
 
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))
 
+    async def unserved() -> str:
+        await stages.look()
+        lacking = told(stages.unserved(), log.partitions)
+        return f"not served: {lacking}" if lacking else ""
+
     async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
+        looking = around.create_task(stages.follow(), name="stages")
         looks = {
             "storing": said_of(lambda: storing_fault(connection, log.stream)),
             "ledger": said_of(lambda: ledger_fault(connection)),
+            "stages": said_of(unserved),
         }
         desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, looks=looks)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
@@ -124,7 +133,7 @@ async def _serve(
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
         hurrying = around.create_task(_hurry(desk, stop), name="hurry")
         await serving
-        for task in (following, announcing, hurrying):
+        for task in (following, looking, announcing, hurrying):
             task.cancel()
 
 
@@ -144,8 +153,8 @@ async def _hurry(desk: Desk, stop: asyncio.Event) -> None:
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
     """Return the names of the actors that living workers say they host and have brought up to the log's end."""
-    said = (msgspec.json.decode(presence, type=Presence) for presence in presences)
-    return frozenset(actor for each in said for actor in each.actors if actor not in each.recovering)
+    said = (presence_of(presence) for presence in presences)
+    return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
 
 
 def _first(group: BaseExceptionGroup[Exception]) -> Exception:

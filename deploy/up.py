@@ -32,11 +32,13 @@ from deploy.models import Attachment, actor_flags, attach, check_answerable, wor
 from deploy.program import WorkerProgram
 from deploy.rendering.greeting import Up, called_by, greeting
 from deploy.running_set import DataFolder, InForce, RunFile
+from deploy.stages import watch
 from deploy.supervisor import Program, ProgramFailed, Supervisor
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
 from events.jetstream.stream import NOT_FOUND
+from schemas.subjects import Partitions
 
 _logger = structlog.get_logger("neuraxis.up")
 
@@ -95,6 +97,7 @@ async def _run(plan: Plan, lock: int) -> None:
     http = url_of(door) if door is not None else ""
     model = await _model(plan)
     announced = False
+    watching: list[asyncio.Task[None]] = []
     started = datetime.now(UTC).isoformat(timespec="seconds")
 
     in_force = in_force_of(plan.config, model)
@@ -127,6 +130,7 @@ async def _run(plan: Plan, lock: int) -> None:
         describe()
         if plan.ready_file is not None:
             plan.ready_file.write_text(f"{os.getpid()}\n")
+        watching.append(asyncio.create_task(_watch_stages(plan, place, model), name="stages"))
         notify_systemd("READY=1")
         data, backend = str(plan.data.path), model.use.backend
         _logger.info("set_ready", http=http, url=place.url(), data=data, llm=backend)
@@ -140,10 +144,17 @@ async def _run(plan: Plan, lock: int) -> None:
         if stop.is_set():
             supervisor.hurry()
         stop.set()
+        for task in watching:  # what ends now ends on purpose
+            task.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
-    await supervisor.run(stop, ready)
+    try:
+        await supervisor.run(stop, ready)
+    finally:
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
     _logger.info("set_stopped", data=str(plan.data.path))
 
 
@@ -163,6 +174,13 @@ def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
     )
     with contextlib.suppress(OSError):  # nobody reads it any more: the set runs on
         print(greeting(up), flush=True)
+
+
+async def _watch_stages(plan: Plan, place: "Place", model: Attachment) -> None:
+    """Tell of every stage of the set that nobody serves: a living process is no proof that it does its work."""
+    hosted = (*ACTORS, LEDGER, *needed(plan.config, attached=model.use.backend != "composer"))
+    access = access_of(Reach(context=place.context(OPERATOR)), plan.data, name="neuraxis up")
+    await watch(access, Partitions(plan.config.log.agents, plan.config.log.sessions), hosted)
 
 
 def _check_ready_file(file: Path) -> None:

@@ -16,11 +16,13 @@ import msgspec
 import structlog
 
 from actors.ledger import LedgerProjector, LedgerSettings
+from actors.ledger.projector import Progress
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
 from actors.runtime.effector import EffectorWorker
 from actors.runtime.hosting import Surroundings
+from actors.runtime.reporting import report
 from actors.runtime.worker import Worker
 from deploy.config import Config
 from deploy.configured_log import configured_log
@@ -128,12 +130,14 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     member, running, ready = _member_name(job.hosts), [], []
     worker: Worker | None = None
     projector: LedgerProjector | None = None
+    works: dict[str, Callable[[], bool]] = {}
     if LEDGER in job.hosts:
-        written = asyncio.Event()
+        progress = LedgerProgress()
         # Sealed words stay sealed in the ledger: it is what the stream holds, and is copied about.
-        projector = _projector(job, log.as_stored(), member, written)
+        projector = _projector(job, log.as_stored(), member, progress)
         running.append(projector.run(stop))
-        ready.append(written)
+        ready.append(progress.written)
+        works[LEDGER] = progress.is_well
     if any(host in ACTORS for host in job.hosts):
         worker = await _actors(job, connection, log, member)
         running.append(worker.run(stop))
@@ -146,11 +150,16 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     ):
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
-        announcing = around.create_task(_announce(ready, job.hosts, lifeline), name="readiness")
+        works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
+        around_all = [around.create_task(_announce(ready, job.hosts, lifeline), name="readiness")]
+        if works:
+            membership = await KeyValueMembership.over(connection, settings.replicas)
+            around_all.append(around.create_task(report(membership, f"{member}-serves", works), name="report"))
         async with asyncio.TaskGroup() as tasks:
             for work in running:
                 tasks.create_task(work)
-        announcing.cancel()
+        for task in around_all:
+            task.cancel()
 
 
 async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: str) -> Worker:
@@ -185,7 +194,28 @@ async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[
         yield workers
 
 
-def _projector(job: Job, log: JetStreamLog, member: str, written: asyncio.Event) -> LedgerProjector:
+class LedgerProgress:
+    """What a ledger's projector says of its progress.
+
+    Attributes:
+        written: Set once it follows the log.
+    """
+
+    def __init__(self) -> None:
+        self.written = asyncio.Event()
+        self._trouble = ""
+
+    def note(self, progress: Progress) -> None:
+        """Take in what it says."""
+        self._trouble = progress.trouble
+        self.written.set()
+
+    def is_well(self) -> bool:
+        """Whether it follows the log, and is not waiting for something to be mended."""
+        return self.written.is_set() and not self._trouble
+
+
+def _projector(job: Job, log: JetStreamLog, member: str, progress: LedgerProgress) -> LedgerProjector:
     return LedgerProjector(
         log,
         job.ledger_file,
@@ -193,7 +223,7 @@ def _projector(job: Job, log: JetStreamLog, member: str, written: asyncio.Event)
         settings=job.config.section(LEDGER, LedgerSettings),
         source=f"neuraxis/{member}/ledger",
         build=version("neuraxis"),
-        on_progress=lambda _: written.set(),
+        on_progress=progress.note,
     )
 
 

@@ -1,18 +1,20 @@
 """Why an exchange ended as it did: its events as a tree of causes, with the times between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode
 from events.log import Stored
+from schemas.attendance import Lack
 from schemas.catalogue import CATALOGUE
-from schemas.envelope import LATENCY
+from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.guardrails import CritiqueRequested
-from schemas.vocabulary.responder import ResponseRequested
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected, TiebreakRequested
 
 
@@ -20,7 +22,8 @@ class Node(msgspec.Struct, frozen=True):
     """An event and what it led to, in stream order.
 
     ``since_start_ms`` and ``since_cause_ms`` are differences of server timestamps; ``decided_us`` how long the
-    decision itself took, None where it was not measured. ``by`` is the process that decided, ``build`` with what.
+    decision itself took, None where it was not measured, ``budget_us`` its stage's latency budget where that was less.
+    ``by`` is the process that decided, ``build`` with what.
     """
 
     id: str
@@ -34,6 +37,7 @@ class Node(msgspec.Struct, frozen=True):
     by: str
     build: str
     led_to: "tuple[Node, ...]" = ()
+    budget_us: int | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -157,7 +161,7 @@ def _called_on(event: Event) -> str | None:
 
 def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:
     envelope, headers = one.envelope, one.stored.headers
-    took = headers.get(LATENCY, "")
+    took, budget = headers.get(LATENCY, ""), headers.get(BUDGET, "")
     return Node(
         id=envelope.id,
         topic=envelope.topic,
@@ -169,6 +173,7 @@ def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict
         decided_us=int(took) if took.isdigit() else None,
         by=envelope.source,
         build=envelope.build,
+        budget_us=int(budget) if budget.isdigit() else None,
         led_to=tuple(_node(child, one, first, children) for child in children.get(envelope.id, ())),
     )
 
@@ -178,19 +183,39 @@ def _milliseconds(start: Recorded, end: Recorded) -> float:
 
 
 def _way(recorded: Sequence[Recorded], by_id: Mapping[str, Recorded]) -> tuple[Recorded, ...]:
-    """Return the chain of causes that the end has, causes first: to the input, or as far back as they are known."""
+    """Return the chain of causes that the end has, causes first: to the input, or as far back as they are known.
+
+    The end of an exchange that waited for a stage which nobody serves is caused by that fact, which is no exchange's.
+    It follows what was said last: after that the stage had the next word.
+    """
     step = next((one for one in recorded if one.envelope.topic == TERMINAL), None)
     chain: dict[str, Recorded] = {}
     while step is not None and step.envelope.id not in chain:
         chain[step.envelope.id] = step
-        step = None if step.envelope.topic == ROOT_TOPIC else by_id.get(step.envelope.cause)
+        if step.envelope.topic == ROOT_TOPIC:
+            break
+        cause = by_id.get(step.envelope.cause)
+        step = _said_last(recorded, step) if cause is None and _unserved(step) else cause
     return tuple(reversed(chain.values()))
+
+
+def _unserved(one: Recorded) -> str:
+    """Return the stage that nobody served, where an exchange ended because it waited for one; else nothing."""
+    event = one.message.event
+    lack, _, stage = event.reason.partition(": ") if isinstance(event, ResponseEmitted) else ("", "", "")
+    return stage if lack in get_args(Lack) else ""
+
+
+def _said_last(recorded: Sequence[Recorded], end: Recorded) -> Recorded | None:
+    return next((one for one in reversed(recorded) if one.stored.seq < end.stored.seq), None)
 
 
 def _stop(way: Sequence[Recorded], last: Recorded) -> str:
     """Say what kept an exchange from going on: what its end followed from, or that it has none yet."""
     if not way:
         return f"the exchange has no end yet: {_named(last)} is its last event"
+    if stage := _unserved(way[-1]):
+        return f"the exchange ended first: nobody served {stage}, which had the next word"
     if len(way) == 1:
         return "the exchange ended first, by an event that is not among its own"
     return f"the exchange ended first, by {_named(way[-2])}"

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from schemas.attendance import Attendance
 from schemas.event import Configured, Event, Failed
 
 NEWEST = 2**31 - 1
@@ -103,6 +104,8 @@ class Actor(Generic[S]):
             ``message.behaviour``, and keeps the branch of each older one beside the new.
         oldest: The oldest behaviour whose branch is still kept; what was decided under older ones is left unverified.
         timer: For actors that act by time: state -> the earliest due event, or None.
+        attends: For an actor that watches the others: (state, what its shell has measured of them) -> the events to
+            record of it, each spontaneous in the catalogue. Pure; decisions rest on what is recorded alone.
         tells: (own event, milliseconds its decision took) -> lines for the log of the worker that stored it. Pure, and
             without any person's words.
         warm: For actors whose decisions rest on things that are built when they are first asked for (an index, an
@@ -127,6 +130,7 @@ class Actor(Generic[S]):
     behaviour: int = 1
     oldest: int = 1
     timer: Callable[[S], Timer | None] | None = None
+    attends: Callable[[S, Attendance], Iterable[Event]] | None = None
     tells: Callable[[Event, float], Iterable[str]] | None = None
     warm: Callable[[S], None] | None = None
     cooled_by: tuple[type[Event], ...] = ()

@@ -16,6 +16,9 @@ from schemas.errors import UndecodableEvent
 SPEC_VERSION = "1.0"
 CONTENT_TYPE = "application/json"
 MESSAGE_ID = "Nats-Msg-Id"
+BUDGET = "nx-budget-us"
+"""Header of the latency budget, in microseconds, of a decision that took longer; beside :data:`LATENCY`."""
+
 LATENCY = "nx-latency-us"
 CAUSE_SEQ = "ce-causeseq"
 

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from events.codec import Recorded, decode
+from events.codec import Recorded, decode, is_spontaneous
 from events.log import Stored
 from events.replay import Replay, Report
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored
+from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -73,12 +74,17 @@ def _causes(messages: Sequence[Stored]) -> Iterable[str]:
         recorded = decode(stored)
         assert isinstance(recorded, Recorded), stored
         envelope = recorded.envelope
-        if envelope.cause and not envelope.topic.endswith(".configured"):
+        if envelope.cause and not _is_fact(envelope.topic):
             if envelope.cause not in seen:
                 yield f"event {envelope.id} of {envelope.topic} has no cause in the log"
             decided[envelope.topic.split(".")[1], envelope.cause, envelope.index] += 1
         seen.add(envelope.id)
     yield from (f"decided {count} times: {key}" for key, count in decided.items() if count > 1)
+
+
+def _is_fact(topic: str) -> bool:
+    """Whether no message leads to an event: settings, and what a shell has measured. What time leads to has a cause."""
+    return is_spontaneous(topic) and topic != topic_of(ClockFired)
 
 
 def _replay(actors: Sequence[Actor[Any]], messages: Sequence[Stored], partitions: Partitions) -> Iterable[str]:

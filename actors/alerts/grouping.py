@@ -61,6 +61,12 @@ _SPECIAL: Mapping[str, Grouping] = {
     "forged_id.operator.breaker_reset_ordered": _ORDER,
     "forged_id.reflex.blocked": Grouping(tells=("pattern", "confidence", "view")),
     "forged_id.self_review.triggered": Grouping(tells=("tick", "reasons")),
+    "forged_id.swarm.over_budget": Grouping(
+        by_agent=False, fields=("actor",), tells=("actor", "budget_ms", "count", "worst_ms", "window_s")
+    ),
+    "forged_id.swarm.stage_lost": Grouping(
+        by_agent=False, fields=("actor",), tells=("actor", "reason", "partitions", "of", "absent_ms")
+    ),
     "forged_id.webhook.failed": Grouping(
         by_agent=False, fields=("receiver",), tells=("receiver", "reason", "error", "attempts")
     ),

@@ -23,6 +23,7 @@ event                                 end                                     re
 ``<actor>.failed``                    that stage / FAILED                     ``<actor>_failed``
 ``clock.fired``, the input's          the first silent stage / FAILED         ``deadline``
 ``clock.fired``, the arbiter's        DELIBERATIVE / FAILED                   ``deliberation_deadline``
+``swarm.stage_lost``                  the stage that waits / FAILED           ``no_owner: arbiter`` and the like
 ====================================  ======================================  =========================================
 
 The first stage of the path that asks for an end ends an exchange; everything later about it, and every repeated input,
@@ -32,6 +33,9 @@ would now be blocked and now be withheld, and count as a refusal or not. Events 
 say what is still waited for, and which stage is silent when a deadline passes: a guard that does not speak ends its
 exchanges, since one that is silently dead is worse than none. Appraisal is no stage of its own: where it fails or
 is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package.
+
+**Stages that nobody serves.** Swarm records which (``swarm.stage_lost``, ``unserved``). An exchange that waits for one
+ends at once; one that will, as soon as it does, so that what an earlier stage refuses is refused by that stage.
 
 **Drafts.** A model's answer is held until guardrails have judged its loop (setting ``guardrails``): they let the best
 of its loops go out, or have the model asked once more, with what is to be mended. A draft is never lost: where it
@@ -56,6 +60,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed
+from schemas.vocabulary.swarm import StageFound, StageLost
 
 FORGETS = (ForgetOrdered, TurnsForgotten)
 """What makes it forget turns: of a session, or of those in which a fact was told."""
@@ -63,7 +68,9 @@ FORGETS = (ForgetOrdered, TurnsForgotten)
 ACTOR = Actor(
     name="responder",
     scope=Scope.SESSION,
-    consumes=tuple(dict.fromkeys((InputReceived, MemoryRecalled, ActFinished, *FORGETS, *PASSES, *VERDICTS))),
+    consumes=tuple(
+        dict.fromkeys((InputReceived, MemoryRecalled, ActFinished, StageLost, StageFound, *FORGETS, *PASSES, *VERDICTS))
+    ),
     state_type=ResponderState,
     settings_type=ResponderSettings,
     initial=ResponderState,

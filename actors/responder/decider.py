@@ -1,6 +1,6 @@
 """How exchanges end. Pure: the state of a partition, folded from inputs, verdicts, models' answers and ends."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -10,6 +10,7 @@ from actors.responder.prompting import request_again, request_for
 from actors.responder.quoting import beginning
 from actors.responder.settings import ResponderSettings
 from actors.responder.tokens import CHARACTERS_PER_TOKEN
+from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, readable_settings, session_key
 from schemas.event import Event
@@ -25,6 +26,7 @@ from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected
+from schemas.vocabulary.swarm import StageLost
 
 MEMORY_TURNS = 4
 """Answered turns of a session that are remembered."""
@@ -33,12 +35,13 @@ _NS_PER_MS = 1_000_000
 
 
 class ResponderState(msgspec.Struct, frozen=True):
-    """Exchanges that are open and that ended lately, and the last answered turns of each session."""
+    """Exchanges that are open and that ended lately, the last answered turns of each session, and lost stages."""
 
     settings: ResponderSettings = ResponderSettings()
     pending: Map[str, Pending] = Map()
     ended: Generations[bool] = Generations()
     sessions: Generations[tuple[Turn, ...]] = Generations()
+    lost: Stages = Stages()
 
 
 def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission]:
@@ -46,16 +49,36 @@ def decide(state: ResponderState, message: Message) -> Iterable[Event | Emission
 
     Nothing for an exchange that is unknown or has ended.
     """
-    pending = _heard(state, message)
+    if isinstance(message.event, StageLost):
+        return tuple(_left_alone(state, message))
+    pending = _opened(state, message) if isinstance(message.event, InputReceived) else _heard(state, message)
     if pending is None:
         return ()
-    if pending.held is not None:
-        if must_wait(pending.held, pending.silent):
-            return ()
-        # What an agent's actor says belongs to no session: the end goes where the input came from.
-        return (pending.held if message.session else Emission(pending.held, session=pending.session),)
-    request = _request(_case(state, pending, message), message.event)
-    return () if request is None else (request,)
+    if pending.held is not None and not must_wait(pending.held, pending.silent):
+        return (_end(pending, pending.held, message),)
+    case = _case(state, pending, message)
+    request = _request(case, message.event) if pending.held is None else None
+    if request is not None:
+        return (request,)
+    lost = heard(state.lost, message) if state.lost else state.lost
+    end = unserved(lost, case) if lost else None
+    return () if end is None else (_end(pending, end, message),)
+
+
+def _end(pending: Pending, end: ResponseEmitted, message: Message) -> Event | Emission:
+    # What an agent's actor says belongs to no session: the end goes where the input came from.
+    return end if message.session else Emission(end, session=pending.session)
+
+
+def _left_alone(state: ResponderState, message: Message) -> Iterator[Emission]:
+    """Yield the ends of the exchanges that wait for a stage which, as is known now, nobody serves."""
+    lost, left = heard(state.lost, message), AT_ONCE
+    for exchange in sorted(state.pending):
+        pending = state.pending[exchange]
+        end = unserved(lost, _case(state, pending, message, exchange))
+        if end is not None and left:
+            left -= 1
+            yield Emission(end, agent=pending.agent, session=pending.session, exchange=exchange)
 
 
 def _request(case: Case, event: Event) -> ResponseRequested | None:
@@ -71,8 +94,13 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
     """Fold a message: an input opens an exchange, its own end closes it and is remembered, time forgets."""
     state = _forget(state, message.time_ns)
     event = message.event
+    if state.lost or isinstance(event, StageLost):
+        state = msgspec.structs.replace(state, lost=heard(state.lost, message))
     if isinstance(event, InputReceived):
-        return _open(state, message, event)
+        opened = _opened(state, message)
+        if opened is None:
+            return state
+        return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, opened))
     if isinstance(event, ResponseEmitted):
         return _close(state, message, event)
     if isinstance(event, ResponderConfigured):
@@ -96,9 +124,9 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
     if kind in PASSES:
         return _passed(pending, message)
     if isinstance(event, MemoryRecalled):
-        return msgspec.structs.replace(pending, recollections=event.recollections)
+        return msgspec.structs.replace(pending, recollections=event.recollections, recalled=True)
     if isinstance(event, ActFinished):
-        return msgspec.structs.replace(pending, findings=event.findings)
+        return msgspec.structs.replace(pending, findings=event.findings, acted=True)
     if isinstance(event, ResponseRequested):
         return msgspec.structs.replace(
             pending, asked=message.id, loop_id=event.loop_id, entities=event.entities, awaits="model"
@@ -141,17 +169,22 @@ def _chosen(pending: Pending, event: ModeSelected) -> Pending:
     return msgspec.structs.replace(pending, first_mode=first_mode, selected=selected)
 
 
-def _case(state: ResponderState, pending: Pending, message: Message) -> Case:
-    turns = state.sessions.get(session_key(message.agent, pending.session)) or ()
-    return Case(pending, turns, state.settings, message.agent, message.time_ns, message.exchange)
+def _case(state: ResponderState, pending: Pending, message: Message, exchange: str = "") -> Case:
+    """Return the case of a message's exchange, or of another one of the partition that it says something of."""
+    agent = pending.agent if exchange else message.agent
+    turns = state.sessions.get(session_key(agent, pending.session)) or ()
+    return Case(pending, turns, state.settings, agent, message.time_ns, exchange or message.exchange)
 
 
-def _open(state: ResponderState, message: Message, event: InputReceived) -> ResponderState:
-    exchange = message.exchange
+def _opened(state: ResponderState, message: Message) -> Pending | None:
+    """Return the exchange that an input opens; None where it opens none."""
+    exchange, event = message.exchange, message.event
     # No verdict could be told apart by an empty exchange; a repeated input must not lead to a second end.
-    if not exchange or exchange in state.pending or state.ended.get(exchange):
-        return state
-    opened = Pending(
+    if not isinstance(event, InputReceived) or not exchange:
+        return None
+    if exchange in state.pending or state.ended.get(exchange):
+        return None
+    return Pending(
         text=event.text,
         agent=message.agent,
         session=message.session,
@@ -160,7 +193,6 @@ def _open(state: ResponderState, message: Message, event: InputReceived) -> Resp
         stream=event.stream,
         layers=_kept_layers(state.settings, event.layers),
     )
-    return msgspec.structs.replace(state, pending=state.pending.set(exchange, opened))
 
 
 def _kept_layers(settings: ResponderSettings, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
@@ -185,7 +217,7 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
         key = message.session_key
         turns = (*(sessions.get(key) or ()), turn)[-MEMORY_TURNS:]
         sessions = sessions.set(key, turns, now_ns, _session_generation_ns(settings))
-    return ResponderState(settings, state.pending.delete(exchange), ended, sessions)
+    return ResponderState(settings, state.pending.delete(exchange), ended, sessions, state.lost)
 
 
 def _without_turns(state: ResponderState, keys: Iterable[str]) -> ResponderState:
@@ -204,7 +236,7 @@ def _forget(state: ResponderState, now_ns: int) -> ResponderState:
     sessions = state.sessions.aged(now_ns, _session_generation_ns(state.settings))
     if ended is state.ended and sessions is state.sessions:
         return state
-    return ResponderState(state.settings, state.pending, ended, sessions)
+    return ResponderState(state.settings, state.pending, ended, sessions, state.lost)
 
 
 def _configure(state: ResponderState, event: ResponderConfigured) -> ResponderState:

@@ -46,7 +46,9 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         first_mode: What the router chose first.
         held: An end that a stage has asked for, while an earlier one may still ask for another.
         recollections: What came to mind for it.
+        recalled: Whether memory has said what did.
         findings: What an ACT loop found.
+        acted: Whether such a loop has ended.
         selected: The choice of the mode that a model was asked to answer in.
         asked: Id of the last request to a model; empty: none.
         loop_id: The loop that its answer is of; empty where guardrails do not judge it.
@@ -70,7 +72,9 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     first_mode: Mode | None = None
     held: ResponseEmitted | None = None
     recollections: tuple[Recollection, ...] = ()
+    recalled: bool = False
     findings: tuple[Recollection, ...] = ()
+    acted: bool = False
     selected: ModeSelected | None = None
     asked: str = ""
     loop_id: str = ""

@@ -172,7 +172,7 @@ def answered(case: Case, event: LlmCompleted) -> ResponseEmitted | None:
     if not pending.asked or event.request != pending.asked:
         return None
     if pending.awaits == "model":
-        return _unanswered(case, "answer_empty")
+        return unanswered_by_model(case, "answer_empty")
     if pending.loop_id and not pending.unjudged:
         return None
     return best_drafted(case, pending.unjudged) if pending.loop_id else drafted(case, "")
@@ -183,7 +183,7 @@ def unanswered(case: Case, event: LlmFailed) -> ResponseEmitted | None:
     pending = case.pending
     if pending.awaits != "model" or event.failed_topic != _REQUEST or event.request not in ("", pending.asked):
         return None  # a request that could not be read has no id; an exchange waits for but one of this topic
-    return _unanswered(case, event.reason)
+    return unanswered_by_model(case, event.reason)
 
 
 VERDICTS: Mapping[type[Event], Verdict] = {
@@ -235,7 +235,7 @@ def asks_model(case: Case, mode: Mode) -> bool:
     return case.settings.backend == "llm" and mode in PURPOSES
 
 
-def _unanswered(case: Case, why: str) -> ResponseEmitted | None:
+def unanswered_by_model(case: Case, why: str) -> ResponseEmitted | None:
     """Return the end where a model gave no answer: by its best one so far, else by the composer."""
     if case.pending.drafts:
         return best_drafted(case, f"{RERUN_FAILED}:{why}")

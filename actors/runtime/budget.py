@@ -5,8 +5,13 @@ from typing import Any
 
 import structlog
 
+from schemas.attendance import Overrun
+
 FIELD = "latency_budget_ms"
 """The field by which an actor's settings state a budget for each of its decisions, in milliseconds."""
+
+LATE_NS = 30_000_000_000
+"""Nanoseconds for which the longest decision beyond a budget is remembered."""
 
 _TOLD_EVERY_NS = 10_000_000_000
 _logger = structlog.get_logger("neuraxis.budget")
@@ -25,6 +30,19 @@ class Budget:
         self._partition = partition
         self._limit_ms: float | None = settings.get(FIELD)
         self._told_ns: int | None = None
+        self._worst_ns = 0
+        self._worst_at_ns = 0
+
+    @property
+    def limit_us(self) -> int | None:
+        """The budget in microseconds; None where there is none."""
+        return None if self._limit_ms is None else round(self._limit_ms * 1_000)
+
+    def overrun(self) -> Overrun | None:
+        """Return the decisions beyond the budget so far, with the longest of late; None where there were none."""
+        if self._limit_ms is None or not self.over:
+            return None
+        return Overrun(budget_ms=self._limit_ms, count=self.over, worst_ms=round(self._worst_ns / 1e6, 3))
 
     def exceeded(self, took_ns: int, now_ns: int, sequence: int) -> bool:
         """Note that the decision on message ``sequence`` took ``took_ns``; return whether that is beyond the budget.
@@ -35,6 +53,8 @@ class Budget:
         if self._limit_ms is None or took_ns <= self._limit_ms * 1e6:
             return False
         self.over += 1
+        if took_ns >= self._worst_ns or now_ns - self._worst_at_ns > LATE_NS:
+            self._worst_ns, self._worst_at_ns = took_ns, now_ns
         if self._told_ns is None or now_ns - self._told_ns >= _TOLD_EVERY_NS:
             self._told_ns = now_ns
             _logger.warning(

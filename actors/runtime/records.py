@@ -5,7 +5,7 @@ from hashlib import blake2b
 from events.decision import Decided
 from events.log import Record
 from schemas.catalogue import CATALOGUE
-from schemas.envelope import LATENCY, MESSAGE_ID, Envelope, encode_headers
+from schemas.envelope import BUDGET, LATENCY, MESSAGE_ID, Envelope, encode_headers
 from schemas.moments import rfc3339 as rfc3339
 
 _HEX = frozenset("0123456789abcdef")
@@ -18,8 +18,13 @@ def traceparent(exchange: str, event_id: str) -> str:
     return f"00-{exchange}-{event_id[:16]}-01"
 
 
-def to_record(decided: Decided, source: str, build: str, now_ns: int, latency_us: int) -> Record:
-    """Wrap a decided event; ``latency_us`` is how long its decision took, in microseconds."""
+def to_record(
+    decided: Decided, source: str, build: str, now_ns: int, latency_us: int, exceeded_us: int | None = None
+) -> Record:
+    """Wrap a decided event; ``latency_us`` is how long its decision took, ``exceeded_us`` the budget if it took longer.
+
+    Both are in microseconds and go into headers, since they are measured: the body replays to the same bytes.
+    """
     message = decided.message
     envelope = Envelope(
         id=message.id,
@@ -39,6 +44,8 @@ def to_record(decided: Decided, source: str, build: str, now_ns: int, latency_us
     )
     headers = encode_headers(envelope)
     headers[LATENCY] = str(latency_us)
+    if exceeded_us is not None:
+        headers[BUDGET] = str(exceeded_us)
     # Of the place of its cause, too: an outside event that is sent again once the stream has forgotten its id is
     # decided again, under the same id. Taken for a repeat that would stop the partition for a dedupe window.
     headers[MESSAGE_ID] = f"{message.id}.{decided.cause_seq}"

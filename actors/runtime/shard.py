@@ -26,6 +26,7 @@ from events.routes import fence_filter, partition_filters
 from events.snapshot import pack, snapshot_key, unpack
 from events.view import Offered, Standing, View
 from schemas.actor import Actor, Emission, Message, Scope, Timer
+from schemas.attendance import Attendance
 from schemas.catalogue import prefixes_of
 from schemas.envelope import LATENCY
 from schemas.event import Configured
@@ -96,6 +97,7 @@ class Shard:
         outbox: Decisions not yet acknowledged, oldest first.
         epoch: Changes whenever the state was thrown away.
         budget: Counts the decisions made here that took longer than the actor's settings allow.
+        unsaved: Whether the latest snapshot could not be saved.
     """
 
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
@@ -109,6 +111,7 @@ class Shard:
         self._settings: dict[str, Any] = msgspec.to_builtins(settings)
         self._settings_hash = content_hash(self._settings)
         self.budget = Budget(actor.name, partition, self._settings)
+        self.unsaved = False
         self._around = around
         self._fence_filter = fence_filter(actor, partition)
         self._own_prefixes = frozenset(prefixes_of(actor.name))
@@ -133,6 +136,17 @@ class Shard:
 
     def __repr__(self) -> str:
         return f"Shard({self.actor.name}/{self.partition} {self.role})"
+
+    @property
+    def wanted(self) -> Role:
+        """What it is to do once recovered."""
+        return Role.LEADING if self.leads else Role.STANDBY
+
+    @property
+    def struggling(self) -> bool:
+        """Whether it loses its state again and again, lately: it recovers, and does not get on."""
+        calm = asyncio.get_running_loop().time() - self._lost_at > _CALM_AFTER
+        return self._hold >= _RETRY_MOST and not calm
 
     # --- life in the process
 
@@ -215,11 +229,12 @@ class Shard:
             decided = view.decide_next(refused=sequence in self._refused)
             now = clock.elapsed_ns()
             counters.decided += 1
-            counters.over_budget += self.budget.exceeded(now - started, now, sequence)
+            exceeded = self.budget.exceeded(now - started, now, sequence)
+            counters.over_budget += exceeded
             self._since_snapshot += 1
             if decided:
                 submitted = True
-                self._put(decided, (now - started) // 1000)
+                self._put(decided, (now - started) // 1000, self.budget.limit_us if exceeded else None)
             if self._since_snapshot >= self._around.snapshot_every:
                 self._draining = True
             if cools:
@@ -263,9 +278,9 @@ class Shard:
                 return
         self._state_changed.set()
 
-    def _put(self, decided: tuple[Decided, ...], latency_us: int) -> None:
+    def _put(self, decided: tuple[Decided, ...], latency_us: int, exceeded_us: int | None = None) -> None:
         now = self._around.clock.now_ns()
-        records = tuple(to_record(one, self._source, self._build, now, latency_us) for one in decided)
+        records = tuple(to_record(one, self._source, self._build, now, latency_us, exceeded_us) for one in decided)
         self.outbox.append(Group(decided, records))
         self._unheard.update(one.message.id for one in decided)
         self._around.counters.emitted += len(decided)
@@ -281,6 +296,22 @@ class Shard:
                 seq=failure.failed_seq,
                 exchange=decided[0].message.exchange,
             )
+
+    def attend(self, attendance: Attendance) -> bool:
+        """Record what this shell measured of all stages, where that is news; return whether it could.
+
+        While an append is under way it cannot: that may be the same news, and two of them would share their ids.
+        """
+        attends = self.actor.attends
+        if attends is None or self.role is not Role.LEADING or self.outbox or self._draining or self._stopping:
+            return False
+        for number, event in enumerate(tuple(attends(self.view.state, attendance))):
+            cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
+            self._put(self.view.spontaneous(self._own_cause(cause), Emission(event)), 0)
+            self._since_snapshot += 1
+        if self.outbox:
+            self._around.committer.submit(self)
+        return True
 
     # --- the committer's side
 
@@ -551,7 +582,9 @@ class Shard:
         try:
             await self._around.snapshots.save(snapshot_key(self.actor, self.partition), packed, upto)
             self._around.counters.snapshots += 1
+            self.unsaved = False
         except LogError as error:
+            self.unsaved = True
             _logger.warning("snapshot_not_saved", actor=self.actor.name, partition=self.partition, error=error.code)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:

@@ -7,32 +7,26 @@ from typing import Any
 import msgspec
 import structlog
 
+from actors.runtime.advance import Advance, by_actor
 from actors.runtime.assignment import assign
+from actors.runtime.attendance import Watch, added
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.feed import Feed, Key
+from actors.runtime.presence import BEAT, Presence, beat, leave, presence_of
 from actors.runtime.shard import Counters, Role, Shard, Surroundings
 from actors.runtime.turns import Turns
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
 from events.routes import partition_names
 from schemas.actor import Actor
-
-BEAT = 1.0
-"""Seconds between heartbeats."""
+from schemas.attendance import Overrun
 
 LOOK = 0.5
 """Seconds between looks at who is alive."""
 
 _STOP_DEADLINE = 10.0
 _logger = structlog.get_logger("neuraxis.worker")
-
-
-class Presence(msgspec.Struct, frozen=True):
-    """What a worker says of itself in its heartbeat: the actors it hosts, and which of these still read their past."""
-
-    actors: tuple[str, ...]
-    recovering: tuple[str, ...] = ()
 
 
 async def _no_reply(inbox: str, group: Group) -> None:
@@ -89,6 +83,10 @@ class Worker:
         self._snapshot_every = snapshot_every
         self._batch_from = batch_from
         self._offload = offload
+        self._advance = Advance()
+        attending = [actor.name for actor in actors if actor.attends is not None]
+        self._attending = frozenset(attending)
+        self._watch = Watch(log.partitions) if attending else None
 
     @property
     def hosted(self) -> tuple[str, ...]:
@@ -143,13 +141,26 @@ class Worker:
             await asyncio.sleep(BEAT)
 
     async def _tell_presence(self) -> None:
+        await beat(self._membership, self.name, self.presence())
+
+    def presence(self) -> Presence:
+        """Return what this worker says of itself now."""
         names = sorted(self._actors)
         behind = {name for (name, _), shard in self.shards.items() if shard.role is Role.RECOVERING}
-        presence = Presence(tuple(names), tuple(sorted(behind) if self.shards else names))
-        try:
-            await self._membership.beat(self.name, msgspec.json.encode(presence))
-        except LogError as error:
-            _logger.info("beat_missed", error=error.code)
+        stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
+        leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
+        overruns: dict[str, Overrun] = {}
+        for (name, _), shard in self.shards.items():
+            if (overrun := shard.budget.overrun()) is not None:
+                overruns[name] = added(overruns.get(name), overrun, overrun.count)
+        return Presence(
+            tuple(names),
+            tuple(sorted(behind) if self.shards else names),
+            serves=by_actor(leads - stalled),
+            stalled=by_actor(stalled),
+            overruns=overruns,
+            unsaved=by_actor(key for key, shard in self.shards.items() if shard.unsaved),
+        )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, around: Surroundings) -> None:
         """Keep leading and standing by as the list of members demands, until told to stop."""
@@ -158,10 +169,12 @@ class Worker:
                 members = await self._membership.members()
                 if self.name in members:
                     self._take_duties(members, tasks, around)
+                self._attend(members)
             except LogError as error:
+                self._attend({})
                 # Without the list the present roles stay: the fence, not the list, keeps two leaders harmless.
                 _logger.info("members_unknown", error=error.code)
-            caught_up = self.shards and all(shard.role is not Role.RECOVERING for shard in self.shards.values())
+            caught_up = self.shards and all(shard.role is shard.wanted for shard in self.shards.values())
             if caught_up and not self.ready.is_set():
                 # Told before it is announced: who hears of it and asks the others finds that they know.
                 await self._tell_presence()
@@ -175,7 +188,8 @@ class Worker:
     def _take_duties(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, around: Surroundings) -> None:
         hosts: dict[str, list[str]] = {name: [] for name in self._actors}
         for member, said in sorted(members.items()):
-            for actor_name in msgspec.json.decode(said, type=Presence).actors:
+            presence = presence_of(said)
+            for actor_name in presence.actors if presence is not None else ():
                 if actor_name in hosts:
                     hosts[actor_name].append(member)
         if hosts != self._hosts:  # asked anew twice a second, and members hardly ever change
@@ -191,6 +205,28 @@ class Worker:
             shard = Shard(self._actors[actor_name], partition, self._settings[actor_name], around)
             self.shards[actor_name, partition] = shard
             shard.start(lead)
+
+    def _attend(self, members: Mapping[str, bytes]) -> None:
+        """Look who is at work, and have the actor that watches the others record what is news.
+
+        Not to see oneself among the members is to see nothing: the list, not everybody, is away.
+        """
+        if self._watch is None:
+            return
+        now = asyncio.get_running_loop().time()
+        if self.name not in members:
+            self._watch.lose_sight()
+            return
+        self._watch.look(members, now)
+        attendance = self._watch.attendance(now)
+        if attendance is None:
+            return
+        watchers = [shard for (name, _), shard in self.shards.items() if name in self._attending]
+        leading = [shard for shard in watchers if shard.role is Role.LEADING]
+        recorded = [shard.attend(attendance) for shard in leading]
+        # Where another worker leads, it records; what was counted here is not to be told twice.
+        if not leading or any(recorded):
+            self._watch.taken(attendance, now)
 
     def _duties_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
         """Return what is to be held here where actors have these hosts, and whether it is to be led."""
@@ -211,7 +247,4 @@ class Worker:
 
     async def _hand_over(self) -> None:
         await asyncio.gather(*(self._retire(shard) for shard in self.shards.values()))
-        try:
-            await self._membership.leave(self.name)
-        except LogError as error:
-            _logger.info("leave_missed", error=error.code)
+        await leave(self._membership, self.name)

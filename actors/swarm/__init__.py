@@ -14,13 +14,19 @@ each in [0, 1] over a sliding window (default 10 minutes), and 1.0 where the win
   of those on the same precedent: like inputs, like decisions. 1.0 below ten of them.
 
 ``swarm.measured`` is appended when the index is 0.05 or more away from the last one appended (1.0 before any). It is
-healthy from 0.70 on. Heartbeats of workers are leases of the broker, not events: a worker that is gone shows here by
-the exchanges that it leaves without an end, as it must for a measurement that replays.
+healthy from 0.70 on.
 
-``counting`` holds the sliding window, ``index`` the formula, ``decider`` what each event adds.
+**Stages that nobody serves.** Heartbeats of workers are leases of the broker, not events. The shell of whoever leads
+swarm reads them, and what is certain enters the log as facts: ``swarm.stage_lost`` and ``swarm.stage_found``. While a
+stage is lost the health alignment is 0, the delivered share that of the partitions which are served, and the swarm is
+not healthy. Decisions beyond a stage's latency budget, which shells measure too, become ``swarm.over_budget`` and
+``swarm.within_budget``; no decision rests on them.
+
+``counting`` holds the sliding window, ``index`` the formula, ``attending`` what is worth recording of a measurement,
+``asking`` which stages something waits for, ``decider`` what each event adds.
 """
 
-from actors.swarm.decider import CONSUMED, SwarmState, decide, evolve
+from actors.swarm.decider import CONSUMED, SwarmState, attend, decide, evolve
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.swarm import SwarmConfigured, SwarmFailed
@@ -36,6 +42,7 @@ ACTOR: Actor[SwarmState] = Actor(
     evolve=evolve,
     configured=SwarmConfigured,
     failed=SwarmFailed,
+    attends=attend,
 )
 
 __all__ = ["ACTOR"]

@@ -5,12 +5,21 @@ the stages' verdicts         a decision of that actor
 the stages' failures         a decision of that actor that failed
 intuition.passed, .rejected  the precedents of its report, and the nearest one for the decision to come
 response.emitted             delivered, or not; a decision on an input like its nearest precedent
+requests to a model, an ACT   what waits for a stage that not every input needs (``asking``)
+  loop, a specialist
+swarm.stage_lost, _found     the stages that nobody serves, measured by the shell (``attending``)
+swarm.over_budget, within_   those that decide too slowly, likewise
 swarm.measured               the index that is known from here on
-any of them                  -> swarm.measured, where the index has moved
+any of them                  -> swarm.measured, where the index has moved, or other stages are lost
 """
+
+from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
+from actors.swarm.asking import HEARD, asked_after
+from actors.swarm.attending import Lost, attended
 from actors.swarm.counting import Window
 from actors.swarm.index import (
     AGREEING,
@@ -28,6 +37,7 @@ from actors.swarm.index import (
 )
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Emission, Message, readable_settings
+from schemas.attendance import Attendance
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event, Failed
 from schemas.persistent import Generations, Map
@@ -40,7 +50,14 @@ from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
-from schemas.vocabulary.swarm import SwarmConfigured, SwarmMeasured
+from schemas.vocabulary.swarm import (
+    OverBudget,
+    StageFound,
+    StageLost,
+    SwarmConfigured,
+    SwarmMeasured,
+    WithinBudget,
+)
 
 VERDICTS: tuple[type[Event], ...] = (
     ReflexPassed,
@@ -69,7 +86,7 @@ _FAILED = tuple(
     entry.event for entry in CATALOGUE.values() if issubclass(entry.event, Failed) and entry.owner in WATCHED
 )
 
-CONSUMED: tuple[type[Event], ...] = (InputReceived, *VERDICTS, *_FAILED)
+CONSUMED: tuple[type[Event], ...] = tuple(dict.fromkeys((InputReceived, *VERDICTS, *_FAILED, *HEARD)))
 """What the swarm is measured from."""
 
 _COUNTED: dict[type[Event], str] = {
@@ -79,6 +96,7 @@ _COUNTED: dict[type[Event], str] = {
 _NS_PER_MS = 1_000_000
 _ENDED_KEPT = 512
 _NOWHERE = ""
+T = TypeVar("T")
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -92,7 +110,9 @@ class SwarmState(msgspec.Struct, frozen=True):
     """What was counted in the window, what is under way, and what was recorded last.
 
     ``pending`` holds no exchange for longer than the grace period and one slice, ``ended`` the latest thousand at most
-    (a repeated input of one is no second one), ``rulings`` the latest decisions on known situations.
+    (a repeated input of one is no second one), ``rulings`` the latest decisions on known situations. ``lost`` are the
+    stages that nobody serves, ``measured_lost`` those that the last index took account of, ``over`` those over budget.
+    ``asked`` holds those that not every input needs and that something waits for, with when it was asked.
     """
 
     settings: SwarmSettings = SwarmSettings()
@@ -102,6 +122,10 @@ class SwarmState(msgspec.Struct, frozen=True):
     ended: Generations[bool] = Generations()
     rulings: tuple[Ruled, ...] = ()
     consistency: float = 1.0
+    lost: Map[str, Lost] = Map()
+    measured_lost: tuple[str, ...] = ()
+    over: Map[str, bool] = Map()
+    asked: Map[str, int] = Map()
 
 
 def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
@@ -109,20 +133,38 @@ def decide(state: SwarmState, message: Message) -> tuple[Emission, ...]:
     if not _can_move(state, message):
         return ()
     after = _observe(state, message)
-    measured = measure(after.window.count_of, WATCHED, after.consistency, after.settings)
-    if not moved(measured.sci, state.sci, state.settings):
+    measured = measure(after.window.count_of, WATCHED, after.consistency, after.settings, after.lost)
+    if not moved(measured.sci, state.sci, state.settings) and measured.lost == state.measured_lost:
         return ()
     return (Emission(measured, agent=_NOWHERE, session=_NOWHERE, exchange=_NOWHERE),)
+
+
+def attend(state: SwarmState, seen: Attendance) -> Iterator[Event]:
+    """Return what is to be recorded of a measurement of all stages."""
+    return attended(state.lost, state.over, state.asked, seen, state.settings)
 
 
 def evolve(state: SwarmState, message: Message) -> SwarmState:
     """Fold a message into the state; total."""
     match message.event:
-        case SwarmMeasured(sci=sci):
-            return msgspec.structs.replace(state, sci=sci)
+        case SwarmMeasured(sci=sci, lost=lost):
+            return msgspec.structs.replace(state, sci=sci, measured_lost=lost)
+        case StageLost() as event:
+            known = Lost(event.partitions, event.of, event.reason, event.absent_ms)
+            return msgspec.structs.replace(state, lost=state.lost.set(event.actor, known))
+        case StageFound(actor=actor):
+            return msgspec.structs.replace(state, lost=_without(state.lost, actor))
+        case OverBudget(actor=actor):
+            return msgspec.structs.replace(state, over=state.over.set(actor, True))
+        case WithinBudget(actor=actor):
+            return msgspec.structs.replace(state, over=_without(state.over, actor))
         case SwarmConfigured() as configured:
             return _configure(state, configured)
     return _observe(state, message)
+
+
+def _without(known: Map[str, T], name: str) -> Map[str, T]:
+    return known.delete(name) if name in known else known
 
 
 def _can_move(state: SwarmState, message: Message) -> bool:
@@ -132,6 +174,8 @@ def _can_move(state: SwarmState, message: Message) -> bool:
             return True
         case IntuitionPassed(precedents=precedents) | IntuitionRejected(precedents=precedents) if precedents:
             return True
+    if state.lost or state.measured_lost:
+        return True
     # Every decision changes the share of those that failed; and time alone makes the window forget.
     return message.time_ns >= state.window.end_ns or state.window.count_of(FAILURES) > 0
 
@@ -145,6 +189,9 @@ def _observe(state: SwarmState, message: Message) -> SwarmState:
     if counted is not None:
         window = state.window.add(counted)
         state = _with_window(state, window.add(FAILURES) if isinstance(event, Failed) else window)
+    asked = asked_after(state.asked, event, message.time_ns)
+    if asked is not state.asked:
+        state = msgspec.structs.replace(state, asked=asked)
     match event:
         case InputReceived():
             return _accept(state, message)
@@ -157,7 +204,19 @@ def _observe(state: SwarmState, message: Message) -> SwarmState:
 
 def _with_window(state: SwarmState, window: Window) -> SwarmState:
     # Spelled out, since it happens for every event: a fourth of what replacing a field by its name takes.
-    return SwarmState(state.settings, state.sci, window, state.pending, state.ended, state.rulings, state.consistency)
+    return SwarmState(
+        state.settings,
+        state.sci,
+        window,
+        state.pending,
+        state.ended,
+        state.rulings,
+        state.consistency,
+        state.lost,
+        state.measured_lost,
+        state.over,
+        state.asked,
+    )
 
 
 def _accept(state: SwarmState, message: Message) -> SwarmState:
@@ -223,10 +282,14 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
         pending = pending.delete(exchange)
     oldest_ns = window.end_ns - settings.slices * width_ns
     rulings = tuple(each for each in state.rulings if each.start_ns >= oldest_ns)
+    asked = state.asked
+    for stage in [stage for stage, asked_ns in asked.items() if asked_ns < overdue_ns]:
+        asked = asked.delete(stage)
     state = msgspec.structs.replace(
         state,
         window=window.add(UNDELIVERED, len(lost)),
         pending=pending,
+        asked=asked,
         ended=state.ended.aged(now_ns, settings.grace_ms * _NS_PER_MS),
     )
     return _with_rulings(state, rulings) if len(rulings) != len(state.rulings) else state
@@ -235,4 +298,13 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
 def _configure(state: SwarmState, configured: SwarmConfigured) -> SwarmState:
     settings = readable_settings(configured, SwarmSettings)
     # Slices of another width do not line up with those counted so far.
-    return state if settings is None else SwarmState(settings, state.sci)
+    if settings is None:
+        return state
+    return SwarmState(
+        settings,
+        state.sci,
+        lost=state.lost,
+        measured_lost=state.measured_lost,
+        over=state.over,
+        asked=state.asked,
+    )

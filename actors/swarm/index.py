@@ -1,12 +1,14 @@
 """The coherence index from what was counted. Pure; every part is rounded to six decimals."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from actors.swarm.attending import Lost
 from actors.swarm.settings import SwarmSettings
+from schemas.persistent import Map
 from schemas.vocabulary.intuition import Similar
 from schemas.vocabulary.swarm import SwarmMeasured
 
@@ -14,6 +16,8 @@ PRECEDENTS, AGREEING = "precedents", "precedents_agreeing"
 DELIVERED, UNDELIVERED = "delivered", "undelivered"
 FAILURES, DECIDED, FAILED = "failures", "decided.", "failed."
 """Names of counts. The last two are followed by an actor's name; ``FAILURES`` is the sum over all actors."""
+
+_NONE: Mapping[str, Lost] = Map()
 
 Polarity = Literal["do", "withhold"]
 
@@ -63,13 +67,25 @@ def consistency_of(rulings: Sequence[Ruled], needed: int) -> float:
 
 
 def measure(
-    count_of: Callable[[str], int], watched: Iterable[str], consistency: float, settings: SwarmSettings
+    count_of: Callable[[str], int],
+    watched: Iterable[str],
+    consistency: float,
+    settings: SwarmSettings,
+    lost: Mapping[str, Lost] = _NONE,
 ) -> SwarmMeasured:
-    """Return the index with its parts; ``watched`` are the actors whose health counts once they decided anything."""
+    """Return the index with its parts; ``watched`` are the actors whose health counts once they decided anything.
+
+    A stage that is ``lost`` is no matter of more or less: the health of the rest cannot make up for it, and of what is
+    accepted meanwhile only that is delivered which its other partitions take.
+    """
     agreement = share(count_of(AGREEING), count_of(PRECEDENTS))
     delivered = count_of(DELIVERED)
     delivered_share = share(delivered, delivered + count_of(UNDELIVERED))
     alignment = alignment_of(_healths(count_of, watched)) if count_of(FAILURES) else 1.0
+    if lost:
+        alignment = 0.0
+        needed = [each.served for stage, each in lost.items() if stage in settings.required]
+        delivered_share = round(delivered_share * min(needed, default=1.0), 6)
     sci = round(
         settings.precedent_weight * agreement
         + settings.health_weight * alignment
@@ -83,7 +99,8 @@ def measure(
         health_alignment=alignment,
         delivered_share=delivered_share,
         decision_consistency=consistency,
-        healthy=sci >= settings.healthy_from,
+        healthy=sci >= settings.healthy_from and not lost,
+        lost=tuple(sorted(lost)),
     )
 
 

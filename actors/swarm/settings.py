@@ -6,6 +6,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.stages import LEDGER, REQUIRED, scopes
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 """A number of things that are kept."""
@@ -27,9 +28,19 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
             that inputs have: a shorter one would count slow answers of a language model as lost.
         decisions_needed: Decisions below which consistency is 1.0.
         decisions_kept: Latest decisions that consistency looks at.
+        required: The stages that no input can do without: each is lost when nobody serves it.
+        kept: Further stages that are lost when nobody serves them any more. All others are where something was asked of
+            them, or where a worker hosts them and does not serve.
+        owner_grace_ms: How long a stage may be without an owner, or not advance, before it is lost: a restart of its
+            worker takes less. A worker that was killed counts as its owner until its lease expires, three seconds more.
+        start_grace_ms: The same for a stage that has not been seen at work since swarm looks.
+        recovery_grace_ms: The same for one whose worker still reads its past.
+        repeat_ms: A stage that stays lost is told of again after so long.
+        budget_quiet_ms: A stage that was over its budget keeps it again once it has done so for so long.
 
     Raises:
-        ValueError: weights that do not add up to 1. ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: weights that do not add up to 1, or an unknown stage. ``msgspec.convert`` reports it as a
+            ``ValidationError``.
     """
 
     precedent_weight: Unit = 0.30
@@ -43,9 +54,20 @@ class SwarmSettings(msgspec.Struct, frozen=True, kw_only=True):
     grace_ms: Milliseconds = 60 * 1000
     decisions_needed: Count = 10
     decisions_kept: Count = 100
+    required: tuple[str, ...] = REQUIRED
+    kept: tuple[str, ...] = ("alerts", LEDGER, "webhook")
+    owner_grace_ms: Milliseconds = 8_000
+    start_grace_ms: Milliseconds = 15_000
+    recovery_grace_ms: Milliseconds = 30_000
+    repeat_ms: Milliseconds = 15_000
+    budget_quiet_ms: Milliseconds = 60_000
 
     def __post_init__(self) -> None:
-        """Refuse weights whose index would leave [0, 1] or never reach 1."""
+        """Refuse weights whose index would leave [0, 1] or never reach 1, and stages that nobody could serve."""
         total = self.precedent_weight + self.health_weight + self.delivered_weight + self.consistency_weight
         if not isclose(total, 1.0, abs_tol=1e-9):
             raise ValueError(f"the swarm's weights must add up to 1; they add up to {total:g}")
+        known = scopes()
+        for stage in (*self.required, *self.kept):
+            if stage not in known:
+                raise ValueError(f"there is no stage {stage!r} to be required or kept: there are {', '.join(known)}")

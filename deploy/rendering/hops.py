@@ -18,7 +18,7 @@ def hops(explanation: Explanation) -> Iterator[RenderableType]:
     """Yield what each event took from its cause's server time to its own, and how much of that was deciding.
 
     The rest is storing the cause, delivering it, waiting for a turn, and storing the event. Bars are shares of the way
-    to the end; events beside it are dim and have none.
+    to the end; events beside it are dim and have none. ``over 10: 14.250`` is a decision beyond its stage's budget.
     """
     nodes = [node for root in explanation.roots for node in nodes_below(root)]
     way = frozenset(explanation.way)
@@ -38,6 +38,8 @@ def _table(nodes: list[Node], way: frozenset[int], end_ms: float | None) -> Tabl
     grid.add_column("share of the way", no_wrap=True)
     for node in nodes:
         deciding = "" if node.decided_us is None else f"{node.decided_us / _US_PER_MS:.3f}"
+        if node.budget_us is not None:
+            deciding = f"over {node.budget_us / _US_PER_MS:g}: {deciding}"
         share = node.since_cause_ms / end_ms if end_ms and node.seq in way else None
         name = node.topic.removeprefix(f"{ROOT}.")
         numbers = (f"{node.since_cause_ms:.3f}", deciding, f"+{node.since_start_ms:.3f}")

@@ -189,9 +189,11 @@ class Timeline:
         return (actor.name, recorded.envelope.cause) in self._held
 
     def _take_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
-        if not isinstance(recorded.message.event, ClockFired):
+        if isinstance(recorded.message.event, Configured):
             return  # settings: folded at their place, and nobody else's concern
-        if recorded.message.id in self._fired:
+        if not isinstance(recorded.message.event, ClockFired):
+            self._deliver(recorded)  # what was measured, whoever decides otherwise
+        elif recorded.message.id in self._fired:
             self._fired.discard(recorded.message.id)
             self._tallies[actor.name].identical += 1
             self._deliver(recorded)
@@ -335,6 +337,8 @@ class Timeline:
                 self._configure(strand, recorded, event)
             elif isinstance(event, ClockFired):
                 self._fire_recorded(strand, recorded, event)
+            else:
+                strand.fold_here(recorded)
 
     def _configure(self, strand: Strand, recorded: Recorded, event: Configured) -> None:
         changed = self._changes.settings.get(strand.actor.name)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas.entry import Entry
-from schemas.envelope import CONTENT_TYPE, LATENCY, MESSAGE_ID, SPEC_VERSION, Envelope, encode_headers
+from schemas.envelope import BUDGET, CONTENT_TYPE, LATENCY, MESSAGE_ID, SPEC_VERSION, Envelope, encode_headers
 from schemas.identity import event_id
 
 _ENCODED = "^[!#-~]+$"
@@ -37,6 +37,7 @@ def headers_schema() -> dict[str, Any]:
             "ce-build": _text("What decided: code version and settings hash."),
             "traceparent": {"type": "string", "description": "W3C trace context."},
             LATENCY: _number("How long the decision took, in microseconds."),
+            BUDGET: _number("The latency budget of its stage, in microseconds, where the decision took longer."),
             "Content-Type": {"type": "string", "const": CONTENT_TYPE},
             MESSAGE_ID: {
                 "type": "string",

@@ -1,15 +1,25 @@
 """How coherent the actors and agents are as a whole. Owner: ``swarm``."""
 
+from typing import Annotated, Literal
+
+import msgspec
+
 from schemas.actor import Scope
+from schemas.attendance import Lack
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Unit
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Sharding = Literal["session", "agent", "global"]
+Duration = Annotated[float, msgspec.Meta(ge=0.0)]
 
 
 class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measured"):
     """The swarm's coherence index, recorded when it moved by 0.05 or more.
 
     ``sci`` = 0.30 precedent agreement + 0.25 health alignment + 0.25 delivered share + 0.20 decision consistency;
-    healthy from 0.70 on.
+    healthy from 0.70 on, and never while a stage is ``lost``: then health alignment is 0, and the delivered share is
+    that of the partitions which are served.
     """
 
     sci: Unit
@@ -18,6 +28,56 @@ class SwarmMeasured(Event, frozen=True, kw_only=True, tag="forged_id.swarm.measu
     delivered_share: Unit
     decision_consistency: Unit
     healthy: bool
+    lost: tuple[str, ...] = ()
+
+
+class StageLost(Event, frozen=True, kw_only=True, tag="forged_id.swarm.stage_lost"):
+    """Nobody serves these partitions of an actor or effector: what waits for them will get no answer.
+
+    Measured by the shell from workers' heartbeats, and recorded once it is certain. Told again when the partitions or
+    the reason change, and now and then while it lasts; ``swarm.stage_found`` ends it.
+
+    Attributes:
+        actor: The actor, effector, or ``ledger``.
+        scope: The key that it is sharded by.
+        partitions: Its partitions that are not served now, all of them.
+        of: How many it has.
+        reason: Why: no living worker, one that does not get beyond recovering, or one that does not advance.
+        absent_ms: How long it has been so, for the partition that has been so the longest.
+    """
+
+    actor: str
+    scope: Sharding
+    partitions: tuple[str, ...]
+    of: Count
+    reason: Lack
+    absent_ms: Count
+
+
+class StageFound(Event, frozen=True, kw_only=True, tag="forged_id.swarm.stage_found"):
+    """Every partition of an actor or effector that was lost is served again."""
+
+    actor: str
+
+
+class OverBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.over_budget"):
+    """An actor's decisions took longer than its latency budget: how many in a window, in all of its workers.
+
+    Measured by the shells; no decision depends on it. At most one a window and actor.
+    """
+
+    actor: str
+    budget_ms: Duration
+    count: Count
+    worst_ms: Duration
+    window_s: Duration
+
+
+class WithinBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.within_budget"):
+    """An actor that was over its budget has kept it for a while."""
+
+    actor: str
+    quiet_s: Duration
 
 
 class SwarmConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.swarm.configured"):
@@ -42,6 +102,44 @@ ENTRIES = (
             decision_consistency=1.0,
             healthy=True,
         ),
+    ),
+    Entry(
+        event=StageLost,
+        owner="swarm",
+        scope=Scope.GLOBAL,
+        meaning="Nobody serves a stage: what waits for it gets no answer.",
+        sample=StageLost(
+            actor="arbiter", scope="session", partitions=("00", "01"), of=2, reason="no_owner", absent_ms=8_000
+        ),
+        severity=Severity.CRITICAL,
+        ended_by=(StageFound,),
+        spontaneous=True,
+    ),
+    Entry(
+        event=StageFound,
+        owner="swarm",
+        scope=Scope.GLOBAL,
+        meaning="A stage that was lost is served again.",
+        sample=StageFound(actor="arbiter"),
+        spontaneous=True,
+    ),
+    Entry(
+        event=OverBudget,
+        owner="swarm",
+        scope=Scope.GLOBAL,
+        meaning="Decisions of a stage took longer than its latency budget.",
+        sample=OverBudget(actor="reflex", budget_ms=10.0, count=3, worst_ms=14.2, window_s=10.0),
+        severity=Severity.WARNING,
+        ended_by=(WithinBudget,),
+        spontaneous=True,
+    ),
+    Entry(
+        event=WithinBudget,
+        owner="swarm",
+        scope=Scope.GLOBAL,
+        meaning="A stage that was over its latency budget keeps it again.",
+        sample=WithinBudget(actor="reflex", quiet_s=60.0),
+        spontaneous=True,
     ),
     Entry(
         event=SwarmConfigured,

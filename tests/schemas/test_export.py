@@ -210,7 +210,7 @@ def test_the_header_schema_lists_every_header_that_an_envelope_can_have() -> Non
         exchange="x", cause="c", index=1, count=2, version=2, build="b",
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )  # fmt: skip
-    assert set(headers_schema()["properties"]) == {*encode_headers(full), "nx-latency-us"}
+    assert set(headers_schema()["properties"]) == {*encode_headers(full), "nx-latency-us", "nx-budget-us"}
     Draft202012Validator(headers_schema()).validate(encode_headers(full))
 
 

@@ -16,7 +16,7 @@ async def healthz() -> dict[str, str]:
 
 @get("/readyz")
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
-    """Say whether requests are served: the log answers and stores, the judgements in it are read, workers are there."""
+    """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
     desk: Desk = request.app.state.desk
     checks = await desk.checks()
     ready = all(said == "ok" for said in checks.values())

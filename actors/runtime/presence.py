@@ -1,0 +1,60 @@
+"""What a process says of itself in its heartbeat: what it serves, what it cannot serve, and what it decides slowly."""
+
+from collections.abc import Mapping
+
+import msgspec
+import structlog
+
+from events.errors import LogError
+from events.log import Membership
+from schemas.attendance import Overrun
+
+BEAT = 1.0
+"""Seconds between heartbeats."""
+
+_logger = structlog.get_logger("neuraxis.worker")
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """What a process says of itself.
+
+    Attributes:
+        actors: The actors it hosts.
+        recovering: Those of which a partition still reads its past here.
+        serves: Stage -> the partitions that it serves: leads, in an actor's case.
+        stalled: Stage -> the partitions that it is to serve, where what waits has not moved for a while.
+        overruns: Actor -> its decisions here that took longer than its budget, since the process began; the longest is
+            that of late.
+        unsaved: Actor -> partitions whose latest snapshot could not be saved.
+    """
+
+    actors: tuple[str, ...]
+    recovering: tuple[str, ...] = ()
+    serves: Mapping[str, tuple[str, ...]] = {}
+    stalled: Mapping[str, tuple[str, ...]] = {}
+    overruns: Mapping[str, Overrun] = {}
+    unsaved: Mapping[str, tuple[str, ...]] = {}
+
+
+def presence_of(value: bytes) -> Presence | None:
+    """Read a heartbeat; None for one that this release cannot read."""
+    try:
+        return msgspec.json.decode(value, type=Presence)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+async def beat(membership: Membership, member: str, presence: Presence) -> None:
+    """Send one heartbeat; best effort, since the next one follows in a second."""
+    try:
+        await membership.beat(member, msgspec.json.encode(presence))
+    except LogError as error:
+        _logger.info("beat_missed", error=error.code)
+
+
+async def leave(membership: Membership, member: str) -> None:
+    """Say goodbye, best effort: a member that does not is forgotten after a while."""
+    try:
+        await membership.leave(member)
+    except LogError as error:
+        _logger.info("leave_missed", error=error.code)

@@ -1,0 +1,61 @@
+"""Which stages something waits for that not every input needs. Pure.
+
+Nobody has to run a language model, specialists, guardrails or ACT; who asks one of them waits for it all the same.
+"""
+
+from collections.abc import Mapping
+
+from schemas.catalogue import CATALOGUE
+from schemas.event import Event
+from schemas.persistent import Map
+from schemas.vocabulary.act import ActDelegationRequested, ActFailed, ActFinished
+from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
+from schemas.vocabulary.guardrails import (
+    GuardrailsFailed,
+    GuardrailsFinalized,
+    GuardrailsForceFinalized,
+    GuardrailsRerunOrdered,
+)
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.responder import ResponseRequested
+from schemas.vocabulary.router import ModeSelected
+
+MODEL_REQUESTS = tuple(entry.event for entry in CATALOGUE.values() if "call" in entry.event.__struct_fields__)
+"""By what a language model is asked."""
+
+_ANSWERS: Mapping[type[Event], str] = {
+    LlmCompleted: "llm",
+    LlmFailed: "llm",
+    DelegateAnswered: "delegate",
+    DelegateFailed: "delegate",
+    ActFinished: "act",
+    ActFailed: "act",
+    GuardrailsFinalized: "guardrails",
+    GuardrailsForceFinalized: "guardrails",
+    GuardrailsRerunOrdered: "guardrails",
+    GuardrailsFailed: "guardrails",
+}
+
+HEARD: tuple[type[Event], ...] = (*MODEL_REQUESTS, ActDelegationRequested, *_ANSWERS)
+"""The events that ask such a stage, or answer."""
+
+
+def asked_after(asked: Map[str, int], event: Event, now_ns: int) -> Map[str, int]:
+    """Return the stages that something waits for, with when it was asked, after an event at a time."""
+    answered = _ANSWERS.get(type(event))
+    if answered is not None and answered in asked:
+        return asked.delete(answered)
+    for stage in _asks(event):
+        asked = asked.set(stage, now_ns)
+    return asked
+
+
+def _asks(event: Event) -> tuple[str, ...]:
+    match event:
+        case ModeSelected(selected_mode="ACT", terminal_mode=None):
+            return ("act",)
+        case ActDelegationRequested():
+            return ("delegate",)
+        case ResponseRequested(loop_id=loop_id) if loop_id:
+            return ("llm", "guardrails")
+    return ("llm",) if isinstance(event, MODEL_REQUESTS) else ()

@@ -1,0 +1,119 @@
+"""Who serves which stage, read from workers' leases themselves: no actor has to live for it."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+
+from actors.runtime.attendance import Place, Watch, by_stage
+from events.errors import LogError
+from events.jetstream import Access, Connection, KeyValueMembership
+from events.log import Membership
+from schemas.attendance import Lack
+from schemas.stages import REQUIRED, WITNESSES, names_of, scopes
+from schemas.subjects import Partitions
+
+NEEDED = (*REQUIRED, *WITNESSES)
+"""The stages that have to be served for a set to be sound: what every input needs, and what notices a silent one."""
+
+LOOK_S = 1.0
+"""Seconds between looks."""
+
+AWAY_S = 4.0
+"""Seconds that a stage which was served may be away before it is told of: another worker takes over in less."""
+
+Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
+"""Stage -> why it is not served, and which of its partitions."""
+
+_logger = structlog.get_logger("neuraxis.stages")
+
+
+class Stages:
+    """Watches, in one process, whether somebody serves each of some stages; all times are seconds of the loop's clock.
+
+    Args:
+        membership: Where workers say that they live.
+        partitions: The stream's.
+        needed: Which stages.
+    """
+
+    def __init__(self, membership: Membership, partitions: Partitions, needed: Sequence[str] = NEEDED) -> None:
+        self._membership = membership
+        self._needed = tuple(needed)
+        self._watch = Watch(partitions)
+
+    async def look(self) -> None:
+        """Look once.
+
+        Raises:
+            LogError: nobody can be asked who lives.
+        """
+        try:
+            members = await self._membership.members()
+        except LogError:
+            self._watch.lose_sight()
+            raise
+        self._watch.look(members, asyncio.get_running_loop().time())
+
+    def unserved(self) -> Unserved:
+        """Return the stages that nobody serves: why, and which partitions.
+
+        One that was never seen served counts at once; one that was, after :data:`AWAY_S`.
+        """
+        now = asyncio.get_running_loop().time()
+        away: dict[Place, Lack] = {
+            place: lack
+            for place, lack in self._watch.lacks.items()
+            if not self._watch.has_seen(place) or self._watch.away_s(place, now) >= AWAY_S
+        }
+        return by_stage(away, self._needed)
+
+    async def follow(self, heard: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
+        """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""
+        last: Unserved = {}
+        while True:
+            try:
+                await self.look()
+            except LogError as error:
+                _logger.debug("stages_unknown", error=error.code)
+            else:
+                if (now := self.unserved()) != last:
+                    last, before = now, last
+                    heard(now, before)
+            await asyncio.sleep(LOOK_S)
+
+
+def say(now: Unserved, before: Unserved) -> None:
+    """Tell the process's log which stages are lost, and which are found again."""
+    for stage, (lack, names) in now.items():
+        if before.get(stage) != (lack, names):
+            _logger.warning("stage_lost", stage=stage, reason=lack, partitions=names)
+    for stage in before:
+        if stage not in now:
+            _logger.info("stage_found", stage=stage)
+
+
+async def watch(access: Access, partitions: Partitions, needed: Sequence[str]) -> None:
+    """Tell this process's log of stages that nobody serves, until cancelled; a broker that is away is waited for."""
+    while True:
+        try:
+            connection = await Connection.open(access, LOOK_S)
+        except LogError as error:
+            _logger.debug("stages_unknown", error=error.code)
+            await asyncio.sleep(LOOK_S)
+            continue
+        try:
+            await Stages(KeyValueMembership(connection), partitions, needed).follow(say)
+        finally:
+            await connection.close()
+
+
+def told(unserved: Unserved, partitions: Partitions) -> str:
+    """Return the stages in words: ``arbiter (no owner), breaker 03 07 (recovering)``; empty where there are none."""
+    return ", ".join(_told(stage, lack, names, partitions) for stage, (lack, names) in unserved.items())
+
+
+def _told(stage: str, lack: Lack, names: Sequence[str], partitions: Partitions) -> str:
+    whole = len(names) == len(names_of(scopes()[stage], partitions))
+    which = "" if whole else f" {' '.join(names)}"
+    return f"{stage}{which} ({lack.replace('_', ' ')})"

@@ -1,0 +1,63 @@
+"""The stages that somebody has to serve, how each is partitioned, and which of them no input can do without."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from schemas.actor import Scope
+from schemas.catalogue import CATALOGUE
+from schemas.event import Configured, Failed
+from schemas.subjects import Partitions, partition_tokens
+
+WHOLE = "all"
+"""The one partition of what is not spread over partitions."""
+
+LEDGER = "ledger"
+"""The projector's name; it is no actor and no effector."""
+
+REQUIRED = (
+    "reflex",
+    "intuition",
+    "appraisal",
+    "coherence",
+    "breaker",
+    "arbiter",
+    "memory",
+    "router",
+    "responder",
+    "clock",
+)
+"""The actors that every input needs, or that end it where another is silent."""
+
+WITNESSES = ("swarm", "alerts")
+"""The actors that notice a silent one, and tell."""
+
+
+@cache
+def scopes() -> Mapping[str, Scope]:
+    """Return every stage that can be served and the key that it is sharded by, sorted by name.
+
+    Actors are known by their settings, which are of their own scope. The others, effectors and the ledger, are one
+    partition each.
+    """
+    found = {LEDGER: Scope.GLOBAL}
+    for entry in CATALOGUE.values():
+        if issubclass(entry.event, Configured):
+            found[entry.owner] = entry.scope
+        elif issubclass(entry.event, Failed):
+            found.setdefault(entry.owner, Scope.GLOBAL)
+    return dict(sorted(found.items()))
+
+
+def names_of(scope: Scope, partitions: Partitions) -> tuple[str, ...]:
+    """Return the names of a stage's partitions."""
+    if scope is Scope.GLOBAL:
+        return (WHOLE,)
+    return partition_tokens(partitions.sessions if scope is Scope.SESSION else partitions.agents)
+
+
+def token_of(scope: Scope, count: int, agent: str, session: str) -> str:
+    """Return the name of the partition, one of ``count``, that serves an exchange."""
+    if scope is Scope.GLOBAL:
+        return WHOLE
+    spread = Partitions(agents=count, sessions=count)
+    return spread.session_token(session) if scope is Scope.SESSION else spread.agent_token(agent)

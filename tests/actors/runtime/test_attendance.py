@@ -1,0 +1,105 @@
+"""Who serves which stage, and since when nobody does, from heartbeats."""
+
+import msgspec
+import pytest
+
+from actors.runtime.attendance import BLIND_AFTER_S, WINDOW_S, Watch, by_stage, lacks
+from actors.runtime.presence import Presence, presence_of
+from schemas.attendance import Absence, Overrun
+from schemas.stages import names_of, scopes
+from schemas.subjects import Partitions
+
+PARTITIONS = Partitions(agents=1, sessions=2)
+ALL = tuple((stage, name) for stage, scope in scopes().items() for name in names_of(scope, PARTITIONS))
+
+
+def serving(*without: tuple[str, str], actors: tuple[str, ...] = (), **more: object) -> bytes:
+    """The heartbeat of a process that serves every partition but some."""
+    serves: dict[str, tuple[str, ...]] = {}
+    for stage, name in ALL:
+        if (stage, name) not in without:
+            serves[stage] = (*serves.get(stage, ()), name)
+    return msgspec.json.encode(Presence(actors, serves=serves, **more))  # type: ignore[arg-type]
+
+
+def absent(watch: Watch, now: float) -> dict[tuple[str, str], Absence]:
+    attendance = watch.attendance(now)
+    assert attendance is not None
+    return {(each.stage, each.partition): each for each in attendance.absent}
+
+
+def test_a_stage_that_nobody_hosts_has_no_owner_in_any_partition() -> None:
+    found = lacks([Presence(("reflex",), serves={"reflex": ("00", "01")})], PARTITIONS)
+    assert by_stage(found, ("reflex", "arbiter")) == {"arbiter": ("no_owner", ("00", "01"))}
+
+
+def test_one_partition_alone_can_be_without_an_owner() -> None:
+    presence = Presence(("arbiter",), serves={"arbiter": ("00",)})
+    assert by_stage(lacks([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("recovering", ("01",))}
+
+
+def test_a_stalled_partition_is_not_served_though_it_has_an_owner() -> None:
+    presence = Presence(("arbiter",), serves={"arbiter": ("00",)}, stalled={"arbiter": ("01",)})
+    assert by_stage(lacks([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("stalled", ("01",))}
+
+
+def test_absence_counts_from_when_a_stage_was_last_seen_served() -> None:
+    watch, place = Watch(PARTITIONS), ("arbiter", "01")
+    watch.look({"w": serving()}, 10.0)
+    watch.look({"w": serving(place)}, 11.0)
+    assert absent(watch, 11.0)[place].for_ms == 1_000
+    watch.look({"w": serving(place)}, 13.0)
+    assert absent(watch, 13.0) == {
+        place: Absence(stage="arbiter", partition="01", lack="no_owner", for_ms=3_000, seen=True)
+    }
+    watch.look({"w": serving()}, 13.5)
+    assert absent(watch, 13.5) == {}
+
+
+def test_a_stage_that_was_never_served_is_away_since_somebody_looks() -> None:
+    watch, place = Watch(PARTITIONS), ("arbiter", "01")
+    watch.look({"w": serving(place)}, 10.0)
+    watch.look({"w": serving(place)}, 12.0)
+    assert (absent(watch, 12.0)[place].for_ms, absent(watch, 12.0)[place].seen) == (2_000, False)
+
+
+@pytest.mark.parametrize("why", ["the list was away", "whoever looks was held up"])
+def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
+    watch, place = Watch(PARTITIONS), ("arbiter", "01")
+    watch.look({"w": serving()}, 10.0)
+    if why == "the list was away":
+        watch.lose_sight()
+        assert watch.attendance(10.5) is None, "no verdict without sight"
+    watch.look({"w": serving(place)}, 10.0 + BLIND_AFTER_S + 30)
+    assert absent(watch, 10.0 + BLIND_AFTER_S + 30)[place].for_ms == 0
+
+
+def test_a_heartbeat_of_another_release_counts_for_nothing_and_breaks_nothing() -> None:
+    assert presence_of(b"\xff") is None
+    watch = Watch(PARTITIONS)
+    watch.look({"w": b'{"actors": 7}', "v": serving()}, 1.0)
+    assert absent(watch, 1.0) == {}
+
+
+def overran(count: int, worst_ms: float = 12.0) -> dict[str, object]:
+    return {"overruns": {"reflex": Overrun(budget_ms=10.0, count=count, worst_ms=worst_ms)}}
+
+
+def test_decisions_over_budget_are_added_up_over_workers_and_handed_out_once_a_window() -> None:
+    watch = Watch(PARTITIONS)
+    watch.look({"a": serving(**overran(5))}, 0.0)  # counted before anybody looked: told by somebody else
+    watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, 1.0)
+    early = watch.attendance(1.0)
+    assert early is not None
+    assert early.overran is None
+    for now in range(2, int(WINDOW_S)):
+        watch.look({"a": serving(**overran(7)), "b": serving(**overran(1, 30.0))}, float(now))
+    watch.look({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S)
+    closed = watch.attendance(WINDOW_S)
+    assert closed is not None
+    assert closed.overran == {"reflex": Overrun(budget_ms=10.0, count=4, worst_ms=30.0)}
+    watch.taken(closed, WINDOW_S)
+    watch.look({"a": serving(**overran(8)), "b": serving(**overran(1, 30.0))}, WINDOW_S + 1)
+    after = watch.attendance(WINDOW_S + 1)
+    assert after is not None
+    assert (after.overran, after.quiet_ms) == (None, {"reflex": 1_000})

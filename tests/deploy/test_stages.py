@@ -1,0 +1,80 @@
+"""Who serves which stage, watched from outside, over a real broker."""
+
+import asyncio
+
+import msgspec
+from structlog.testing import capture_logs
+
+from actors.runtime.presence import Presence
+from deploy.stages import Stages, told, watch
+from events.jetstream import Access, Connection, KeyValueMembership
+from schemas.stages import names_of, scopes
+from schemas.subjects import Partitions
+from tests.actors.runtime.waiting import until
+from tests.broker import Broker
+
+PARTITIONS = Partitions(agents=1, sessions=2)
+
+
+def serving(*names: str) -> bytes:
+    serves = {stage: names_of(scopes()[stage], PARTITIONS) for stage in names}
+    return msgspec.json.encode(Presence((), serves=serves))
+
+
+def test_a_stage_that_was_never_served_counts_at_once_and_one_that_was_after_a_while(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            membership = await KeyValueMembership.over(connection)
+            seen = Stages(membership, PARTITIONS, ("reflex", "arbiter"))
+            await membership.beat("w", serving("reflex"))
+            await seen.look()
+            assert told(seen.unserved(), PARTITIONS) == "arbiter (no owner)"
+            await membership.beat("w", serving("reflex", "arbiter"))
+            await seen.look()
+            assert seen.unserved() == {}
+            await membership.beat("w", serving("reflex"))
+            await seen.look()
+            assert seen.unserved() == {}, "another worker may be about to take over"
+
+            async def named() -> bool:
+                await membership.beat("w", serving("reflex"))
+                await seen.look()
+                return "arbiter" in seen.unserved()
+
+            await until(named, "the arbiter to be away for long enough")
+        finally:
+            await connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        membership = await KeyValueMembership.over(connection)
+        watching = asyncio.create_task(watch(Access(servers=broker.url), PARTITIONS, ("reflex", "ledger")))
+        try:
+
+            async def beats(*names: str) -> None:
+                await membership.beat("w", serving(*names))
+
+            async def lost() -> bool:
+                await beats("reflex")
+                return any(each["event"] == "stage_lost" and each["stage"] == "ledger" for each in logs)
+
+            async def found() -> bool:
+                await beats("reflex", "ledger")
+                return any(each["event"] == "stage_found" and each["stage"] == "ledger" for each in logs)
+
+            await until(lost, "the loss to be told")
+            await until(found, "the end of it to be told")
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            await connection.close()
+
+    with capture_logs() as logs:
+        asyncio.run(main())
+    [warned] = [each for each in logs if each["event"] == "stage_lost" and each["stage"] == "ledger"]
+    assert (warned["log_level"], warned["reason"], warned["partitions"]) == ("warning", "no_owner", ("all",))
