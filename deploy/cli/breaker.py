@@ -255,7 +255,7 @@ def _is_of(recorded: "Recorded", agent: str, session: str) -> bool:
 def _moved(recorded: "Recorded") -> Moved:
     event = recorded.message.event
     standing: Standing = event.standing  # type: ignore[attr-defined]  # only events with one are looked up
-    causes = (getattr(event, name, None) for name in ("reason", "violation", "layer", "by", "why"))
+    causes = (getattr(event, name, None) for name in ("reason", "danger", "violation", "layer", "by", "why"))
     return Moved(
         seq=recorded.stored.seq,
         time=recorded.envelope.time,

@@ -140,7 +140,10 @@ def test_a_key_makes_repeats_one_event(client: httpx.Client, live: Live) -> None
         (LOOP, {"loop_id": "x", "reflection_status": "running"}, 400, "reflection_status"),
         (LOOP, {"loop_id": "x", "reflection_status": "done", "alignment_score": 2}, 400, "alignment_score"),
         (f"{OVERRIDE}/x", {"override_by": "ann"}, 400, "override_reason"),
-        (f"{OVERRIDE}/x", {"override_by": "ann", "override_reason": "y"}, 404, "'x'"),
+        (f"{OVERRIDE}/x", {"override_by": "ann", "override_reason": "y"}, 400, "override_fatigue"),
+        (f"{OVERRIDE}/x", {"override_by": "ann", "override_reason": "y", "override_fatigue": True}, 404, "'x'"),
+        (LOOP, {"loop_id": "x", "reflection_status": "done", "alignment_scor": 1}, 400, "'alignment_score'"),
+        ("/v1/ticks", {}, 400, "says nothing"),
         ("/v1/ticks", {"modes": {"guardian": 2}}, 400, "modes"),
     ],
 )

@@ -20,7 +20,7 @@ from tests.actors.scenario import MS, START_NS, Address, Partition
 
 TRIPPED: Any = CATALOGUE["forged_id.breaker.tripped"].sample
 ENDED = CATALOGUE["forged_id.response.emitted"].sample
-STARTED = CATALOGUE["forged_id.breaker.recovery_started"].sample
+RECOVERED = CATALOGUE["forged_id.breaker.recovered"].sample
 ASKED = InputReceived(text="When?", deadline_after_ms=60_000)
 SET_BY = "forged_id.breaker.tripped"
 
@@ -76,7 +76,7 @@ def test_another_event_of_the_same_owner_replaces_it_too():
 
 def test_zero_cancels():
     for event in (
-        STARTED,
+        RECOVERED,
         CATALOGUE["forged_id.breaker.reset"].sample,
         CATALOGUE["forged_id.breaker.terminated"].sample,
     ):
@@ -86,7 +86,7 @@ def test_zero_cancels():
 def test_zero_where_no_timer_is_set_changes_nothing():
     clock = Partition(ACTOR)
     before = clock.state
-    clock.hear(STARTED)
+    clock.hear(RECOVERED)
     assert clock.state is before
 
 
@@ -95,7 +95,7 @@ def test_sessions_and_agents_have_timers_of_their_own():
     clock.hear(tripped(300), Address("ann", "morning"))
     clock.hear(tripped(200), Address("ann", "evening"))
     clock.hear(tripped(100), Address("bob", "morning"))
-    clock.hear(STARTED, Address("ann", "evening"))
+    clock.hear(RECOVERED, Address("ann", "evening"))
     order = [clock.fire(), clock.fire()]
     assert [(each.agent, each.session) for each in order if each] == [("bob", "morning"), ("ann", "morning")]
 
@@ -172,7 +172,7 @@ class WakesAgainstModel(RuleBasedStateMachine):
 
     @rule(address=sessions)
     def it_is_cancelled(self, address: Address) -> None:
-        self.clock.hear(STARTED, address)
+        self.clock.hear(RECOVERED, address)
         self.model.pop((address.agent, address.session), None)
 
     @rule()
@@ -207,5 +207,5 @@ def test_ten_thousand_sessions_that_recovered_leave_nothing():
     for number, session in enumerate(sessions):
         clock.hear(tripped(1 + number * 7919 % 900_000), session)
     for session in sessions:
-        clock.hear(STARTED, session)
+        clock.hear(RECOVERED, session)
     assert clock.state == ClockState()
