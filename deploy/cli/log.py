@@ -15,6 +15,7 @@ from deploy.cli.source import filter_of, log_option, opened
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
+    from events.losses import Loss
     from events.log import Stored
 
 _LATEST = 10
@@ -115,6 +116,8 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
             f" {chain.anchors:,} anchors, head {chain.head}"
         )
         click.echo(_compared(compared, unreachable))
+        for loss in chain.losses:
+            click.echo(_lost(loss))
         emit(findings, as_json=False)
         click.echo(_proved(compared))
     if count:
@@ -257,6 +260,16 @@ def _proved(found: "Comparison | None") -> str:
     if found is not None and found.anchors:
         return PROVES.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
     return PROVES.format(vouched="; no anchor in a stream vouches for them", tail="")
+
+
+def _lost(loss: "Loss") -> str:
+    event = loss.event
+    kept = f"; {event.kept_as} holds them" if event.kept_as else ""
+    again = ", and their sequences given to others" if event.given_again else ""
+    return (
+        f"lost: {event.through_seq - event.first_seq + 1:,} messages, sequence {event.first_seq:,} to "
+        f"{event.through_seq:,}{again}; recorded at {loss.seq:,}{kept}"
+    )
 
 
 def _compared(found: "Comparison | None", unreachable: str) -> str:

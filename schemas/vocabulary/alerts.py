@@ -99,6 +99,7 @@ SOURCES: Mapping[Severity, tuple[str, ...]] = {
         "coherence",
         "guardrails",
         "intuition",
+        "ledger",
         "memory",
         "monitor",
         "reflex",
