@@ -21,6 +21,11 @@ LOSS_FILTER = topic_filter(LOSS_TOPIC)
 _ENDING = LOSS_FILTER.removeprefix("log.*.*")
 
 
+def is_loss(subject: str) -> bool:
+    """Whether messages on a stored subject record losses."""
+    return subject.endswith(_ENDING)
+
+
 class Loss(msgspec.Struct, frozen=True):
     """A recorded loss: its event, and the sequence of that."""
 
@@ -54,7 +59,7 @@ class Losses:
 
     def note(self, stored: Stored) -> bool:
         """Take note of a message of the log, in order; return whether it records a loss that was not known here."""
-        if not stored.subject.endswith(_ENDING) or stored.seq <= self.last_seq:
+        if not is_loss(stored.subject) or stored.seq <= self.last_seq:
             return False
         recorded = decode(stored)
         if not isinstance(recorded, Recorded) or not isinstance(recorded.message.event, LossRecorded):
@@ -76,6 +81,16 @@ class Losses:
         return any(
             loss.event.first_seq <= first and last <= loss.event.through_seq and not loss.event.given_again
             for loss in self.found
+        )
+
+    def excuse(self, seq: int, shown_at: int) -> bool:
+        """Whether a decision about the message at ``seq`` rests on messages that are lost for good.
+
+        It was made, or its events were stored, behind what was lost (a reading up to ``shown_at`` tells), and before
+        the loss was known.
+        """
+        return any(
+            loss.event.first_seq <= shown_at and seq < loss.seq and not loss.event.given_again for loss in self.found
         )
 
     def unsettle(self, through: int, seq: int) -> bool:

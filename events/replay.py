@@ -15,6 +15,7 @@ import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
+from events.losses import LOSS_FILTER, is_loss
 from events.outcome import Coverage, Difference, Report, compare, in_order
 from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
@@ -99,7 +100,8 @@ class Replay:
     @property
     def filters(self) -> tuple[str, ...]:
         """The filters over all that the replayed actors consumed and published."""
-        return without_overlap(one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+        taken = (one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+        return without_overlap((*taken, LOSS_FILTER))
 
     @property
     def coverage(self) -> Mapping[str, Coverage]:
@@ -113,6 +115,7 @@ class Replay:
         self._last = stored.seq
         if stored.seq >= self._stretch_end:
             self._settle_silent(stored.seq // self._stretch * self._stretch)
+        self.verification.losses.note(stored)
         takers = self._takers(stored.subject)
         if takers is None:
             return
@@ -129,8 +132,8 @@ class Replay:
                 view.offer(offered)
 
     def takes(self, subject: str) -> bool:
-        """Whether messages of a stored subject belong to any partition that is folded here."""
-        return self._takers(subject) is not None
+        """Whether messages of a stored subject belong to any partition that is folded here, or tell of a loss."""
+        return self._takers(subject) is not None or is_loss(subject)
 
     def skip(self, events: int, first_seq: int, last_seq: int) -> None:
         """Count messages that nobody here takes and that were not fed: so many of the log, from one to another."""
@@ -178,6 +181,7 @@ class Replay:
             if owed is not None:
                 waiting.append(owed)
         active = self._activity.seconds
+        self.verification.excuse_losses()
         return Report(
             self._events,
             self._first,

@@ -32,7 +32,12 @@ class _Snapshot(msgspec.Struct, frozen=True):
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
     """Return the key under which a partition's snapshot is kept."""
-    return f"{actor.name}.{partition}"
+    return partition_key(actor.name, partition)
+
+
+def partition_key(actor: str, partition: str) -> str:
+    """Return the same by the actor's name."""
+    return f"{actor}.{partition}"
 
 
 def pack(actor: Actor[Any], partition: str, standing: Standing, losses: int = 0) -> bytes:

@@ -15,8 +15,8 @@ from deploy.cli.source import filter_of, log_option, opened
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
-    from events.losses import Loss
     from events.log import Stored
+    from events.losses import Loss
 
 _LATEST = 10
 PROVES = (

@@ -185,7 +185,7 @@ async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
     async with running.log() as log:
         messages = await at_rest(log)
         assert broken_promises(tuple(ACTORS.values()), messages, accepted, log.partitions) == []
-        await _ledger_caught_up(running, log)
+        await ledger_caught_up(running, log)
         report = verify(running.data.ledger)
         assert report.ok, report
         comparison = await compare(running.data.ledger, log.as_stored())
@@ -193,7 +193,8 @@ async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
     return messages
 
 
-async def _ledger_caught_up(running: RunningSet, log: JetStreamLog) -> None:
+async def ledger_caught_up(running: RunningSet, log: JetStreamLog) -> None:
+    """Wait until the ledger holds what the log has come to by now."""
     end = time.monotonic() + DEADLINE
     while True:
         last = (await log.info()).last_seq
