@@ -1,6 +1,13 @@
 """Harming the files of a stopped broker's store as a power cut or a rotten disk does."""
 
 from pathlib import Path
+from struct import Struct
+
+_RECORD = Struct("<IQ")
+"""How a record of a block begins: its length, and its sequence."""
+
+_WITH_HEADERS = 1 << 31
+"""Set in the length of a record that has headers."""
 
 
 def _messages(store: Path, stream: str) -> Path:
@@ -21,6 +28,19 @@ def cut_tail(store: Path, size: int, stream: str = "NEURAXIS") -> None:
     block = _newest(store, stream)
     with block.open("r+b") as file:
         file.truncate(max(0, block.stat().st_size - size))
+
+
+def cut_after(store: Path, sequence: int, stream: str = "NEURAXIS") -> None:
+    """Cut a stream's newest block behind the record of a sequence."""
+    block = _newest(store, stream)
+    content, place = block.read_bytes(), 0
+    while place < len(content):
+        length, found = _RECORD.unpack_from(content, place)
+        place += length & ~_WITH_HEADERS
+        if found == sequence:
+            break
+    with block.open("r+b") as file:
+        file.truncate(place)
 
 
 def flip_bit(store: Path, where: float, stream: str = "NEURAXIS") -> None:
