@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from events.codec import Recorded, decode
 from events.log import Stored
 from events.losses import Losses
 from schemas.vocabulary.responder import ResponseEmitted
+from tests.broker import Broker
 from tests.faults.cuts import cut_tail, drop_index, flip_bit, size_of
 from tests.faults.rig import Load, RunningSet, at_rest, ledger_caught_up, running_set, waited
 from tests.judging import broken_promises
@@ -224,3 +226,32 @@ LONG = (
 def test_a_set_goes_on_wherever_its_store_was_harmed(harm: Harm, recorded_killed: Path, tmp_path: Path) -> None:
     source = recorded_killed / ("killed" if harm.killed else "stopped")
     print(_judged(source, harm, tmp_path / "set"))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("index", [True, False], ids=["index left", "no index"])
+def test_a_set_that_runs_on_notices_that_its_broker_came_back_with_less(index: bool, tmp_path: Path) -> None:
+    """No process is started again: what each knows is ahead of the log."""
+    with Broker(tmp_path / "broker") as broker, _on(broker, tmp_path / "set") as running:
+        asyncio.run(_load_for(running, 1.5))
+        before = _pids(running)
+        broker.kill()
+        cut_tail(broker.store, 60_000)
+        if not index:
+            drop_index(broker.store)
+        broker.start()
+        waited(lambda: "log_lost_messages" in running.said.read_text(), "the loss to be noticed")
+        print(asyncio.run(_go_on(running)))
+        assert _pids(running) == before
+        _verified(tmp_path / "set", "log", "verify")
+        _verified(tmp_path / "set", "replay", "--verify")
+
+
+def _on(broker: Broker, folder: Path) -> AbstractContextManager[RunningSet]:
+    return running_set(folder, processes=1, flags=("--nats", broker.url))
+
+
+def _pids(running: RunningSet) -> list[tuple[str, int]]:
+    run = running.run_file()
+    assert run is not None
+    return sorted((process.name, process.pid) for process in run.processes if process.name != "gateway")
