@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -196,7 +197,7 @@ class LedgerProjector:
         self._anchoring = observe(self._anchoring, batch, written.marks)
         self._report()
         for first, last in missing:
-            if not await self._patiently(lambda first=first, last=last: self._tell_gap(first, last), stop):
+            if not await self._patiently(partial(self._tell_gap, first, last), stop):
                 return False
         await self._anchor()
         return True

@@ -28,6 +28,7 @@ from tests.faults.cuts import cut_tail, drop_index, flip_bit, size_of
 from tests.faults.rig import Load, RunningSet, at_rest, ledger_caught_up, running_set, waited
 from tests.judging import broken_promises
 
+_PENDING = re.compile(r"'(\w{32})': (?:\(Deadline|Gathered)\(")
 _NO_CAUSE = re.compile(r"event (\w+) of \S+ has no cause in the log")
 
 
@@ -146,11 +147,12 @@ async def _go_on(running: RunningSet) -> str:
 def _is_excused(broken: str, messages: Sequence[Stored], losses: Losses) -> bool:
     """Whether what does not hold is what was lost, or a deadline that ends by itself.
 
-    An exchange whose deadline passed while nothing ran ends first; stages that had an input still to decide set later
-    deadlines for it, which settle nothing when they come. And what rests on lost messages cannot come out the same.
+    An exchange whose deadline passed while nothing ran ends first, as FAILED; stages that had its input still to decide
+    keep something for it until that lapses. And what rests on lost messages cannot come out the same.
     """
-    if broken.startswith("clock/all leaks pending state"):
-        return True
+    if "leaks pending state" in broken:
+        ends = _ends(messages)
+        return all(ends.get(exchange) == "FAILED" for exchange in _PENDING.findall(broken))
     if broken.startswith("replay differs"):
         return any(not loss.event.given_again for loss in losses.found)
     orphan = _NO_CAUSE.match(broken)
