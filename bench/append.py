@@ -159,7 +159,7 @@ class _Partition:
             self.outbox.popleft()
         self._last = last_seq
 
-    def lost(self, reason: str) -> None:
+    def lost(self, reason: str, last: int | None = None) -> None:
         raise RuntimeError(f"partition {self.number}: {reason}")
 
     def refused(self, group: Group, why: str) -> None:

@@ -9,6 +9,8 @@ import msgspec
 
 from deploy.sources import Source
 from events.errors import Misconfigured
+from events.log import LogInfo
+from events.losses import LOSS_FILTER, Losses
 from events.replay import Replay, Report, Unit
 from events.routes import own_filters, partition_own_filters, without_overlap
 from schemas.identity import content_hash
@@ -104,14 +106,28 @@ def _written_by(replay: Replay, units: Sequence[Unit]) -> tuple[str, ...]:
 
 
 async def last_of_whole(source: Source) -> int:
-    """Return a log's last sequence; raises Misconfigured where it does not begin at its first event."""
+    """Return a log's last sequence.
+
+    Raises:
+        Misconfigured: it does not begin at its first event, and has not recorded the first ones as lost.
+        LogError: the source cannot be read.
+    """
     info = await source.info()
-    if info.first_seq > 1:
+    if info.first_seq > 1 and not await _is_beginning_lost(source, info):
         raise Misconfigured(
             f"the {source.name} begins at sequence {info.first_seq}, not 1: states cannot be folded from its middle; "
             "take a copy of the log that is whole"
         )
     return info.last_seq
+
+
+async def _is_beginning_lost(source: Source, info: LogInfo) -> bool:
+    """Whether a log has recorded all before its first event as lost: what it holds was decided without that."""
+    losses = Losses()
+    async for batch in source.history((LOSS_FILTER,), 0, info.last_seq):
+        for stored in batch:
+            losses.note(stored)
+    return losses.has_gap(1, info.first_seq - 1)
 
 
 @contextmanager

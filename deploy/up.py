@@ -28,6 +28,7 @@ from deploy.configured_log import configured_log
 from deploy.effectors import needed
 from deploy.lifeline import notify_systemd
 from deploy.listening import address_of, listen, url_of
+from deploy.lost_tails import record_what_snapshots_know
 from deploy.models import Attachment, actor_flags, attach, check_answerable, worker_flags
 from deploy.program import WorkerProgram
 from deploy.rendering.greeting import Up, called_by, greeting
@@ -251,7 +252,7 @@ def _embedded(plan: Plan, lock: int) -> Place:
         settings,
         stream=plan.config.log.stream,
         keep_fds=(lock,),
-        prepare=lambda broker: prepare_embedded(broker, plan.config),
+        prepare=lambda broker: prepare_embedded(broker, plan.config, plan.data.ledger),
     )
     if settings.sync != "always":
         _logger.warning("sync_relaxed", sync=settings.sync, promise=promise(settings.sync, 1))
@@ -262,6 +263,7 @@ def _embedded(plan: Plan, lock: int) -> Place:
 async def _external(plan: Plan) -> Place:
     access = access_of(plan.reach, plan.data, name="neuraxis up")
     await prepare(access, plan.config)
+    await record_what_snapshots_know(access, plan.config, plan.data.ledger)
     # By file, not by argument: everybody on a machine can read a process's arguments.
     write_context(plan.data.external, context_of(access))
     return Place((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
@@ -297,8 +299,11 @@ def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...], more: t
     return WorkerProgram(name, (*command, *flags))
 
 
-async def prepare_embedded(broker: EmbeddedBroker, config: Config) -> None:
-    """Make the stream and the buckets, as the one user who may; refuse a store that has lost its stream."""
+async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path | None = None) -> None:
+    """Make the stream and the buckets, as the one user who may; refuse a store that has lost its stream.
+
+    With ``ledger``, its place, a log that lost its tail is looked for where there is no ledger to know of it.
+    """
     reach = Reach(context=str(context_file(broker.layout.contexts, ADMIN)))
     stream = config.log.stream
     there = any(path.name == stream for path in broker.layout.streams())
@@ -314,6 +319,10 @@ async def prepare_embedded(broker: EmbeddedBroker, config: Config) -> None:
             f"nats-server cannot read stream {stream} in {broker.layout.store} ({said}):"
             " put a copy of the store in its place, or start in another folder with --data"
         ) from wrong
+    if ledger is not None:
+        writing = Reach(context=str(context_file(broker.layout.contexts, LEDGER)))
+        access = access_of(writing, DataFolder(Path()), name="neuraxis up")
+        await record_what_snapshots_know(access, config, ledger)
 
 
 async def prepare(access: Access, config: Config, *, create: bool = True) -> None:

@@ -31,7 +31,7 @@ from deploy.inbox import is_inbox
 from deploy.lifeline import Lifeline
 from deploy.queries import serving
 from deploy.stopping import told_to_stop
-from events.errors import LogError
+from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 
 LEDGER = "ledger"
@@ -115,6 +115,20 @@ def run(job: Job, lifeline: Lifeline) -> None:
 
 
 async def _run(job: Job, lifeline: Lifeline) -> None:
+    while True:
+        try:
+            await _run_on_one_log(job, lifeline)
+        except BaseExceptionGroup as group:
+            cut, others = group.split(LogCut)
+            if others is not None or cut is None:
+                raise
+            # Whatever this process knows may be of messages that are gone: it begins again, as after a restart.
+            _logger.error("log_cut_begins_anew", hosts=job.hosts, detail=str(_first(cut)))
+        else:
+            return
+
+
+async def _run_on_one_log(job: Job, lifeline: Lifeline) -> None:
     connection = await Connection.open(job.access, _CONNECT_DEADLINE, announce=True)
     try:
         # Only now: until there is something to hand over, a signal may end the process as it always does.
@@ -151,7 +165,10 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
         works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
-        around_all = [around.create_task(_announce(ready, job.hosts, lifeline), name="readiness")]
+        around_all = [
+            around.create_task(_announce(ready, job.hosts, lifeline), name="readiness"),
+            around.create_task(_check_when_back(connection, worker), name="log looked at again"),
+        ]
         if works:
             membership = await KeyValueMembership.over(connection, settings.replicas)
             around_all.append(around.create_task(report(membership, f"{member}-serves", works), name="report"))
@@ -160,6 +177,20 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
                 tasks.create_task(work)
         for task in around_all:
             task.cancel()
+
+
+async def _check_when_back(connection: Connection, worker: Worker | None) -> None:
+    """Whenever the broker was away, have the partitions look whether it still holds what they wrote."""
+    back = asyncio.Event()
+    off = connection.on_reconnect(back.set)
+    try:
+        while True:
+            await back.wait()
+            back.clear()
+            if worker is not None and not connection.closed:
+                await worker.check_own()
+    finally:
+        off()
 
 
 async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: str) -> Worker:

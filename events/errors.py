@@ -8,9 +8,17 @@ class LogError(Exception):
 
 
 class Conflict(LogError):
-    """Another writer appended behind the fence: nothing was stored. Drop the state, recover, go on."""
+    """Another writer appended behind the fence: nothing was stored. Drop the state, recover, go on.
+
+    ``last`` is the sequence that the log holds for the fence's last, where it says so. A log that lost messages may
+    name one that cannot be read any more, or 0.
+    """
 
     code = "conflict"
+
+    def __init__(self, message: str = "", last: int | None = None) -> None:
+        super().__init__(message)
+        self.last = last
 
 
 class UnknownOutcome(LogError):
@@ -29,6 +37,15 @@ class Refused(LogError):
     """The broker refuses this for good (too large, no permission, malformed). Nothing was stored. Do not retry."""
 
     code = "refused"
+
+
+class LogCut(LogError):
+    """The log no longer holds what was read from it: its store was cut, or another one put in its place.
+
+    Whatever was learned from it is in doubt: drop all of it, and begin again from what is there.
+    """
+
+    code = "log_cut"
 
 
 class Misconfigured(LogError):

@@ -75,7 +75,12 @@ class Tail(Protocol):
     """An endless ordered reading: no gap, no repeat, whatever happens to the connection."""
 
     async def next(self) -> Sequence[Stored]:
-        """Wait for the next messages, in stream order; never empty."""
+        """Wait for the next messages, in stream order; never empty.
+
+        Raises:
+            LogCut: the log no longer holds what this reading has read, or began after.
+            Unavailable: the log cannot be read any more.
+        """
         ...
 
     async def close(self) -> None:
@@ -109,6 +114,10 @@ class Log(Protocol):
 
     async def last(self, filter: str) -> int:
         """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
+        ...
+
+    async def at(self, seq: int) -> Stored | None:
+        """Return the message at a sequence, None when there is none that can be read."""
         ...
 
     async def info(self) -> LogInfo:

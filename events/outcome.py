@@ -2,7 +2,7 @@
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -111,6 +111,10 @@ class Differences:
         """Take a difference."""
         insort(self._first, found, key=_rank)
         del self._first[self._keep :]
+
+    def drop(self, excused: Callable[[Difference], bool]) -> None:
+        """Take back those that are excused."""
+        self._first = [found for found in self._first if not excused(found)]
 
     @property
     def first(self) -> tuple[Difference, ...]:

@@ -20,6 +20,7 @@ import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
 from events.log import Stored
+from events.losses import LOSS_FILTER, is_loss
 from events.outcome import Coverage, Difference, Report, in_order
 from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
@@ -106,7 +107,8 @@ class Replay:
     @property
     def filters(self) -> tuple[str, ...]:
         """The filters over all that the replayed actors consumed and published."""
-        return without_overlap(one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+        taken = (one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+        return without_overlap((*taken, LOSS_FILTER))
 
     @property
     def verifies(self) -> bool:
@@ -125,6 +127,7 @@ class Replay:
         self._last = stored.seq
         if stored.seq >= self._stretch_end:
             self._settle_silent(stored.seq // self._stretch * self._stretch)
+        self.verification.losses.note(stored)
         takers = self._takers(stored.subject)
         if takers is None:
             return
@@ -141,8 +144,8 @@ class Replay:
                 view.offer(offered)
 
     def takes(self, subject: str) -> bool:
-        """Whether messages of a stored subject belong to any partition that is folded here."""
-        return self._takers(subject) is not None
+        """Whether messages of a stored subject belong to any partition that is folded here, or tell of a loss."""
+        return self._takers(subject) is not None or is_loss(subject)
 
     @property
     def unknown(self) -> tuple[Unit, ...]:
@@ -225,7 +228,7 @@ class Replay:
             if 0 < view.open_decision < self._last:
                 # Nothing lies between the events of one decision, so the rest of this one will never come.
                 view.close_decision()
-            next_place = self._foreseen.get(key, view.open_cause)
+            next_place = self._foreseen.get(key, view.open_place)
             if not self._verify:
                 view.fold_before(next_place)
                 states[key] = view.state
@@ -235,6 +238,7 @@ class Replay:
                 waiting.append(owed)
             states[key] = view.heard_before(next_place)
         active = self._activity.seconds
+        self.verification.excuse_losses()
         return Report(
             self._events,
             self._first,

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from events.log import Log
 from events.view import Standing
 from schemas.actor import Actor
 from schemas.catalogue import decode_event
@@ -25,15 +26,25 @@ class _Snapshot(msgspec.Struct, frozen=True):
     state_hash: str
     state: bytes
     fenced: int | None = None
+    own_id: str = ""
+    losses: int = 0
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
     """Return the key under which a partition's snapshot is kept."""
-    return f"{actor.name}.{partition}"
+    return partition_key(actor.name, partition)
 
 
-def pack(actor: Actor[Any], partition: str, standing: Standing) -> bytes:
-    """Encode where a view stands, behind a checksum: a place that is off by a bit would skip or repeat messages."""
+def partition_key(actor: str, partition: str) -> str:
+    """Return the same by the actor's name."""
+    return f"{actor}.{partition}"
+
+
+def pack(actor: Actor[Any], partition: str, standing: Standing, losses: int = 0) -> bytes:
+    """Encode where a view stands, behind a checksum: a place that is off by a bit would skip or repeat messages.
+
+    ``losses`` is the sequence of the last recorded loss of the log that was known when the view began.
+    """
     body = msgspec.msgpack.encode(
         _Snapshot(
             actor.name,
@@ -46,6 +57,8 @@ def pack(actor: Actor[Any], partition: str, standing: Standing) -> bytes:
             state_hash(standing.state),
             encode_state(standing.state),
             standing.fenced,
+            standing.own_id,
+            losses,
         )
     )
     return sha256(body).digest() + body
@@ -71,4 +84,27 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Standing | None:
         return None
     if configured is not None and not isinstance(configured, Configured):
         return None
-    return Standing(state, found.place, found.own_last, found.time_ns, configured, found.fenced)
+    return Standing(state, found.place, found.own_last, found.time_ns, configured, found.fenced, found.own_id)
+
+
+def losses_known(data: bytes) -> int:
+    """Return the sequence of the last recorded loss of the log that a usable snapshot knew of, 0 for none."""
+    return msgspec.msgpack.decode(data[_CHECKSUM_BYTES:], type=_Snapshot).losses
+
+
+async def stands_in(log: Log, standing: Standing) -> bool:
+    """Whether the log holds what a snapshot stands on: the message it has come to, and the own event it counts last.
+
+    By time and id, not by sequence alone: a log that lost its tail gives the sequences to other messages.
+
+    Raises:
+        LogError: the log cannot be asked.
+    """
+    if standing.place:
+        message = await log.at(standing.place)
+        if message is None or message.time_ns != standing.time_ns:
+            return False
+    if standing.own_last:
+        own = await log.at(standing.own_last)
+        return own is not None and own.headers.get("ce-id") == standing.own_id
+    return True

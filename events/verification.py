@@ -5,6 +5,7 @@ reason: a behaviour that this release does not have, sealed words, a model that 
 the broker refused, a backlog too long.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -13,6 +14,7 @@ from events.codec import Recorded, Unreadable
 from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided, resting_on
 from events.forgotten import SEALED, Forgotten
 from events.log import Seal
+from events.losses import Losses
 from events.meaning import Bodies
 from events.outcome import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
 from events.view import Offered, Settled, View
@@ -24,6 +26,9 @@ from schemas.subjects import Partitions, split_stored
 BEYOND_BACKLOG = "beyond_backlog"
 """The reason for which settings and timers are counted as unverified that were recorded far behind the log's end."""
 
+LOG_LOSS = "log_loss"
+"""The reason where a decision comes out otherwise, and rests on messages that the log has recorded as lost."""
+
 Unit = tuple[str, str]
 """What is folded by itself: an actor's name and a partition of it."""
 
@@ -34,6 +39,7 @@ class Verification:
     Attributes:
         coverage: The counts so far, by actor.
         differences: The differences found, as far as they are kept.
+        losses: What the log has recorded as lost.
         on_verdict: Called for each message that led to something and was compared, with whether it came out the same,
             and 1; or -1, where that is taken back.
     """
@@ -58,6 +64,8 @@ class Verification:
         """
         self.coverage = {actor.name: Coverage(unverified={}, new_fields={}) for actor in actors}
         self.differences = Differences(keep)
+        self.losses = Losses()
+        self._found: list[tuple[str, int, int]] = []
         self.on_verdict: Callable[[Offered, bool, int], None] | None = None
         self._partitions = partitions
         self._of = of
@@ -102,6 +110,15 @@ class Verification:
             or (SEALED if sealed else "")
             or _missing_model(view, settled)
         )
+
+    def excuse_losses(self) -> None:
+        """Count as unverified what differs since the log has lost what it rests on; to be called once, at the end."""
+        excused = Counter(name for name, seq, shown_at in self._found if self.losses.excuse(seq, shown_at))
+        for name, count in excused.items():
+            counts = self.coverage[name]
+            counts.different -= count
+            counts.unverified[LOG_LOSS] = counts.unverified.get(LOG_LOSS, 0) + count
+        self.differences.drop(lambda found: self.losses.excuse(found.seq, found.shown_at))
 
     def _check_stray(self, view: View, group: Sequence[Recorded]) -> None:
         """Notice events of a message that was settled before: it led to other events, or was folded as silent."""
@@ -213,6 +230,7 @@ class Verification:
 
     def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self.coverage[view.actor.name].different += 1
+        self._found.append((view.actor.name, offered.stored.seq, self._reached()))
         exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
         topic = split_stored(offered.stored.subject)[0]
         where = view.actor.name, view.partition, offered.stored.seq, topic, exchange

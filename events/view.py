@@ -27,7 +27,8 @@ class Standing(msgspec.Struct, frozen=True):
     """Where a view stands: ``state`` after the message of sequence ``place`` and own events up to ``own_last``.
 
     ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the last own event
-    that the partition's fence counts; None: ``own_last`` itself.
+    that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event at ``own_last``: a
+    log that lost its tail gives that sequence to another.
     """
 
     state: Any
@@ -36,6 +37,7 @@ class Standing(msgspec.Struct, frozen=True):
     time_ns: int = 0
     configured: Configured | None = None
     fenced: int | None = None
+    own_id: str = ""
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):
@@ -55,6 +57,7 @@ class View:
     Attributes:
         waiting: Consumed messages not yet settled, in stream order.
         own_last: Sequence of the last own event, under whatever prefix.
+        own_id: That event's id.
         fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
         on_settled: Called for each message that recorded events settle, before it is folded.
         on_spontaneous: Called for each event that no message led to, with the state before it.
@@ -75,6 +78,7 @@ class View:
         self.state: Any = start.state
         self.place = start.place
         self.own_last = start.own_last
+        self.own_id = start.own_id
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
@@ -94,7 +98,7 @@ class View:
 
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
-        return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced)
+        return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id)
 
     def offer(self, offered: Offered) -> None:
         """Take a consumed message; those that were folded already or that wait are ignored."""
@@ -128,19 +132,50 @@ class View:
         return self._group[-1].stored.seq if self._group else 0
 
     @property
-    def open_cause(self) -> int | None:
+    def open_place(self) -> int | None:
         """The sequence of the message that led to that decision, None when there is none."""
         return self._group[0].envelope.cause_seq if self._group else None
+
+    @property
+    def open_cause(self) -> str:
+        """The id of the message that led to that decision, empty when there is none."""
+        return self._group[0].envelope.cause if self._group else ""
 
     def close_decision(self) -> None:
         """Fold the decision whose events came last; those not here are missing from a damaged log."""
         group, self._group = tuple(self._group), []
         if group:
             self._settle(group)
-            self.own_last = group[-1].stored.seq
-            for own in group:
-                if self.is_fenced(own.envelope.topic):
-                    self.fenced = own.stored.seq
+            self._note_own(group)
+
+    def _note_own(self, group: Sequence[Recorded]) -> None:
+        self.own_last, self.own_id = group[-1].stored.seq, group[-1].envelope.id
+        for own in group:
+            if self.is_fenced(own.envelope.topic):
+                self.fenced = own.stored.seq
+
+    def complete_decision(self) -> tuple[Decided, ...]:
+        """Decide anew what only the beginning of was stored; return the rest, for the caller to append.
+
+        A log that was cut may end within a decision. Made again from the same state it has the same events: with the
+        rest appended the decision is whole. Where what is stored is not how it would begin now, it stays as it is.
+        """
+        group = tuple(self._group)
+        place = group[0].envelope.cause_seq if group else 0
+        while self.waiting and self.waiting[0].stored.seq < place:
+            self._fold(self.waiting.popleft(), ())
+        if not group or not self.waiting or self.waiting[0].stored.seq != place:
+            self.close_decision()
+            return ()
+        decided, state = decide(self.actor, self.state, self.waiting[0], self._partitions, self.partition)
+        begun = [(own.envelope.id, own.stored.subject, own.stored.data) for own in group]
+        if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != begun:
+            self.close_decision()
+            return ()
+        offered, self._group = self.waiting.popleft(), []
+        self.state, self.place, self.time_ns = state, offered.stored.seq, offered.stored.time_ns
+        self._note_own(group)
+        return decided[len(group) :]
 
     def _settle(self, group: tuple[Recorded, ...]) -> None:
         place = group[0].envelope.cause_seq
@@ -249,9 +284,9 @@ class View:
         self._evolve_own(decided[0].message)
         return decided
 
-    def acknowledge(self, topics: Sequence[str], last: int) -> None:
-        """Note that own events on these subjects are stored, one after the other up to ``last``."""
-        self.own_last = last
+    def acknowledge(self, topics: Sequence[str], last: int, last_id: str = "") -> None:
+        """Note that own events on these subjects are stored, one after the other up to ``last``, of id ``last_id``."""
+        self.own_last, self.own_id = last, last_id
         for seq, topic in enumerate(topics, last - len(topics) + 1):
             if self.is_fenced(topic):
                 self.fenced = seq

@@ -53,6 +53,9 @@ _SPECIAL: Mapping[str, Grouping] = {
     "forged_id.guardrails.force_finalized": Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
     "forged_id.guardrails.overridden": Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),
     "forged_id.intuition.rejected": Grouping(tells=("detector", "score", "score_threshold")),
+    "forged_id.ledger.loss_recorded": Grouping(
+        by_agent=False, tells=("first_seq", "through_seq", "known_by", "given_again", "kept_as")
+    ),
     "forged_id.loop.overridden": Grouping(tells=("override_fatigue", "override_max_reruns")),
     "forged_id.monitor.mode_out_of_range": Grouping(fields=("mode",), tells=("mode", "share", "side", "low", "high")),
     "forged_id.monitor.mode_red_flag": Grouping(fields=("mode",), tells=("mode", "share", "side", "limit")),

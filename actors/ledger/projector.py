@@ -3,20 +3,22 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
 
 from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
+from actors.ledger.losing import EVERYTHING, find_gaps, find_loss, record_loss, tell
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
-from events.errors import Conflict, LogError, Misconfigured, Unavailable
-from events.ledger import Head, LedgerWriter
+from events.errors import Conflict, LogCut, LogError, Unavailable
+from events.ledger import Head, LedgerWriter, place_aside, put_aside
 from events.log import Log, Stored, Tail
-
-EVERYTHING = "log.>"
+from events.losses import Losses, gaps
+from schemas.vocabulary.ledger import LossRecorded
 
 T = TypeVar("T")
 
@@ -66,6 +68,8 @@ class LedgerProjector:
         self._head = Head()
         self._anchoring = Anchoring()
         self.waits_for = ""
+        self._losses = Losses()
+        self._holed: list[LossRecorded] = []
 
     @property
     def position(self) -> int:
@@ -75,82 +79,140 @@ class LedgerProjector:
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then note the head, if rows were added since the last time, and close.
 
-        Failures that pass (full disk, locked file, broker away) are waited out. Nothing is ever skipped.
+        Failures that pass (full disk, locked file, broker away) are waited out. Nothing is ever skipped. What the log
+        is found to have lost is recorded in it; a file that holds what was lost is put aside, and another one begun.
 
         Raises:
             LedgerDamaged: the file is not what was written.
-            Misconfigured: the file belongs to another stream, or the log has lost what the file holds.
+            Misconfigured: the file belongs to another stream.
             Unavailable: the log cannot be read at the start.
         """
-        writer = await self._patiently(self._open, stop)
-        if writer is None:
-            return
-        try:
-            await self._resume(writer)
-            tail = await self._log.tail([EVERYTHING], self._head.seq)
+        while not stop.is_set():
+            self._holed = []
+            if await self._patiently(self._part_with_lost, stop) is None:
+                return
+            writer = await self._patiently(self._open, stop)
+            if writer is None:
+                return
             try:
-                await self._follow(writer, tail, stop)
+                await self._resume(writer)
+                await self._keep_up(writer, stop)
+            except LogCut as cut:
+                _logger.error("ledger_begins_anew", path=str(self._path), detail=str(cut))
             finally:
-                await tail.close()
+                await writer.close()
+            if self._holed and await self._patiently(self._part_with_holed, stop) is None:
+                return
+
+    async def _keep_up(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
+        tail = await self._log.tail([EVERYTHING], self._head.seq)
+        looking = asyncio.create_task(self._look_for_gaps(self._head.seq), name="ledger looks for gaps")
+        try:
+            await self._follow(writer, tail, stop, looking)
+        finally:
+            looking.cancel()
+            await asyncio.wait((looking,))
+            await tail.close()
+        if stop.is_set():
             self._anchoring = at_rest(self._anchoring, self._head)
             await self._anchor()
-        finally:
-            await writer.close()
+
+    async def _part_with_lost(self) -> bool:
+        """Put the file aside if the log has lost the end of what it holds."""
+        if self._path.exists():
+            async with await self._open():
+                loss = await find_loss(self._log, self._path)
+            if loss is not None:
+                await self._part_with([loss])
+        return True
+
+    async def _part_with_holed(self) -> bool:
+        """Put the file aside that holds what the log has lost within itself."""
+        await self._part_with(self._holed)
+        return True
+
+    async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
+        """Record what the log has lost, and put the file that knows of it aside: in this order, as each may fail."""
+        held = any(loss.known_by == "ledger" for loss in losses)
+        kept = place_aside(self._path, losses[0].first_seq) if held else None
+        for loss in losses:
+            await self._record(msgspec.structs.replace(loss, kept_as=kept.name if kept is not None else ""))
+            tell(loss, kept)
+        if kept is not None:
+            await asyncio.to_thread(put_aside, self._path, kept)
+
+    async def _record(self, loss: LossRecorded) -> None:
+        await record_loss(self._log, loss, self._source, rfc3339(self._now_ns()), self._build)
+
+    async def _look_for_gaps(self, upto: int) -> None:
+        """Read what the file held at the start: a log that lost messages within itself does not say so."""
+        try:
+            self._holed = await find_gaps(self._log, self._path, upto, self._losses)
+        except LogError as error:
+            _logger.warning("ledger_gaps_unknown", path=str(self._path), code=error.code, error=str(error))
 
     async def _open(self) -> LedgerWriter:
         return await LedgerWriter.open(self._path, self._stream, self._log.partitions)
 
     async def _resume(self, writer: LedgerWriter) -> None:
         self._head = await writer.head()
-        await self._check_same_log(await writer.last_message())
+        self._losses = await Losses.of(self._log, (await self._log.info()).last_seq)
         own = await writer.last_own()
         anchoring = observe(Anchoring(), () if own is None else (own,))
         self._anchoring = msgspec.structs.replace(anchoring, foreign=await writer.last_foreign())
         _logger.info("ledger_open", path=str(self._path), position=self._head.seq, rows=self._head.rows)
         self._report()
 
-    async def _check_same_log(self, last: Stored | None) -> None:
-        """Refuse a log that does not hold the ledger's last row: it would be followed for ever, or mixed in."""
-        if last is None:
-            return
-        info = await self._log.info()
-        if last.seq <= info.last_seq:
-            async for batch in self._log.history([EVERYTHING], last.seq - 1, last.seq):
-                if _same(batch[0], last):
-                    return
-        raise Misconfigured(
-            f"{self._path}: its last row, {last.seq}, is not in stream {self._stream}, which ends at {info.last_seq}: "
-            "the stream was made anew or has lost its tail; move the file aside to start another, and keep it"
-        )
-
-    async def _follow(self, writer: LedgerWriter, tail: Tail, stop: asyncio.Event) -> None:
+    async def _follow(self, writer: LedgerWriter, tail: Tail, stop: asyncio.Event, looking: asyncio.Task[None]) -> None:
+        """Write what comes, until told to stop or ``looking`` has found what the log lacks of the file."""
         stopping = asyncio.create_task(stop.wait(), name="ledger stop")
+        others: set[asyncio.Task[Any]] = {stopping, looking}
+        reading: asyncio.Task[Sequence[Stored]] | None = None
         try:
             while True:
-                reading = asyncio.create_task(tail.next(), name="ledger reading")
-                try:
-                    await asyncio.wait((reading, stopping), return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    if not reading.done():
-                        reading.cancel()
-                        await asyncio.wait((reading,))
-                if reading.cancelled():
+                reading = reading or asyncio.create_task(tail.next(), name="ledger reading")
+                await asyncio.wait((reading, *others), return_when=asyncio.FIRST_COMPLETED)
+                if looking.done():
+                    looking.result()
+                    others.discard(looking)
+                if self._holed:
                     return
-                batch = reading.result()
+                if not reading.done():
+                    if stopping.done():
+                        return
+                    continue
+                batch, reading = reading.result(), None
                 for start in range(0, len(batch), self._settings.batch_rows):
                     if not await self._write(writer, batch[start : start + self._settings.batch_rows], stop):
                         return
         finally:
             stopping.cancel()
+            if reading is not None:
+                reading.cancel()
+                await asyncio.wait((reading,))
 
     async def _write(self, writer: LedgerWriter, batch: Sequence[Stored], stop: asyncio.Event) -> bool:
+        missing = gaps(self._head.seq, batch)
         written = await self._patiently(lambda: writer.append(batch, self._settings.anchor_every), stop)
         if written is None:
             return False
         self._head = written.head
+        for stored in batch:
+            self._losses.note(stored)
         self._anchoring = observe(self._anchoring, batch, written.marks)
         self._report()
+        for first, last in missing:
+            if not await self._patiently(partial(self._tell_gap, first, last), stop):
+                return False
         await self._anchor()
+        return True
+
+    async def _tell_gap(self, first: int, last: int) -> bool:
+        """Record a gap in the log's sequences, unless it is: nothing is ever taken out of it on purpose."""
+        if not self._losses.has_gap(first, last):
+            loss = LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
+            await self._record(loss)
+            tell(loss, None)
         return True
 
     async def _anchor(self) -> None:
@@ -186,15 +248,6 @@ class LedgerProjector:
     def _report(self, trouble: str = "") -> None:
         if self._on_progress is not None:
             self._on_progress(Progress(self._head.seq, self._head.rows, self._anchoring.through, trouble))
-
-
-def _same(message: Stored, row: Stored) -> bool:
-    return (message.seq, message.time_ns, message.subject, message.data) == (
-        row.seq,
-        row.time_ns,
-        row.subject,
-        row.data,
-    ) and dict(message.headers) == dict(row.headers)
 
 
 async def _set_within(stop: asyncio.Event, seconds: float) -> bool:

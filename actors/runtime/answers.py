@@ -112,6 +112,11 @@ class Answers:
             known.users -= 1
             self._forget()
 
+    def doubt(self) -> None:
+        """Believe nothing that was learned: the log was away, and may come back with less than it had."""
+        for known in self._known.values():
+            known.doubtful = True
+
     def _forget(self) -> None:
         """Drop the filters that were asked for least lately; what is dropped is read again when it is asked for."""
         kept = len(self)
@@ -130,17 +135,20 @@ class Known:
         lock: Held by whoever asks.
         queue: Answers to be stored, in order.
         users: How many are at it.
+        doubtful: Whether what is known is to be learned anew.
     """
 
     def __init__(self, log: Log, filter: str, most: int) -> None:
         self.lock = asyncio.Lock()
         self.queue: deque[Answer] = deque()
         self.users = 0
+        self.doubtful = False
         self._log = log
         self._filter = filter
         self._most = most
         self._since: int | None = None
         self._last = 0
+        self._fence = 0
         self._ids: set[str] = set()
         self._order: deque[tuple[int, str]] = deque()
 
@@ -149,14 +157,18 @@ class Known:
 
     async def catch_up(self, since: int) -> None:
         """Learn what was stored meanwhile, from a sequence on where nothing is known; the lock is the caller's."""
-        last = await self._asked(self._log.last(self._filter))
-        if self._since is None or last < self._last:  # nothing is known, or the log has been put back
+        doubtful, self.doubtful = self.doubtful, False
+        last = self._fence = await self._asked(self._log.last(self._filter))
+        if self._since is None or doubtful or last < self._last:  # nothing is known, or the log has been put back
             self._since = self._last = since
             self._ids.clear()
             self._order.clear()
+        if not last:
+            # Nothing is there, or the last one cannot be read any more: what was before it still counts.
+            last = (await self._asked(self._log.info())).last_seq
         if last > self._last:
             await self._asked(self._read(self._last, last))
-        self._last = last
+        self._last = self._fence or self._last
 
     async def holds(self, id: str, since: int) -> bool:
         """Whether an id is among what is known, or before that; see :meth:`Answers.holds`."""
@@ -195,9 +207,9 @@ class Known:
         records = [record for answer in answers for record in answer.records]
         if not records:
             return
-        last = await log.append([Append(records, Fence(self._filter, self._last))])
+        last = await log.append([Append(records, Fence(self._filter, self._fence))])
         self._keep((last, record.headers["ce-id"]) for record in records)
-        self._last = last
+        self._last = self._fence = last
         for answer in answers:
             answer.stored = True
 

@@ -61,8 +61,11 @@ class Writer(Protocol):
         """Take note that these groups are stored, the last record at ``last_seq``."""
         ...
 
-    def lost(self, reason: str) -> None:
-        """Drop the state and recover: another writer was here, or the outcome is unknown."""
+    def lost(self, reason: str, last: int | None = None) -> None:
+        """Drop the state and recover: another writer was here, or the outcome is unknown.
+
+        ``last`` is the sequence that the log said is the fence's last, if it said so.
+        """
         ...
 
     def refused(self, group: Group, why: str) -> None:
@@ -234,7 +237,7 @@ class Committer:
         if writer.epoch != epoch:
             return
         if isinstance(error, Conflict):
-            writer.lost(error.code)
+            writer.lost(error.code, error.last)
         elif len(portion) > 1:
             await self._commit((writer,), (portion[:1],), (epoch,))
         elif isinstance(portion[0].decided[0].message.event, Failed | Configured):

@@ -23,6 +23,7 @@ from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutco
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
 from events.log import Seal
+from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.effector import Effector
@@ -134,14 +135,18 @@ class EffectorWorker:
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
         self._prefix = entry_of(effector.failed).prefix
-        self._under_way: dict[int, _UnderWay] = {}
+        self._under_way: dict[tuple[int, int], _UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._out = 0
         self._lost = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline."""
+        """Run until ``stop`` is set; then take no more, and hand back what is not done within the stop deadline.
+
+        Raises:
+            LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
+        """
         pull = DurablePull(
             self._log.connection,
             self._log.stream,
@@ -154,17 +159,43 @@ class EffectorWorker:
             lost=self._lose,
             imported_through=self._log.imported_through,
         )
+        last = (await self._insist(self._log.info)).last_seq
+        losses = await self._insist(lambda: Losses.of(self._log, last))
+        pull.lost_at(losses.last_seq)
+        off = self._log.connection.on_reconnect(self._answers.doubt)
+        try:
+            await self._work(pull, losses, last, stop)
+        finally:
+            off()
+        await pull.make_room()
+
+    async def _work(self, pull: DurablePull, losses: Losses, last: int, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(pull.run())
             yielding = tasks.create_task(self._yield())
+            following = tasks.create_task(self._follow_losses(pull, losses, last))
             slots = [tasks.create_task(self._serve(pull, stop)) for _ in range(self.effector.concurrency)]
             await stop.wait()
-            for task in (pulling, yielding, *self._idle):
+            for task in (pulling, yielding, following, *self._idle):
                 task.cancel()
             await self._finish(slots)
             for slot in slots:
                 slot.cancel()
-        await pull.make_room()
+
+    async def _follow_losses(self, pull: DurablePull, losses: Losses, last: int) -> None:
+        """Whenever the log is found to have lost messages, have all requests delivered again.
+
+        Answers may be among what is lost; a request that has one is only looked up.
+        """
+        tail = await self._insist(lambda: self._log.tail([LOSS_FILTER], last))
+        try:
+            while True:
+                if [stored for stored in await tail.next() if losses.note(stored)]:
+                    _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
+                    self._answers.doubt()
+                    pull.lost_at(losses.last_seq)
+        finally:
+            await tail.close()
 
     async def _finish(self, slots: Sequence[asyncio.Task[None]]) -> None:
         """Let performances end within the stop deadline, and those that merely wait at once."""
@@ -227,14 +258,16 @@ class EffectorWorker:
         if delivery.was_out:
             self._one_less_out()
         seq = delivery.stored.seq
-        held = self._under_way.get(seq)
+        # By its time, too: a log that was cut gives the sequence to another request.
+        key = (seq, delivery.stored.time_ns)
+        held = self._under_way.get(key)
         if held is not None:
             # Our signs of life did not reach the broker in time; the performance goes on, and answers for this one too.
             held.delivery.renew(delivery)
             return
         me = asyncio.current_task()
         assert me is not None
-        under_way = self._under_way[seq] = _UnderWay(delivery, me)
+        under_way = self._under_way[key] = _UnderWay(delivery, me)
         keeping = asyncio.create_task(self._keep(delivery))
         try:
             await self._answer(under_way)
@@ -254,7 +287,7 @@ class EffectorWorker:
                 self._one_less_out()
         finally:
             keeping.cancel()
-            del self._under_way[seq]
+            del self._under_way[key]
             if under_way.request is not None:
                 self.effector.ended(under_way.request)
 

@@ -10,11 +10,13 @@ from actors.runtime.shard import Shard
 from actors.runtime.turns import SLICE_NS, Turns
 from events.codec import decode
 from events.log import Log, Stored
+from events.losses import LOSS_FILTER, Losses
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
 from events.view import Offered
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
+from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.memory import TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
 
@@ -44,6 +46,7 @@ class Feed:
         actors: Sequence[Actor[Any]],
         shards: Mapping[Key, Shard],
         position: int,
+        losses: Losses,
         *,
         turns: Turns,
         clock: Clock,
@@ -52,6 +55,7 @@ class Feed:
         self._turns = turns
         self._clock = clock
         self._log = log
+        self._losses = losses
         self._actors = tuple(actors)
         self._by_name = {actor.name: actor for actor in actors}
         self._shards = shards
@@ -59,7 +63,7 @@ class Feed:
         self._late: list[tuple[Shard, Offered, bool]] = []
         self._orders: list[Stored] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
-        self.filters = without_overlap([*read, *_FORGETS])
+        self.filters = without_overlap([*read, *_FORGETS, LOSS_FILTER])
 
     async def run(self, committer: Committer, started: Callable[[], None]) -> None:
         """Read until cancelled."""
@@ -103,8 +107,19 @@ class Feed:
                     shard.take(offered, own)
                 else:
                     self._late.append((shard, offered, own))
+        if self._losses.note(stored):
+            self._begin_anew(self._losses.found[-1].event)
         if stored.subject.endswith(_FORGET_ENDINGS):
             self._orders.append(stored)
+
+    def _begin_anew(self, loss: LossRecorded) -> None:
+        """Have every partition fold what is left: its state may hold messages that the log has lost.
+
+        Where the sequences were given again there is no need: this reading would have ended.
+        """
+        if not loss.given_again:
+            for shard in self._shards.values():
+                shard.lost("log_loss")
 
     async def _hand_out_late(self) -> None:
         """Hand the slice to actors that ask models, which takes milliseconds, once the decisions of others are sent."""

@@ -16,14 +16,16 @@ import structlog
 from actors.runtime.budget import Budget
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
+from actors.runtime.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.records import to_record
 from actors.runtime.turns import SLICE_NS, Turns
 from events.codec import Unreadable, decode
 from events.decision import Cause, Decided
 from events.errors import LogError, Misconfigured
 from events.log import Fence, Log, Snapshots
+from events.losses import Losses
 from events.routes import fence_filter, partition_filters
-from events.snapshot import pack, snapshot_key, unpack
+from events.snapshot import losses_known, pack, snapshot_key, stands_in, unpack
 from events.view import Offered, Standing, View
 from schemas.actor import Actor, Emission, Message, Scope, Timer
 from schemas.attendance import Attendance
@@ -68,7 +70,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a shard needs of the process it lives in.
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
-    an inbox; ``snapshot_every`` is in messages. ``offload`` runs a function beside the loop, which goes on meanwhile.
+    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost. ``offload`` runs a
+    function beside the loop, which goes on meanwhile.
     """
 
     log: Log
@@ -85,6 +88,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     build: str
     snapshot_every: int
     counters: Counters
+    losses: Losses
 
 
 class Shard:
@@ -129,6 +133,9 @@ class Shard:
         self._renewing = 0
         self._draining = False
         self._stopping = False
+        self._stated: int | None = None
+        self._fence_last: int | None = None
+        self._losses = 0
         self._hold = 0.0
         self._lost_at = float("-inf")
         self._saving: asyncio.Task[None] | None = None
@@ -317,11 +324,13 @@ class Shard:
 
     def fence(self) -> Fence:
         """Return the fence that the next append must hold."""
-        return Fence(self._fence_filter, self.view.fenced)
+        return Fence(self._fence_filter, self.view.fenced if self._fence_last is None else self._fence_last)
 
     def committed(self, groups: Sequence[Group], last_seq: int) -> None:
         """Take note that these groups are stored, the last record at ``last_seq``."""
-        self.view.acknowledge([one.topic for group in groups for one in group.decided], last_seq)
+        written = [one for group in groups for one in group.decided]
+        self.view.acknowledge([one.topic for one in written], last_seq, written[-1].message.id)
+        self._fence_last = None
         for group in groups:
             self.outbox.popleft()
             self._tell(group)
@@ -342,8 +351,9 @@ class Shard:
             for line in self.actor.tells(one.message.event, int(record.headers[LATENCY]) / 1000):
                 _logger.info(line, exchange=one.message.exchange)
 
-    def lost(self, reason: str) -> None:
-        """Drop the state and recover: another writer was here, or the outcome is unknown."""
+    def lost(self, reason: str, last: int | None = None) -> None:
+        """Drop the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
+        self._stated = last
         self._around.counters.conflicts += 1
         _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
         now = asyncio.get_running_loop().time()
@@ -368,6 +378,7 @@ class Shard:
         self._inbox.clear()
         self._draining = False
         self._warming = None
+        self._fence_last = None
         self._stop_timekeeper()
         self._own_arrived.set()
 
@@ -450,7 +461,7 @@ class Shard:
         around = self._around
         self._inbox.clear()
         upto = around.position()  # what comes later is handed to the inbox
-        standing = await self._load_snapshot(upto)
+        standing = await self._load_snapshot()
         view = View(self.actor, self.partition, around.log.partitions, standing)
         filters = partition_filters(self.actor, self.partition)
         async for batch in around.log.history(filters, view.place, upto):
@@ -466,15 +477,17 @@ class Shard:
             self.take(offered, own)
         self._inbox.clear()
 
-    async def _load_snapshot(self, upto: int) -> Standing | None:
+    async def _load_snapshot(self) -> Standing | None:
         around = self._around
         data = await around.snapshots.load(snapshot_key(self.actor, self.partition))
+        self._losses = around.losses.last_seq
         standing = unpack(self.actor, self.partition, data) if data is not None else None
-        if standing is None:
+        if data is None or standing is None:
             return None
         reached = max(standing.place, standing.own_last)
-        if reached > upto and reached > (await around.log.info()).last_seq:
-            # The log lost its tail (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
+        since = losses_known(data)
+        if not around.losses.spare(reached, since) or not await stands_in(around.log, standing):
+            # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
             _logger.error("snapshot_ahead_of_log", actor=self.actor.name, partition=self.partition, place=reached)
             return None
         around.counters.snapshots_used += 1
@@ -493,9 +506,11 @@ class Shard:
         try:
             last = await self._around.log.last(self._fence_filter)
             async with asyncio.timeout(_OWN_DEADLINE):
-                while self.view.own_last < last and self.epoch == epoch:
+                while self.epoch == epoch and not await has_folded(self._around.log, self.view, last):
                     self._own_arrived.clear()
                     await self._own_arrived.wait()
+            stated, self._stated = self._stated, None
+            fence_last = await lost_fence(self._around.log, self.view, stated)
         except (LogError, TimeoutError) as error:
             if self.epoch == epoch and self.leads and not self._stopping:
                 _logger.info("promotion_waits", actor=self.actor.name, partition=self.partition, error=str(error))
@@ -505,10 +520,32 @@ class Shard:
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
             return
         self.role = Role.LEADING
+        if fence_last is not None:
+            _logger.error("own_event_lost", actor=self.actor.name, partition=self.partition, seq=self.view.fenced)
+            self._fence_last = fence_last
+        self._complete_decision()
         self._record_settings()
         if self.actor.timer is not None:
             self._timekeeper = self._spawn(self._keep_time(self.actor.timer))
         self.work()
+
+    def _complete_decision(self) -> None:
+        if not self.view.open_decision:
+            return
+        _logger.error("half_a_decision", actor=self.actor.name, partition=self.partition, seq=self.view.open_decision)
+        missing = self.view.complete_decision()
+        if missing:
+            self._put(missing, 0)
+            self._around.committer.submit(self)
+
+    async def check_own(self) -> None:
+        """Recover if the log no longer holds what this partition wrote last: to be asked when the broker is back."""
+        epoch, fenced = self.epoch, self.view.fenced
+        if self.role is not Role.LEADING or self._fence_last is not None:
+            return
+        if await is_own_gone(self._around.log, self._fence_filter, fenced) and self.epoch == epoch:
+            _logger.error("own_event_gone", actor=self.actor.name, partition=self.partition, seq=fenced)
+            self.lost("own_event_gone")
 
     def _record_settings(self) -> None:
         known = self.view.configured
@@ -568,7 +605,7 @@ class Shard:
     def _packed(self) -> tuple[bytes, int]:
         """Return a snapshot of the state, and the sequence up to which everything is in it."""
         standing = self.view.standing()
-        return pack(self.actor, self.partition, standing), max(standing.place, self._renewing)
+        return pack(self.actor, self.partition, standing, self._losses), max(standing.place, self._renewing)
 
     async def _save_in_background(self, packed: bytes, upto: int) -> None:
         try:

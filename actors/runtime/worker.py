@@ -18,6 +18,7 @@ from actors.runtime.shard import Counters, Role, Shard, Surroundings
 from actors.runtime.turns import Turns
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
+from events.losses import Losses
 from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.attendance import Overrun
@@ -97,14 +98,14 @@ class Worker:
         """Run until ``stop`` is set, then hand over: decide no more, drain, snapshot, leave.
 
         Raises:
+            LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
             Misconfigured: something that only a person can put right.
         """
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
-            turns = Turns()
-            feed = Feed(
-                self._log, tuple(self._actors.values()), self.shards, info.last_seq, turns=turns, clock=self._clock
-            )
+            turns, losses = Turns(), await Losses.of(self._log, info.last_seq)
+            actors = tuple(self._actors.values())
+            feed = Feed(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
             self.committer = Committer(self._log, tasks, self._batch_from)
             around = Surroundings(
                 log=self._log,
@@ -121,6 +122,7 @@ class Worker:
                 build=self._build,
                 snapshot_every=self._snapshot_every,
                 counters=self.counters,
+                losses=losses,
             )
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))
@@ -134,6 +136,11 @@ class Worker:
             for task in (reading, committing, taking_turns):
                 task.cancel()
             self.committer.close()
+
+    async def check_own(self) -> None:
+        """Have every partition look whether the log still holds what it wrote: to be called when the broker is back."""
+        for shard in tuple(self.shards.values()):
+            await shard.check_own()
 
     async def _beat(self) -> None:
         while True:

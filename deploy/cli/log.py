@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from deploy.sources import Source
     from events.ledger import Comparison
     from events.log import Stored
+    from events.losses import Loss
 
 _LATEST = 10
 PROVES = (
@@ -123,6 +124,8 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
             f" {chain.anchors:,} anchors, head {chain.head}"
         )
         say(_compared(compared, unreachable))
+        for loss in chain.losses:
+            say(_lost(loss))
         emit(findings, as_json=False)
         say(_proved(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
     if count:
@@ -267,6 +270,16 @@ def _proved(found: "Comparison | None") -> str:
     if found is not None and found.anchors:
         return PROVES.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
     return PROVES.format(vouched="; no anchor in a stream vouches for them", tail="")
+
+
+def _lost(loss: "Loss") -> str:
+    event = loss.event
+    kept = f"; {event.kept_as} holds them" if event.kept_as else ""
+    again = ", and their sequences given to others" if event.given_again else ""
+    return (
+        f"lost: {event.through_seq - event.first_seq + 1:,} messages, sequence {event.first_seq:,} to "
+        f"{event.through_seq:,}{again}; recorded at {loss.seq:,}{kept}"
+    )
 
 
 def _compared(found: "Comparison | None", unreachable: str) -> str:

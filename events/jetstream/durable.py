@@ -19,7 +19,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from events.errors import LogError
-from events.jetstream.connection import Connection
+from events.jetstream.connection import ApiError, Connection
 from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
@@ -36,6 +36,10 @@ ALONE_SHARE = 0.5
 _ASKED_AT_LEAST = 4
 """What part of the room is not asked for before more is: requests one by one, a server drops beyond 512, unsaid."""
 
+LOST_AT = "neuraxis.lost-at"
+"""In a consumer's metadata: where the log last recorded a loss when it was made, if it has."""
+
+_NO_CONSUMER = 10014
 _GROUP = "alone"
 _PIN = "Nats-Pin-Id"
 _ANOTHER = "423"
@@ -138,6 +142,7 @@ class DurablePull:
         self._pin = ""
         self._first = self._known_to = 0
         self._imported_through = imported_through
+        self._lost_at = 0
         self._room = 0
         self._asked = 0
         self._heard = 0.0
@@ -190,6 +195,16 @@ class DurablePull:
         finally:
             self._room -= 1
 
+    def lost_at(self, seq: int) -> None:
+        """Note that the log last recorded a loss at a sequence (0: never).
+
+        A consumer from before is made anew, from the log's start: what it counts as done may be undone, and its
+        position may be of messages that are gone.
+        """
+        if seq > self._lost_at:
+            self._lost_at = seq
+            self._lost.set()
+
     async def make_room(self) -> None:
         """Let another work at once; to be called when :meth:`run` has ended, and all that it brought is done with."""
         if self._pin and self._connection.connected:
@@ -232,9 +247,24 @@ class DurablePull:
                 "priority_policy": "pinned_client",
                 "priority_timeout": int(ALONE_SHARE * self._ack_wait * _SECOND),
             }
+        if self._lost_at:
+            config["metadata"] = {LOST_AT: str(self._lost_at)}
+            await self._drop_from_before_loss()
         return await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
+
+    async def _drop_from_before_loss(self) -> None:
+        try:
+            found = await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._name}")
+        except ApiError as error:
+            if error.number == _NO_CONSUMER:
+                return
+            raise
+        known = str((found["config"].get("metadata") or {}).get(LOST_AT, "0"))
+        if known != str(self._lost_at):
+            _logger.warning("consumer_made_anew", consumer=self._name, lost_at=self._lost_at)
+            await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}")
 
     async def _listen(self) -> None:
         generation = self._generation

@@ -1,13 +1,16 @@
 """The log's JetStream adapter: appends behind fences, and reading."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream.connection import Access, Answer, ApiError, Connection
+from events.jetstream.imported import as_recorded
 from events.jetstream.reading import Reading
 from events.jetstream.sessionkeys import KeyValueKeys, watch
+from events.jetstream.single import NO_MESSAGE, single
 from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
 from events.sealing.keys import Keyring
@@ -26,9 +29,9 @@ HEADER_ROOM = 256
 _WRONG_LAST_SEQUENCE = (10071, 10164)
 _BATCH_DUPLICATE = 10201
 _BATCH_INCOMPLETE = 10176
-_NOT_FOUND = 10037
 _APPEND_DEADLINE = 5.0
 _SILENCE_S = 30.0
+_LAST_STATED = re.compile(r"wrong last sequence: (\d+)")
 
 
 class _Ack(msgspec.Struct):
@@ -179,10 +182,17 @@ class JetStreamLog:
         try:
             found = await self.connection.api(f"STREAM.MSG.GET.{self.stream}", {"last_by_subj": filter})
         except ApiError as error:
-            if error.number == _NOT_FOUND:
+            if error.number == NO_MESSAGE:
                 return 0
             raise
         return int(found["message"]["seq"])
+
+    async def at(self, seq: int) -> Stored | None:
+        """Return the message at a sequence as it is stored, sealed texts sealed; see ``events.log.Log.at``."""
+        found = await single(self.connection, self.stream, seq)
+        if found is None:
+            return None
+        return as_recorded(seq, found.time_ns, found.subject, found.headers, found.data, self.imported_through)
 
     async def info(self) -> LogInfo:
         """Return the log's extent."""
@@ -201,7 +211,9 @@ class JetStreamLog:
         try:
             left = await reading.start()
             while left > 0:
-                batch = await reading.next_within(self.silence_s)
+                batch = await reading.next_until(upto, self.silence_s)
+                if not batch:  # messages that cannot be read any more were counted, and are passed over
+                    return
                 left -= len(batch)
                 wanted = [stored for stored in batch if stored.seq <= upto]
                 if wanted:
@@ -215,7 +227,7 @@ class JetStreamLog:
         """Start an endless reading; see ``events.log.Log.tail``."""
         reading = self._reading(filters, after)
         try:
-            await reading.start()
+            await reading.start(endless=True)
         except BaseException:
             await reading.close()
             raise
@@ -245,11 +257,17 @@ def _sequence(answer: Answer, *, again: bool = False) -> int:
     raise _failure(ack.error)
 
 
+def _stated(description: str) -> int | None:
+    """Return the sequence that a refusal of a fence names as the last, None where it names none."""
+    found = _LAST_STATED.fullmatch(description)
+    return int(found[1]) if found else None
+
+
 def _failure(error: dict[str, int | str]) -> LogError:
     number, status = int(error.get("err_code", 0)), int(error.get("code", 0))
     text = f"{error.get('description', 'refused')} (code {number})"
     if number in _WRONG_LAST_SEQUENCE or number == _BATCH_DUPLICATE:
-        return Conflict(f"another writer was here: {text}")
+        return Conflict(f"another writer was here: {text}", _stated(str(error.get("description", ""))))
     if number == _BATCH_INCOMPLETE:
         return UnknownOutcome(f"the batch was not whole: {text}")
     if status >= 500 or number in (10122, 10167, 10194):

@@ -4,6 +4,9 @@ An ephemeral consumer without acknowledgements, raw pull requests, and a callbac
 the fast path through nats-py. The reading watches its own consumer sequence for gaps and the idle heartbeats for
 silence; on either, and on every reconnection, it makes a new consumer after the last sequence it has. (nats-py's own
 ordered consumer stays silent for ever after a broker's kill -9 and restart.)
+
+A sequence alone does not say where that is: a store that lost its tail gives the same sequences to other messages. So
+before it goes on, an endless reading looks whether the last message it had is still the one at that sequence.
 """
 
 import asyncio
@@ -15,10 +18,11 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
-from events.errors import LogError, Unavailable
+from events.errors import LogCut, LogError, Unavailable
 from events.jetstream.connection import Connection
 from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
+from events.jetstream.single import single
 from events.log import Stored
 
 PULL = 2_000
@@ -51,6 +55,9 @@ class Reading:
         self._stream = stream
         self._filters = tuple(filters)
         self._after = after
+        self._mark: tuple[int, int] | None = None
+        self._scanned = 0
+        self._cut: LogCut | None = None
         self._name = name
         self._imported_through = imported_through
         self._generation = 0
@@ -69,8 +76,13 @@ class Reading:
         self._clock = asyncio.get_running_loop().time
         self._pulls: set[asyncio.Task[None]] = set()
 
-    async def start(self) -> int:
-        """Make the consumer; return how many messages matched after the start at this moment."""
+    async def start(self, *, endless: bool = False) -> int:
+        """Make the consumer; return how many messages matched after the start at this moment.
+
+        An ``endless`` reading notes which message it begins after, and knows that one again.
+        """
+        if endless and (begun := await single(self._connection, self._stream, self._after)) is not None:
+            self._mark = begun.seq, begun.time_ns
         pending = await self._create()
         self._off = self._connection.on_reconnect(self._lost.set)
         self._keeper = asyncio.create_task(self._keep(), name=f"reading {self._name}")
@@ -80,9 +92,12 @@ class Reading:
         """Wait for the next messages, in stream order; never empty.
 
         Raises:
+            LogCut: the stream no longer holds what was read.
             Unavailable: the connection is closed for good.
         """
         while not self._buffer:
+            if self._cut is not None:
+                raise self._cut
             if self._connection.closed:
                 raise Unavailable(f"the connection that reads stream {self._stream} is closed")
             self._filled.clear()
@@ -91,11 +106,21 @@ class Reading:
         self._pull_more()
         return batch
 
-    async def next_within(self, deadline: float) -> Sequence[Stored]:
-        """Like :meth:`next`, but raise Unavailable after ``deadline`` seconds without a message."""
+    async def next_until(self, upto: int, deadline: float) -> Sequence[Stored]:
+        """Like :meth:`next`, but empty once the server says that it has looked at all messages up to ``upto``.
+
+        Raises:
+            LogCut: as :meth:`next` does.
+            Unavailable: ``deadline`` seconds without a message; or as :meth:`next` does.
+        """
         try:
             async with asyncio.timeout(deadline):
-                return await self.next()
+                while not self._buffer and self._scanned < upto:
+                    if self._cut is not None or self._connection.closed:
+                        break
+                    self._filled.clear()
+                    await self._filled.wait()
+                return await self.next() if self._buffer or self._scanned < upto else ()
         except TimeoutError:
             raise Unavailable(
                 f"the broker at {self._connection.access.servers} has sent nothing of stream {self._stream} for "
@@ -119,6 +144,8 @@ class Reading:
     async def _create(self) -> int:
         """Make a consumer after the last sequence held; the messages of earlier ones are not listened to any more."""
         await self._drop()
+        if self._generation > 1:
+            await self._check_mark()
         self._generation += 1
         self._consumer = f"nx-{self._connection.access.user or 'any'}-{self._name}-{self._generation}"
         self._inbox = self._connection.new_inbox()
@@ -152,6 +179,19 @@ class Reading:
         await self._pull()
         await self._pull()
         return int(made["num_pending"])
+
+    async def _check_mark(self) -> None:
+        """Raise LogCut where the stream holds another message, or none, in the place of the last that was read."""
+        if self._mark is None:
+            return
+        seq, time_ns = self._mark
+        there = await single(self._connection, self._stream, seq)
+        if there is None or there.time_ns != time_ns:
+            now = "another message" if there is not None else "no message"
+            raise LogCut(
+                f"stream {self._stream} holds {now} at sequence {seq}, which was read from it: it lost its tail, or "
+                "the broker was given another store"
+            )
 
     async def _drop(self) -> None:
         subscription, self._subscription = self._subscription, None
@@ -205,6 +245,7 @@ class Reading:
         self._expected += 1
         self._credit -= 1
         self._after = sequence
+        self._mark = sequence, time_ns
         headers = msg.headers or {}
         self._buffer.append(as_recorded(sequence, time_ns, msg.subject, headers, msg.data, self._imported_through))
         self._held += len(msg.data)
@@ -214,6 +255,10 @@ class Reading:
 
     def _status(self, headers: dict[str, str]) -> None:
         if headers.get("Status") == "100":
+            # It tells how far the consumer has looked, which is further than the last message that matched.
+            if headers.get("Nats-Last-Consumer") == str(self._expected - 1):
+                self._scanned = max(self._scanned, int(headers.get("Nats-Last-Stream", "0")))
+                self._filled.set()
             return
         left = unserved(headers, PULL)
         if left is None:
@@ -240,6 +285,11 @@ class Reading:
                 continue
             try:
                 await self._create()
+            except LogCut as cut:
+                _logger.error("log_cut", stream=self._stream, detail=str(cut))
+                self._cut = cut
+                self._filled.set()
+                return
             except (LogError, NatsError, OSError) as wrong:
                 _logger.info("reading_retries", stream=self._stream, error=type(wrong).__name__, detail=str(wrong))
                 await asyncio.sleep(_RETRY_WAIT)

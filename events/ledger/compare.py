@@ -8,6 +8,7 @@ from events.ledger.reader import LedgerReader
 from events.ledger.report import Check, Comparison, Findings
 from events.ledger.rows import topic_of_subject
 from events.log import Log, Stored
+from events.losses import Losses
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 
@@ -32,7 +33,7 @@ async def compare(path: Path, log: Log) -> Comparison:
         head = reader.head()
         # In this order: a live projector only ever holds what the stream already has.
         info = await log.info()
-        comparing = _Comparing(reader, head.seq)
+        comparing = _Comparing(reader, head.seq, await Losses.of(log, info.last_seq))
         rows = _flat(reader, min(head.seq, info.last_seq))
         row = next(rows, None)
         async for message in _messages(log, info.last_seq):
@@ -76,11 +77,12 @@ async def _messages(log: Log, upto: int) -> AsyncIterator[Stored]:
 class _Comparing:
     """The tally of a comparison."""
 
-    def __init__(self, reader: LedgerReader, last: int) -> None:
+    def __init__(self, reader: LedgerReader, last: int, losses: Losses) -> None:
         self.findings = Findings()
         self.equal = self.behind = self.anchors = 0
         self._reader = reader
         self._last = last
+        self._losses = losses
 
     def pair(self, row: Stored, message: Stored) -> None:
         names = [
@@ -112,6 +114,8 @@ class _Comparing:
         if not isinstance(recorded, Recorded) or not isinstance(recorded.message.event, LedgerAnchored):
             return
         anchor = recorded.message.event
+        if self._losses.unsettle(anchor.through_seq, message.seq):
+            return
         self.anchors += 1
         if anchor.through_seq > self._last:
             self.findings.add(

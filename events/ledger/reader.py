@@ -262,6 +262,10 @@ class LedgerReader:
         """Return the message of a sequence, or None."""
         return next(iter(self._messages("seq = ?", seq)), None)
 
+    def last_upto(self, seq: int) -> Stored | None:
+        """Return the last message up to a sequence, or None."""
+        return next(iter(self._messages("seq <= ? ORDER BY seq DESC LIMIT 1", seq)), None)
+
     def hash_at(self, seq: int) -> bytes | None:
         """Return the chain's hash after the row of a sequence, or None when there is no such row."""
         with explained(self.path, "read the ledger"):

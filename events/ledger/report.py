@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
+from events.losses import Loss
+
 MOST_FINDINGS = 20
 """Findings that a report lists; the rest are counted."""
 
@@ -66,7 +68,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """What recomputing a ledger's chain found. ``head`` is the last hash (64 hex digits).
 
     ``anchors`` counts the ledger's own heads in the file that were checked. ``findings`` lists the first
-    ``MOST_FINDINGS`` of ``finding_count``, in row order.
+    ``MOST_FINDINGS`` of ``finding_count``, in row order. ``losses`` are those that the log has recorded: facts, and no
+    findings.
     """
 
     path: str
@@ -77,6 +80,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     anchors: int
     findings: tuple[Finding, ...]
     finding_count: int
+    losses: tuple[Loss, ...] = ()
 
     @property
     def ok(self) -> bool:

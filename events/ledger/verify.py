@@ -22,6 +22,7 @@ from events.ledger.rows import (
     DATA,
     HASH,
     HEADERS,
+    MESSAGE_COLUMNS,
     SEQ,
     SUBJECT,
     TIME,
@@ -30,8 +31,9 @@ from events.ledger.rows import (
     to_stored,
     topic_of_subject,
 )
-from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
+from events.ledger.schema import ANCHOR_TOPICS, Meta, connect_read_only, read_meta, seal_of, statements
 from events.ledger.tables import make
+from events.losses import LOSS_TOPIC, Losses
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 
@@ -127,6 +129,7 @@ def _check_rows(
     rows = first = last = anchors = 0
     gaps = False
     digest = GENESIS
+    losses = _losses(connection)
     for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
         seq = row[SEQ]
         rows += 1
@@ -134,9 +137,10 @@ def _check_rows(
             first = seq
         elif seq != last + 1:
             gaps = True
-            findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
+            if not losses.has_gap(last + 1, seq - 1):
+                findings.add(seq, Check.GAP, f"rows {last + 1} to {seq - 1} are missing")
         anchor = _check_row(row, digest, models, findings)
-        if anchor is not None:
+        if anchor is not None and not losses.unsettle(anchor.through_seq, seq):
             anchors += 1
             _check_anchor(connection, seq, anchor, None if gaps else first, findings)
         last, digest = seq, row[HASH] if type(row[HASH]) is bytes else GENESIS
@@ -151,7 +155,20 @@ def _check_rows(
         anchors=anchors,
         findings=(),
         finding_count=0,
+        losses=tuple(losses.found),
     )
+
+
+def _losses(connection: sqlite3.Connection) -> Losses:
+    """Return what the log has recorded as lost: what is missing for that reason is no finding."""
+    losses = Losses()
+    condition = f"topic = '{LOSS_TOPIC}' AND {ANCHOR_TOPICS} ORDER BY seq"
+    for row in connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}"):
+        try:
+            losses.note(to_stored(*row))
+        except DamagedRow:  # it is found as such with the other rows
+            continue
+    return losses
 
 
 def _check_row(row: tuple[Any, ...], previous: bytes, models: Refolding, findings: Findings) -> LedgerAnchored | None:

@@ -69,6 +69,14 @@ class SimulatedLog:
         """Return the sequence of the last message on subjects matching ``filter``, 0 when there is none."""
         return await self.connection.request(lambda: self._stream.store.last(filter), Unavailable)
 
+    async def at(self, seq: int) -> Stored | None:
+        """Return the message at a sequence, None when there is none."""
+        return await self.connection.request(lambda: self._at(seq), Unavailable)
+
+    def _at(self, seq: int) -> Stored | None:
+        messages = self._stream.store.messages
+        return messages[seq - 1] if 0 < seq <= len(messages) else None
+
     async def info(self) -> LogInfo:
         """Return the log's extent."""
         return await self.connection.request(self._extent, Unavailable)

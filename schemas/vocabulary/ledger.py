@@ -1,11 +1,11 @@
-"""The ledger's anchors. Owner: ``ledger``."""
+"""The ledger's anchors, and what the log is found to have lost. Owner: ``ledger``."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry
+from schemas.entry import Entry, Severity
 from schemas.event import Event
 
 
@@ -21,6 +21,22 @@ class LedgerAnchored(Event, frozen=True, kw_only=True, tag="forged_id.ledger.anc
     head: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
+class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_recorded"):
+    """The log lost messages that it had acknowledged: its store was cut, damaged, or replaced by an older copy.
+
+    Lost are the sequences from ``first_seq`` to ``through_seq``, as far as is known. ``known_by`` says what knew of
+    them: a ``ledger`` that held them, ``snapshots`` that stood on them, or the ``stream``, whose sequences have a gap
+    there. ``given_again`` says that the log has given these sequences to later messages, or will. ``kept_as`` is the
+    name of the ledger file that was put aside, empty when there was none.
+    """
+
+    first_seq: int
+    through_seq: int
+    known_by: Literal["ledger", "snapshots", "stream"]
+    given_again: bool
+    kept_as: str = ""
+
+
 ENTRIES = (
     Entry(
         event=LedgerAnchored,
@@ -28,6 +44,21 @@ ENTRIES = (
         scope=Scope.GLOBAL,
         meaning="The head of the ledger's hash chain after a sequence; exposes a cut tail.",
         sample=LedgerAnchored(through_seq=10_000, rows=10_000, head="0" * 64),
+        spontaneous=True,
+    ),
+    Entry(
+        event=LossRecorded,
+        owner="ledger",
+        scope=Scope.GLOBAL,
+        meaning="The log lost messages that it had acknowledged; names the sequences, and the ledger that has them.",
+        sample=LossRecorded(
+            first_seq=9_001,
+            through_seq=9_120,
+            known_by="ledger",
+            given_again=True,
+            kept_as="ledger-before-loss-9001.db",
+        ),
+        severity=Severity.CRITICAL,
         spontaneous=True,
     ),
 )

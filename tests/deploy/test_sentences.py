@@ -70,14 +70,14 @@ def all_ends() -> Iterator[ResponseEmitted]:
     yield from (an_end("ARBITER", "REJECTED", reason) for reason in literals(ArbiterDenied, "reason"))
     yield an_end("ARBITER", "EXECUTED", "p-2", backend="precedent")
     unjudged = ("appraisal_failed", "guardrails_failed", "guardrails_silent", "guardrails_repeated")
-    forced = tuple(REASONS[limit] for limit in _LIMITS)
+    forced = sorted(REASONS[limit] for limit in _LIMITS)
     for mode in get_args(Mode):
         if mode == "ACT":
             continue  # no answer is given in it
         yield an_end("DELIBERATIVE", "EXECUTED", mode, mode=mode)
         for why in (*unjudged, *forced):
             yield an_end("DELIBERATIVE", "EXECUTED", f"{mode}:{why}", mode=mode, backend="llm", model="m")
-        for why in model_failures():
+        for why in sorted(model_failures()):
             yield an_end("DELIBERATIVE", "EXECUTED", f"llm_failed:{why}", mode=mode)
             yield an_end("DELIBERATIVE", "EXECUTED", f"{mode}:rerun_failed:{why}", mode=mode, backend="llm", model="m")
 

@@ -328,4 +328,4 @@ def test_subjects_of_nobody_are_counted_and_passed_over() -> None:
 
 def test_an_actors_filters_cover_all_that_its_replay_needs() -> None:
     replay = Replay([DIARIST], PARTITIONS)
-    assert set(replay.filters) == {"log.*.*.input.received", "log.*.*.reflex.>"}
+    assert set(replay.filters) == {"log.*.*.input.received", "log.*.*.reflex.>", "log.*.*.ledger.loss_recorded"}

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -90,13 +90,13 @@ class RunningSet:
 
 
 @contextmanager
-def running_set(folder: Path, *, processes: int = 2) -> Iterator[RunningSet]:
-    """Bring a set up in ``folder`` and take it down at the end."""
+def running_set(folder: Path, *, processes: int = 2, flags: Sequence[str] = ()) -> Iterator[RunningSet]:
+    """Bring a set up in ``folder``, with more flags of ``neuraxis up``, and take it down at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     ready = folder / "ready"
     ready.unlink(missing_ok=True)  # of a set that was killed
     command = [sys.executable, "-m", "deploy.cli", "up", "--data", str(folder / "data")]
-    command += ["--processes", str(processes), "--ready-file", str(ready)]
+    command += ["--processes", str(processes), "--ready-file", str(ready), *flags]
     with (folder / "up.log").open("wb") as out:
         # An Ollama that runs on this machine would answer otherwise.
         environment = {**os.environ, "NEURAXIS_LLM_URL": "composer"}
@@ -185,7 +185,7 @@ async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
     async with running.log() as log:
         messages = await at_rest(log)
         assert broken_promises(tuple(ACTORS.values()), messages, accepted, log.partitions) == []
-        await _ledger_caught_up(running, log)
+        await ledger_caught_up(running, log)
         report = verify(running.data.ledger)
         assert report.ok, report
         comparison = await compare(running.data.ledger, log.as_stored())
@@ -193,7 +193,8 @@ async def judge(running: RunningSet, accepted: list[str]) -> list[Stored]:
     return messages
 
 
-async def _ledger_caught_up(running: RunningSet, log: JetStreamLog) -> None:
+async def ledger_caught_up(running: RunningSet, log: JetStreamLog) -> None:
+    """Wait until the ledger holds what the log has come to by now."""
     end = time.monotonic() + DEADLINE
     while True:
         last = (await log.info()).last_seq

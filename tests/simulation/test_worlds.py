@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
 import structlog
 
@@ -66,7 +67,7 @@ def _lose_the_state_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
         found = real(actor, partition, data)  # type: ignore[arg-type]
         if found is None:
             return None
-        return Standing(actor.initial(), found.place, found.own_last, found.time_ns, found.configured)  # type: ignore[attr-defined]
+        return msgspec.structs.replace(found, state=actor.initial())  # type: ignore[attr-defined]
 
     import actors.runtime.shard as module
 

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.runtime.answers import Answer, Answers
 from events.errors import Conflict, Refused, Unavailable
-from events.log import MAX_RECORD_BYTES, Append, Log, Record, Stored
+from events.log import MAX_RECORD_BYTES, Append, Log, LogInfo, Record, Stored
 from tests.events.setting import Setting, collect, record, run_simulated
 
 OWN = "log.*.*.echo.>"
@@ -36,6 +37,10 @@ class Counting:
 
     async def last(self, filter: str) -> int:
         return 0 if self.emptied else await self._log.last(filter)
+
+    async def info(self) -> LogInfo:
+        info = await self._log.info()
+        return msgspec.structs.replace(info, last_seq=0) if self.emptied else info
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         async for batch in self._log.history(filters, after, upto):

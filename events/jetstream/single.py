@@ -1,0 +1,52 @@
+"""One message of a stream by its sequence, from the stream's leader, and what it says of itself."""
+
+import base64
+from calendar import timegm
+from time import strptime
+from typing import Any
+
+import msgspec
+
+from events.jetstream.client import read_headers
+from events.jetstream.connection import ApiError, Connection
+
+NO_MESSAGE = 10037
+
+
+class Single(msgspec.Struct, frozen=True):
+    """A message as the server holds it; ``time_ns`` is the server's own timestamp, Unix nanoseconds."""
+
+    seq: int
+    time_ns: int
+    subject: str
+    headers: dict[str, str]
+    data: bytes
+
+
+async def single(connection: Connection, stream: str, seq: int) -> Single | None:
+    """Return the message at a sequence, None when there is none or the server cannot read it; raises LogError."""
+    if seq < 1:
+        return None
+    try:
+        found = await connection.api(f"STREAM.MSG.GET.{stream}", {"seq": seq})
+    except ApiError as error:
+        if error.number == NO_MESSAGE:
+            return None
+        raise
+    return _decoded(found["message"])
+
+
+def _decoded(message: dict[str, Any]) -> Single:
+    return Single(
+        int(message["seq"]),
+        unix_ns(message["time"]),
+        message["subject"],
+        read_headers(base64.b64decode(message.get("hdrs", ""))),
+        base64.b64decode(message.get("data", "")),
+    )
+
+
+def unix_ns(written: str) -> int:
+    """Return a server's timestamp (RFC 3339 in UTC, up to nine digits of a second) as Unix nanoseconds."""
+    seconds, _, fraction = written.rstrip("Z").partition(".")
+    return timegm(strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 1_000_000_000 + int(fraction.ljust(9, "0") or "0")

@@ -1,0 +1,54 @@
+"""Putting a ledger aside that holds what its stream has lost: the only copy left of messages once acknowledged."""
+
+import contextlib
+import os
+import sqlite3
+from pathlib import Path
+
+from events.errors import Unavailable
+from events.ledger.failures import explained
+
+_BESIDE = ("-wal", "-shm")
+
+
+def place_aside(path: Path, first_lost: int) -> Path:
+    """Return where a ledger goes that holds what was lost from a sequence on: a name in its folder that is free."""
+    stem = f"{path.stem}-before-loss-{first_lost}"
+    number, kept = 1, path.with_name(f"{stem}{path.suffix}")
+    while kept.exists():
+        number += 1
+        kept = path.with_name(f"{stem}-{number}{path.suffix}")
+    return kept
+
+
+def put_aside(path: Path, kept: Path) -> None:
+    """Rename a ledger file that nobody writes, with what lies beside it.
+
+    It stays a ledger that every command reads: ``neuraxis log tail --log FILE --since SEQUENCE``.
+
+    Raises:
+        Unavailable: the folder cannot be written now.
+        LedgerDamaged, Misconfigured: see ``events.ledger.failures``.
+    """
+    with explained(path, "fold the ledger's journal in"):
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            connection.close()
+    try:
+        path.rename(kept)
+        for ending in _BESIDE:
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(path.name + ending).rename(kept.with_name(kept.name + ending))
+        _flush(path.parent)
+    except OSError as error:
+        raise Unavailable(f"{path}: cannot be put aside as {kept.name}: {error}; grant the right to write") from error
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

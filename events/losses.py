@@ -1,0 +1,110 @@
+"""What a log is known to have lost, by its own record (``ledger.loss_recorded``).
+
+A record stands in the log behind the loss. What was decided before it may rest on messages that are gone; what is
+decided after it rests on the messages that are left, since every partition begins anew when it reads of a loss.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.log import Log, Stored
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.ledger import LossRecorded
+
+LOSS_TOPIC = topic_of(LossRecorded)
+LOSS_FILTER = topic_filter(LOSS_TOPIC)
+"""All records of losses."""
+
+_ENDING = LOSS_FILTER.removeprefix("log.*.*")
+
+
+def is_loss(subject: str) -> bool:
+    """Whether messages on a stored subject record losses."""
+    return subject.endswith(_ENDING)
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """A recorded loss: its event, and the sequence of that."""
+
+    seq: int
+    event: LossRecorded
+
+
+class Losses:
+    """The recorded losses of a log, in order.
+
+    Attributes:
+        found: They.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Loss] = []
+
+    @classmethod
+    async def of(cls, log: Log, upto: int) -> "Losses":
+        """Read those that a log has recorded up to a sequence; raises LogError."""
+        losses = cls()
+        async for batch in log.history([LOSS_FILTER], 0, upto):
+            for stored in batch:
+                losses.note(stored)
+        return losses
+
+    @property
+    def last_seq(self) -> int:
+        """The sequence of the last record, 0 when there is none."""
+        return self.found[-1].seq if self.found else 0
+
+    def note(self, stored: Stored) -> bool:
+        """Take note of a message of the log, in order; return whether it records a loss that was not known here."""
+        if not is_loss(stored.subject) or stored.seq <= self.last_seq:
+            return False
+        recorded = decode(stored)
+        if not isinstance(recorded, Recorded) or not isinstance(recorded.message.event, LossRecorded):
+            return False
+        self.found.append(Loss(stored.seq, recorded.message.event))
+        return True
+
+    def spare(self, reached: int, since: int) -> bool:
+        """Whether a state holds nothing of what was lost.
+
+        It has folded the log up to ``reached``, as the log was when its last known loss was recorded at ``since``.
+        Sequences that were given again are no matter: by its time, the message there is known to be another.
+        """
+        later = (loss.event for loss in self.found if loss.seq > since)
+        return all(event.given_again or event.first_seq > reached for event in later)
+
+    def has_gap(self, first: int, last: int) -> bool:
+        """Whether these sequences, which the log lacks, are recorded as lost for good."""
+        return any(
+            loss.event.first_seq <= first and last <= loss.event.through_seq and not loss.event.given_again
+            for loss in self.found
+        )
+
+    def excuse(self, seq: int, shown_at: int) -> bool:
+        """Whether a decision about the message at ``seq`` rests on messages that are lost for good.
+
+        It was made, or its events were stored, behind what was lost (a reading up to ``shown_at`` tells), and before
+        the loss was known.
+        """
+        return any(
+            loss.event.first_seq <= shown_at and seq < loss.seq and not loss.event.given_again for loss in self.found
+        )
+
+    def unsettle(self, through: int, seq: int) -> bool:
+        """Whether a message at ``seq`` spoke of the log up to ``through`` before it lost a part of that."""
+        return any(
+            loss.event.first_seq <= through and seq < loss.seq and not loss.event.given_again for loss in self.found
+        )
+
+
+def gaps(after: int, batch: Sequence[Stored]) -> list[tuple[int, int]]:
+    """Return the first and last sequence of each gap in a reading of everything that has come to ``after``."""
+    found = []
+    for stored in batch:
+        if stored.seq > after + 1:
+            found.append((after + 1, stored.seq - 1))
+        after = stored.seq
+    return found

@@ -1,0 +1,152 @@
+"""A log that lost messages: the projector notices, keeps the ledger that has them, says so in the log, and goes on."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from actors.ledger import LedgerSettings
+from events.jetstream.log import JetStreamLog
+from events.ledger import LedgerReader, compare, verify
+from events.losses import LOSS_FILTER, Losses
+from events.simulated import SimulatedStream
+from schemas.vocabulary.ledger import LossRecorded
+from tests.actors.ledger.test_projector import Run, in_world, is_back, log_of, records
+from tests.broker import Broker
+from tests.events.ledger.messages import PARTITIONS, exchanges
+from tests.faults.cuts import cut_tail, drop_index, flip_bit
+
+
+async def _follow(stream: SimulatedStream, path: Path, count: int, *more: int) -> list[LossRecorded]:
+    """Store the first ``count`` messages of some exchanges, and others; have a projector follow; return the losses."""
+    log = log_of(stream)
+    if count:
+        await log.append(records(exchanges(20)[:count]))
+    if more:
+        await log.append(records(exchanges(40)[more[0] : more[1]]))
+    run = Run(log, path)
+    await run.reaches(max(1, len(stream.store.messages)))
+    await run.stop()
+    losses = await Losses.of(log, len(stream.store.messages))
+    assert (await compare(path, log)).ok
+    return [loss.event for loss in losses.found]
+
+
+@pytest.mark.parametrize("more", [(), (100, 104), (100, 160)], ids=["nothing", "a little", "more than was lost"])
+@pytest.mark.parametrize("left", [0, 1, 30])
+def test_a_ledger_ahead_of_its_log_is_kept_and_another_begun(left: int, more: tuple[int, ...], tmp_path: Path) -> None:
+    """A sequence says nothing: the log may have come to where it was, with other messages."""
+    path, told = tmp_path / "ledger.db", []
+    later = [10**18]
+
+    async def before(stream: SimulatedStream) -> None:
+        assert await _follow(stream, path, 40) == []
+
+    async def after(stream: SimulatedStream) -> None:
+        if not left:
+            stream.clock = lambda: later[0] + 10**12  # a log without anything in common is younger
+        told.extend(await _follow(stream, path, left, *more))
+
+    in_world(before)
+    rows = verify(path).rows
+    in_world(after)
+    kept = tmp_path / f"ledger-before-loss-{left + 1}.db"
+    assert told == [
+        LossRecorded(first_seq=left + 1, through_seq=rows, known_by="ledger", given_again=True, kept_as=kept.name)
+    ]
+    assert verify(kept).ok
+    assert verify(kept).rows == rows
+    found = verify(path)
+    assert found.ok, found
+    assert [loss.event for loss in found.losses] == told
+
+
+def test_a_log_that_lost_its_tail_twice_keeps_both_ledgers(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+
+    async def again(stream: SimulatedStream) -> None:
+        await _follow(stream, path, 30, 100, 130)
+
+    async def and_again(stream: SimulatedStream) -> None:
+        await _follow(stream, path, 30, 140, 170)
+
+    in_world(lambda stream: _follow_only(stream, path))
+    in_world(again)
+    in_world(and_again)
+    assert sorted(file.name for file in tmp_path.glob("*.db")) == [
+        "ledger-before-loss-31-2.db",
+        "ledger-before-loss-31.db",
+        "ledger.db",
+    ]
+    assert verify(path).ok
+
+
+async def _follow_only(stream: SimulatedStream, path: Path) -> None:
+    await _follow(stream, path, 40)
+
+
+def _in_the_middle(store: Path) -> None:
+    flip_bit(store, 0.5)
+
+
+def _at_the_end(store: Path) -> None:
+    cut_tail(store, 2_000)
+
+
+def _at_the_end_without_index(store: Path) -> None:
+    cut_tail(store, 2_000)
+    drop_index(store)
+
+
+@pytest.mark.parametrize("harm", [_in_the_middle, _at_the_end, _at_the_end_without_index])
+def test_whatever_a_real_broker_makes_of_a_harmed_store_is_recorded(
+    harm: Callable[[Path], None], broker: Broker, tmp_path: Path
+) -> None:
+    """nats-server leaves a gap where its index is whole, and gives the sequences again where it is not."""
+    path = tmp_path / "ledger.db"
+    settings = LedgerSettings(anchor_every=10)
+
+    async def follow(count: int, upto: int) -> Losses:
+        log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
+        try:
+            await is_back(log)
+            await log.append(records(exchanges(40)[upto - count : upto]))
+            run = Run(log, path, settings)
+            last = (await log.info()).last_seq
+            await run.reaches(last)
+            await run.until(lambda: run.reports[-1].rows > 0)
+            if upto > 40:
+                await _recorded(log)
+            await run.reaches((await log.info()).last_seq)
+            await run.stop()
+            losses = await Losses.of(log, (await log.info()).last_seq)
+            comparison = await compare(path, log)
+            assert comparison.ok, comparison
+            return losses
+        finally:
+            await log.close()
+
+    assert asyncio.run(follow(40, 40)).found == []
+    before = verify(path)
+    broker.stop()
+    harm(broker.store)
+    broker.start()
+    losses = asyncio.run(follow(20, 60))
+    (loss,) = losses.found
+    assert loss.event.given_again is (harm is _at_the_end_without_index)
+    kept = tmp_path / loss.event.kept_as
+    with LedgerReader(kept) as reader:
+        assert reader.at(loss.event.first_seq) is not None
+    assert verify(kept).ok
+    assert verify(kept).rows >= before.rows
+    found = verify(path)
+    assert found.ok, found
+    assert [known.event for known in found.losses] == [loss.event]
+
+
+async def _recorded(log: JetStreamLog) -> None:
+    async with asyncio.timeout(30):
+        tail = await log.tail([LOSS_FILTER], 0)
+        await tail.next()
+        await tail.close()
