@@ -1,6 +1,7 @@
 """The learned scorer beside the motifs. What it says of a text is given here; the scorer has tests of its own."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -18,9 +19,9 @@ def scored_by_word() -> Iterator[None]:
     """Let a text's score be that of its first word, 0.8 being the threshold."""
     with mock.patch.multiple(
         judging,
-        MODEL_VERSION="by-word",
         THRESHOLD=0.8,
-        score=lambda text: SCORES.get(text.partition(" ")[0], 0.0),
+        scorer_of=lambda models: SimpleNamespace(name="by-word"),
+        score=lambda text, scorer: SCORES.get(text.partition(" ")[0], 0.0),
     ):
         yield
 
