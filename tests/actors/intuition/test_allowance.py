@@ -143,7 +143,7 @@ def test_ordinary_inputs_are_not_cut(alerted: Partition) -> None:
 
 def test_the_scorer_reads_no_more_of_an_input_than_its_share() -> None:
     read: list[str] = []
-    with mock.patch.object(judging, "score", lambda text: read.append(text) or 0.1):
+    with mock.patch.object(judging, "score", lambda text, scorer: read.append(text) or 0.1):
         judged(intuition(scorer=True), "Hello", *(document(flooding(number, 12)) for number in range(1024)))
     assert read[0] == "Hello"
     assert sum(map(len, read)) <= IntuitionSettings().scored_characters
@@ -152,7 +152,7 @@ def test_the_scorer_reads_no_more_of_an_input_than_its_share() -> None:
 
 def test_equal_parts_are_scored_once() -> None:
     read: list[str] = []
-    with mock.patch.object(judging, "score", lambda text: read.append(text) or 0.1):
+    with mock.patch.object(judging, "score", lambda text, scorer: read.append(text) or 0.1):
         judged(intuition(scorer=True), "Hello", document("Hello"), document("Bye"), document("Bye"), document(" "))
     assert read == ["Hello", "Bye"]
 
