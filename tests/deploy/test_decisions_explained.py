@@ -103,6 +103,8 @@ def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sen
         reasons.ARBITER,
         reasons.DELIBERATIVE_FAILURES,
         reasons.MODEL_FAILURES,
+        reasons.LACKS,
+        reasons.STANCES,
         reasons.GUARDRAILS,
     )
     for table in tables:
@@ -122,6 +124,8 @@ def test_no_word_is_explained_that_does_not_occur() -> None:
         *reasons.ARBITER,
         *reasons.DELIBERATIVE_FAILURES,
         *reasons.MODEL_FAILURES,
+        *reasons.LACKS,
+        *reasons.STANCES,
         *reasons.GUARDRAILS,
         "deadline",
         "ACTOR_failed",
