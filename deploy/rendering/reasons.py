@@ -6,7 +6,6 @@ are names that somebody gave: of a pattern set, of a precedent. ``docs/decisions
 
 from collections.abc import Mapping
 
-from schemas.attendance import Lack
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
@@ -76,7 +75,7 @@ ARBITER: Mapping[str, str] = {
     "unknown_outcome": "what is known of inputs like it could not be had",
 }
 
-LACKS: Mapping[Lack, str] = {
+LACKS: Mapping[str, str] = {
     "no_owner": "no worker runs it",
     "recovering": "its worker has not caught up with the log",
     "stalled": "its worker makes no progress",

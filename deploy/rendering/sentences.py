@@ -4,7 +4,7 @@ It is built from the end alone; events of the exchange that carry more, such as 
 A reason that this release does not know is named as it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from deploy.rendering import reasons
@@ -159,8 +159,7 @@ def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _failure(name: str) -> str:
-    known: Mapping[str, str] = {**reasons.MODEL_FAILURES, **reasons.LACKS}
-    return known.get(name, "")
+    return reasons.MODEL_FAILURES.get(name, "") or reasons.LACKS.get(name, "")
 
 
 def _chosen(end: ResponseEmitted, events: Sequence[Event]) -> str:

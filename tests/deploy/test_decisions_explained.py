@@ -96,7 +96,7 @@ def test_shares_are_said_to_be_shares() -> None:
 def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sentences() -> None:
     tables: tuple[Mapping[str, str], ...] = (
         reasons.STAGES,  # type: ignore[assignment]  # literals are texts
-        reasons.MODES,  # type: ignore[assignment]
+        reasons.MODES,
         reasons.COHERENCE,
         reasons.RULES,
         reasons.BREAKER,

@@ -20,7 +20,14 @@ from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
 from schemas.unread import Unread
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
-from schemas.vocabulary.breaker import BreakerState, BreakerTerminated, BreakerTripped, BreakerWithheld, Violation
+from schemas.vocabulary.breaker import (
+    BreakerState,
+    BreakerTerminated,
+    BreakerTripped,
+    BreakerWithheld,
+    Stance,
+    Violation,
+)
 from schemas.vocabulary.coherence import CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked
@@ -105,6 +112,8 @@ def test_every_stage_action_and_mode_is_explained() -> None:
     assert tuple(reasons.STAGES) == STAGES
     assert set(reasons.ACTIONS) == set(get_args(Action))
     assert set(reasons.MODES) == set(get_args(Mode))
+    assert set(reasons.LACKS) == set(get_args(Lack))
+    assert set(reasons.STANCES) == set(get_args(Stance))
     ended = {(end.stage, end.action) for end in all_ends()}
     assert {action for _, action in ended} == set(get_args(Action))
     assert {stage for stage, _ in ended} == set(STAGES)
