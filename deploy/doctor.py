@@ -49,8 +49,9 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be looked at.
 
     ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
-    partitions configured, ``actors`` and ``effectors`` those that should be live. ``model`` is the language model in
-    use as far as that is known, ``key_file`` where its key is, if not in the environment. ``receivers`` get alerts.
+    partitions configured, ``actors`` and ``effectors`` those that should be live; ``stages`` have to be served.
+    ``model`` is the language model in use as far as that is known, ``key_file`` where its key is, if not in the
+    environment. ``receivers`` get alerts.
     """
 
     access: Access
@@ -59,6 +60,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     expected: Partitions
     actors: tuple[str, ...]
     effectors: tuple[str, ...]
+    stages: tuple[str, ...]
     model: ModelInUse | None
     key_file: str
     receivers: Mapping[str, Receiver]
@@ -168,7 +170,7 @@ async def _workers(connection: Connection, patient: Patient, partitions: Partiti
     alive = readable(members)
     return [
         judge_workers(patient.actors, [presence.actors for presence in alive if presence.actors]),
-        judge_stages(alive, partitions, (*patient.effectors, *(() if patient.run is None else (LEDGER,)))),
+        judge_stages(alive, partitions, (*patient.stages, *(() if patient.run is None else (LEDGER,)))),
         judge_budgets(alive),
         judge_snapshots(alive),
     ]

@@ -23,7 +23,7 @@ from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
 from deploy.readiness import ledger_fault, said_of
-from deploy.stages import Stages, told
+from deploy.stages import Stages, needed_by, told
 from deploy.stopping import told_to_stop
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import storing_fault
@@ -100,7 +100,7 @@ async def _serve(
     log = await configured_log(connection, job.config.log)
     judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
-    stages = Stages(membership, log.partitions)
+    stages = Stages(membership, log.partitions, needed_by(job.config))
 
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))

@@ -57,7 +57,7 @@ class ModelInUse(msgspec.Struct, frozen=True, kw_only=True):
 class InForce(msgspec.Struct, frozen=True, kw_only=True):
     """What a set was started with, for who examines it where its configuration is not, or another one is.
 
-    ``receivers`` name variables and files, as the configuration does, never an address.
+    ``receivers`` name variables and files, as the configuration does, never an address. ``stages`` have to be served.
     """
 
     agents: int
@@ -66,6 +66,7 @@ class InForce(msgspec.Struct, frozen=True, kw_only=True):
     effectors: tuple[str, ...]
     key_file: str
     agent_per: Literal["shared", "user", "session"] = "shared"
+    stages: tuple[str, ...] = ()
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,16 +11,16 @@ from schemas.stages import scopes
 from schemas.subjects import Partitions
 
 
-def judge_stages(alive: Sequence[Presence], partitions: Partitions, more: Sequence[str] = ()) -> Finding:
+def judge_stages(alive: Sequence[Presence], partitions: Partitions, stages: Sequence[str] = NEEDED) -> Finding:
     """Judge whether every stage has an owner that serves it, partition by partition.
 
     Args:
         alive: What living processes say of themselves.
         partitions: The stream's.
-        more: Stages that this set needs besides those that every input does.
+        stages: Those that this set needs.
     """
     found = lacks(alive, partitions)
-    needed = by_stage(found, [*NEEDED, *more])
+    needed = by_stage(found, stages)
     if needed:
         hosts = " ".join(needed)
         remedy = (
@@ -32,7 +32,7 @@ def judge_stages(alive: Sequence[Presence], partitions: Partitions, more: Sequen
     if others:
         remedy = "look again, they may be about to; then see the log of their worker"
         return Finding("stages", Verdict.WARN, f"hosted, not served: {told(others, partitions)}", remedy)
-    return Finding("stages", Verdict.OK, f"all {len(NEEDED) + len(more)} that are needed are served")
+    return Finding("stages", Verdict.OK, f"all {len(stages)} that are needed are served")
 
 
 def judge_budgets(alive: Sequence[Presence]) -> Finding:

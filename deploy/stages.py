@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import structlog
 
 from actors.runtime.attendance import Place, Watch, by_stage
+from actors.swarm.settings import SwarmSettings
+from deploy.config import Config
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.log import Membership
@@ -15,6 +17,12 @@ from schemas.subjects import Partitions
 
 NEEDED = (*REQUIRED, *WITNESSES)
 """The stages that have to be served for a set to be sound: what every input needs, and what notices a silent one."""
+
+
+def needed_by(config: Config) -> tuple[str, ...]:
+    """Return :data:`NEEDED` as ``swarm.required`` has it: what counts as lost is the same wherever one looks."""
+    return tuple(dict.fromkeys((*config.section("swarm", SwarmSettings).required, *WITNESSES)))
+
 
 LOOK_S = 1.0
 """Seconds between looks."""

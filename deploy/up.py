@@ -33,7 +33,7 @@ from deploy.models import Attachment, actor_flags, attach, check_answerable, wor
 from deploy.program import WorkerProgram
 from deploy.rendering.greeting import Up, called_by, greeting
 from deploy.running_set import DataFolder, InForce, RunFile
-from deploy.stages import watch
+from deploy.stages import needed_by, watch
 from deploy.supervisor import Program, ProgramFailed, Supervisor
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
@@ -199,6 +199,7 @@ def in_force_of(config: Config, model: Attachment) -> InForce:
         effectors=needed(config, attached=model.use.backend != "composer"),
         key_file=config.section("llm", LlmSettings).api_key_file,
         agent_per=config.gateway.agent_per,
+        stages=needed_by(config),
     )
 
 

@@ -165,13 +165,15 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
         works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
+        told = asyncio.Event()
+        ready += [told] if works else []
         around_all = [
             around.create_task(_announce(ready, job.hosts, lifeline), name="readiness"),
             around.create_task(_check_when_back(connection, worker), name="log looked at again"),
         ]
         if works:
             membership = await KeyValueMembership.over(connection, settings.replicas)
-            around_all.append(around.create_task(report(membership, f"{member}-serves", works), name="report"))
+            around_all.append(around.create_task(report(membership, f"{member}-serves", works, told), name="report"))
         async with asyncio.TaskGroup() as tasks:
             for work in running:
                 tasks.create_task(work)

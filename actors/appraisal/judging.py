@@ -12,8 +12,8 @@ from actors.appraisal.embedder import Model, model_of
 from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
 from actors.appraisal.risks import intent_of
 from actors.appraisal.settings import AppraisalSettings
+from actors.appraisal.trust import less_trusted, trust_of, trusted
 from actors.appraisal.trust import model as trust_model
-from actors.appraisal.trust import trust_of, trusted
 from actors.appraisal.vectors import to_text
 from schemas.reading.model import Model as Judge
 from schemas.reading.sheets import sheets_of
@@ -34,9 +34,9 @@ def appraise(
     known = memory if memory.models == embedder.name else Memory(named=memory.named)
     embedding = embedder.embed(received.text)
     place = place_of(known, embedding, _threshold(embedder, settings))
-    layers = _layers(received, settings, evaluator)
-    affect = affect_of(received.text)
     intent = intent_of(received.text)
+    layers = _layers(received, settings, evaluator, intent.unread)
+    affect = affect_of(received.text)
     return AppraisalCompleted(
         models=f"{embedder.name}+{evaluator.name}+{AFFECT}",
         conversation_topic=place.topic,
@@ -71,10 +71,12 @@ def _threshold(embedder: Model, settings: AppraisalSettings) -> float:
     return settings.topic_threshold if embedder.semantic else settings.topic_threshold_hashed
 
 
-def _layers(received: InputReceived, settings: AppraisalSettings, evaluator: Judge) -> tuple[LayerTrust, ...]:
+def _layers(
+    received: InputReceived, settings: AppraisalSettings, evaluator: Judge, unread: int
+) -> tuple[LayerTrust, ...]:
     judged = [received.text, *(layer.content for layer in received.layers if layer.role in settings.judged_layers)]
     trusts = _trusts(tuple(dict.fromkeys(filter(str.strip, judged))), settings.judged_characters, evaluator)
-    layers = [_of_part(trusts, evaluator, TEXT, received.text)]
+    layers = [less_trusted(_of_part(trusts, evaluator, TEXT, received.text), unread)]
     for place, layer in enumerate(received.layers):
         judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else trusted
         layers.append(judge(f"{layer.role}[{place}]", layer.content))

@@ -3,22 +3,32 @@
 Plain rules, because a violation ends the exchange and somebody will ask why: ``harm`` is an ask (a question how, an
 order to write or to teach) shortly before a harmful act, with nothing that turns against it; ``layer_0`` is a verb of
 change before the system's own rules. Phrases are English; the lists are ``risks.json``.
+
+A long text is looked at in pieces: the first, the last, and all between that have the words a risk is made of, since an
+ask in the middle of a long text is as good as any. Of more than ``MOST_PIECES`` such pieces the rest is counted.
 """
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
 import msgspec
 
-from schemas.reading.folding import fold
+from schemas.reading.folding import fold, fold_word
 from schemas.reading.tokens import split_tokens
 from schemas.vocabulary.appraisal import Risks
 from schemas.vocabulary.precedents import ProposedAction
 
-READ_TOKENS = 400
-"""Tokens looked at from either end of a text."""
+PIECE, OVERLAP = 2_048, 1_024
+"""Characters of a piece, and those it has of the next one, so that nothing falls between two."""
 
+MOST_PIECES = 64
+"""Pieces that are looked at word by word."""
+
+_WORDS = re.compile(r"[^\W\d_]+")
+_MARKS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalpha()})
 _ASK_REACH = 16
 _ALTER_REACH = 6
 
@@ -40,11 +50,12 @@ class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """What an input would have the system do."""
+    """What an input would have the system do; ``unread`` counts characters that should have been looked at for it."""
 
     risks: Risks
     proposed_action: ProposedAction
     affects_swarm: bool
+    unread: int = 0
 
 
 @cache
@@ -65,18 +76,74 @@ def _by_first(phrases: Iterable[str]) -> Phrases:
 
 def intent_of(text: str) -> Intent:
     """Return what a text would have the system do; a blank one asks for an answer and nothing else."""
-    tokens = split_tokens(fold(text[: READ_TOKENS * 8]))[:READ_TOKENS]
-    if len(text) > READ_TOKENS * 8:
-        tokens += split_tokens(fold(text[-READ_TOKENS * 8 :]))[-READ_TOKENS:]
-    risks = Risks(harm=_asks_for_harm(tokens), layer_0=_alters_core(tokens))
-    return Intent(risks, _action(tokens, risks), _found(_lists().swarm, tokens))
+    pieces, unread = _pieces(fold(text))
+    harm = layer_0 = swarm = False
+    for number, piece in enumerate(pieces):
+        tokens = split_tokens(piece)
+        # What stands where a piece was cut is judged in the one beside it, which has what comes before and after.
+        first = _ASK_REACH if number else 0
+        last = len(tokens) - (_ASK_REACH if number < len(pieces) - 1 else 0)
+        harm = harm or _asks_for_harm(tokens, first, last)
+        layer_0 = layer_0 or _alters_core(tokens, first, last)
+        swarm = swarm or _found(_lists().swarm, tokens)
+    risks = Risks(harm=harm, layer_0=layer_0)
+    return Intent(risks, _action(split_tokens(pieces[0]), risks), swarm, unread)
+
+
+def _pieces(folded: str) -> tuple[list[str], int]:
+    """Return the pieces of a folded text to look at, the first and the last among them, and what is left out."""
+    cut = [folded[place : place + PIECE + OVERLAP] for place in range(0, max(len(folded) - OVERLAP, 1), PIECE)]
+    if len(cut) <= 2:
+        return cut, 0
+    telling = [piece for piece in cut[1:-1] if _may_tell(_words(piece))]
+    unread = PIECE * max(0, len(telling) - MOST_PIECES)
+    if unread:
+        # Some from everywhere: what comes first must not hide what comes later.
+        telling = [telling[(2 * n + 1) * len(telling) // (2 * MOST_PIECES)] for n in range(MOST_PIECES)]
+    return [cut[0], *telling, cut[-1]], unread
+
+
+def _words(folded: str) -> set[str]:
+    if folded.isascii():
+        return set(folded.translate(_MARKS).split())
+    return set(map(fold_word, _WORDS.findall(folded)))
+
+
+def _may_tell(words: set[str]) -> bool:
+    """Whether a piece of these words may have a risk, or the swarm, in it: all words of a phrase, in whatever order."""
+    sought = _sought()
+    return (
+        (not words.isdisjoint(sought.alter) and not words.isdisjoint(sought.core))
+        or any(map(words.issuperset, sought.harm))
+        or any(map(words.issuperset, sought.swarm))
+    )
+
+
+class Sought(msgspec.Struct, frozen=True):
+    """The words that a risk is made of: of each phrase, or one of them."""
+
+    harm: tuple[frozenset[str], ...]
+    swarm: tuple[frozenset[str], ...]
+    alter: frozenset[str]
+    core: frozenset[str]
+
+
+@cache
+def _sought() -> Sought:
+    def phrases(listed: Phrases) -> tuple[frozenset[str], ...]:
+        return tuple(frozenset(_WORDS.findall(" ".join(each))) for group in listed.values() for each in group)
+
+    lists = _lists()
+    return Sought(phrases(lists.harm), phrases(lists.swarm), frozenset(lists.alter), frozenset(lists.core))
 
 
 def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where the phrases begin and end, one for each beginning: the longest."""
     for place in [place for place, token in enumerate(tokens) if token in phrases]:
+        following = tokens[place + 1] if place + 1 < len(tokens) else ""
         for phrase in phrases[tokens[place]]:
-            if tuple(tokens[place : place + len(phrase)]) == phrase:
+            # Compared by its second word first: texts that are all first words cost little.
+            if (len(phrase) == 1 or phrase[1] == following) and tuple(tokens[place : place + len(phrase)]) == phrase:
                 yield place, place + len(phrase)
                 break
 
@@ -85,19 +152,29 @@ def _found(phrases: Phrases, tokens: Sequence[str]) -> bool:
     return next(_places(phrases, tokens), None) is not None
 
 
-def _asks_for_harm(tokens: Sequence[str]) -> bool:
+def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
-    asks = [end for _, end in _places(lists.ask, tokens)]
+    asks = sorted(end for _, end in _places(lists.ask, tokens))
+    against = [start for start, _ in _places(lists.against, tokens)]
     for start, end in _places(lists.harm, tokens):
-        before = [ask for ask in asks if start - _ASK_REACH <= ask <= start + 1]
-        if before and not _found(lists.against, tokens[max(0, start - _ASK_REACH) : end + _ASK_REACH // 2]):
+        asked = _any_within(asks, start - _ASK_REACH, start + 1)
+        if first <= start < last and asked and not _any_within(against, start - _ASK_REACH, end + _ASK_REACH // 2 - 1):
             return True
     return False
 
 
-def _alters_core(tokens: Sequence[str]) -> bool:
+def _any_within(places: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of some ascending places is from ``first`` to ``last``."""
+    nearest = bisect_left(places, first)
+    return nearest < len(places) and places[nearest] <= last
+
+
+def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
+    owners = [start for start, _ in _places(lists.owner, tokens)]
     for start, end in _places(lists.alter, tokens):
+        if not first <= start < last or not _any_within(owners, end, end + _ALTER_REACH - 1):
+            continue
         reach = tokens[end : end + _ALTER_REACH]
         owned = next(_places(lists.owner, reach), None)
         if owned is not None and _found(lists.core, reach[owned[1] :]) and not _negated(tokens, start):

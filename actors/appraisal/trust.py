@@ -12,6 +12,8 @@ is raised by the share of it.
 from functools import cache
 from itertools import pairwise
 
+import msgspec
+
 from schemas.reading.evidence import read_text, unread_share
 from schemas.reading.model import LONG_TEXT, Model, log_odds
 from schemas.reading.weights import weights_of
@@ -63,6 +65,21 @@ def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = N
         falsehood=round(falsehood, _DECIMALS),
         unread=unread,
         unread_share=share,
+    )
+
+
+def less_trusted(trust: LayerTrust, unread: int) -> LayerTrust:
+    """Return the trust in a part of which so many characters, besides, should have been read and were not."""
+    if not unread:
+        return trust
+    share = unread_share(max(0, trust.characters - unread), unread)
+    kept = 1.0 - UNREAD_WEIGHT * share
+    return msgspec.structs.replace(
+        trust,
+        truth=round(trust.truth * kept, _DECIMALS),
+        falsehood=round(1.0 - (1.0 - trust.falsehood) * kept, _DECIMALS),
+        unread=trust.unread + unread,
+        unread_share=max(trust.unread_share, share),
     )
 
 

@@ -7,14 +7,20 @@ from actors.runtime.presence import BEAT, Presence, beat, leave
 from events.log import Membership
 from schemas.stages import WHOLE
 
+_LOOK = BEAT / 10
+"""Seconds between looks whether a stage has begun to work, or has stopped: whoever waits for it is told at once."""
 
-async def report(membership: Membership, member: str, works: Mapping[str, Callable[[], bool]]) -> None:
-    """Tell once a second, until cancelled, which of these stages do their work; then say goodbye.
+
+async def report(
+    membership: Membership, member: str, works: Mapping[str, Callable[[], bool]], told: asyncio.Event
+) -> None:
+    """Tell once a second and at each change, until cancelled, which of these stages work; then say goodbye.
 
     Args:
         membership: Where to tell.
         member: Under which name; a worker of actors in the same process has another.
         works: Stage -> whether it does its work now.
+        told: Set once all of them were told to work: a process that is ready before is taken for one that stalls.
     """
     try:
         while True:
@@ -25,6 +31,12 @@ async def report(membership: Membership, member: str, works: Mapping[str, Callab
                 stalled={stage: (WHOLE,) for stage, fine in well.items() if not fine},
             )
             await beat(membership, member, presence)
-            await asyncio.sleep(BEAT)
+            if all(well.values()):
+                told.set()
+            deadline = asyncio.get_running_loop().time() + BEAT
+            while asyncio.get_running_loop().time() < deadline:
+                await asyncio.sleep(_LOOK)
+                if {stage: is_well() for stage, is_well in works.items()} != well:
+                    break
     finally:
         await leave(membership, member)

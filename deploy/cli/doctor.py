@@ -47,6 +47,7 @@ def _patient(target: Target) -> "Patient":
     from deploy.effectors import needed
     from deploy.models import names_of
     from deploy.running_set import ModelInUse
+    from deploy.stages import needed_by
     from schemas.subjects import Partitions
 
     config = target.config(every_section=True)
@@ -60,10 +61,12 @@ def _patient(target: Target) -> "Patient":
     receivers, key_file = config.section("webhook", WebhookSettings).receivers, llm.api_key_file
     expected = Partitions(config.log.agents, config.log.sessions)
     effectors = needed(config, attached=model is not None and model.backend != "composer")
+    stages = needed_by(config)
     in_force = run.in_force if run is not None else None
     if in_force is not None and target.config_file is None and not target.sets:
         # What the set was started with, wherever from; no configuration that lies here is its own.
         receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
+        stages = in_force.stages or stages
         expected = Partitions(in_force.agents, in_force.sessions)
     return Patient(
         access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
@@ -72,6 +75,7 @@ def _patient(target: Target) -> "Patient":
         expected=expected,
         actors=tuple(ACTORS),
         effectors=effectors,
+        stages=(*stages, *effectors),
         model=model,
         key_file=key_file,
         receivers=receivers,

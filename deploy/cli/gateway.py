@@ -27,6 +27,7 @@ def gateway(target: Target, http: str | None, listener: int | None, name: str, l
     file gateway.key_file; TLS is a reverse proxy's. Any number of gateways may serve one log.
     """
     from actors.gateway.http.keys import keys_for
+    from actors.swarm.settings import SwarmSettings
     from deploy import gateway, logs
     from deploy.access import access_of, stated
     from deploy.broker import GATEWAY
@@ -35,7 +36,8 @@ def gateway(target: Target, http: str | None, listener: int | None, name: str, l
     from deploy.lifeline import Lifeline
     from deploy.listening import address_of, listen
 
-    config = target.config([flag_layer("--http", "gateway.http", http)] if http is not None else [])
+    flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
+    config = target.config(flags, more={"swarm": SwarmSettings})
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     address = address_of(config.gateway.http)
     if address is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from deploy.config import Config, Layer
+    from deploy.config import Config, Layer, Sections
 
 DATA = Path(".neuraxis")
 
@@ -44,12 +44,14 @@ class Target:
         self.config_file = config_file
         self.sets = tuple(sets)
 
-    def config(self, flags: Sequence["Layer"] = (), *, every_section: bool = False) -> "Config":
-        """Load the configuration, ``flags`` on top; ``every_section`` loads and checks the actors' too."""
+    def config(
+        self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
+    ) -> "Config":
+        """Load the configuration, ``flags`` on top; ``every_section`` has the actors' too, ``more`` some of them."""
         from deploy.config import SET_SECTIONS, all_sections, assignment_layer, load
 
         return load(
-            all_sections() if every_section else SET_SECTIONS,
+            all_sections() if every_section else {**SET_SECTIONS, **(more or {})},
             file=self.config_file,
             environment=os.environ,
             flags=[*(assignment_layer(assignment) for assignment in self.sets), *flags],

@@ -6,6 +6,7 @@ are names that somebody gave: of a pattern set, of a precedent. ``docs/decisions
 
 from collections.abc import Mapping
 
+from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
 
@@ -37,18 +38,25 @@ MODES: Mapping[Mode, str] = {
 }
 """Mode -> how an input is answered in it. ACT is never an answer's own mode: another is chosen once its loop ended."""
 
-COHERENCE: Mapping[str, str] = {"DISSONANT": "answering it would not fit what this system is bound to, or knows"}
+UNREAD = "UNREAD"
+
+COHERENCE: Mapping[str, str] = {
+    "DISSONANT": "answering it would not fit what this system is bound to, or knows",
+    UNREAD: "too much of it could not be looked at within the work that one input may cost",
+}
 
 RULES: Mapping[str, str] = {
     "harm": "answering it could do harm",
     "layer_0": "it touches the system's own core",
+    "unread": "too much of it could not be looked at",
 }
 """Violation of the constitution -> what the input does; others are ``flag:`` and a pattern set's name."""
 
 BREAKER: Mapping[str, str] = {
     "role_confusion": "it looks like an attempt to take over the conversation, and broke the session's trust",
     "context_saturation": "it floods the conversation with text of little truth, and broke the session's trust",
-    "normal": "nothing of it could be appraised, so nothing vouches for it",
+    "unappraised": "nothing of it could be appraised, so nothing vouches for it",
+    "record_full": "there is no room left to keep account of another session",
     "violated": "the session is on hold after an earlier violation",
     "recovery": "the session is rebuilding its trust after an earlier violation",
     "terminated": "the session was ended for good by an earlier violation",
@@ -66,6 +74,13 @@ ARBITER: Mapping[str, str] = {
     "harmful_precedent": "an earlier input like it did harm",
     "unknown_outcome": "what is known of inputs like it could not be had",
 }
+
+LACKS: Mapping[str, str] = {
+    "no_owner": "no worker runs it",
+    "recovering": "its worker has not caught up with the log",
+    "stalled": "its worker makes no progress",
+}
+"""Why a stage does not serve. As a reason the stage's name follows: ``no_owner: arbiter``."""
 
 MODEL_FAILURES: Mapping[str, str] = {
     "no_model": "the endpoint has no such model",
@@ -114,6 +129,14 @@ FAILED_ACTORS: Mapping[Stage, tuple[str, ...]] = {
     "DELIBERATIVE": ("memory", "router", "act"),
 }
 """Stage -> the actors whose failure ends an exchange there, with the reason ``<actor>_failed``."""
+
+STANCES: Mapping[Stance, str] = {
+    "normal": "is answered as usual",
+    "cautious": "has lost trust, or its next violation would be the last: a model is told to take care",
+    "guarded": "is close to being stopped: an answer has no memories in it, and a model is told to be brief",
+    "terminated": "gets a fixed notice only",
+}
+"""The breaker's stance -> how a session is answered."""
 
 DEADLINE = "deadline"
 LLM_FAILED, RERUN_FAILED = "llm_failed", "rerun_failed"

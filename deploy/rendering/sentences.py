@@ -10,6 +10,7 @@ from typing import TypeVar
 from deploy.rendering import reasons
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
+from schemas.unread import What
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
 from schemas.vocabulary.breaker import BreakerTripped
 from schemas.vocabulary.coherence import CoherenceRejected
@@ -86,10 +87,17 @@ def _dissonant(end: ResponseEmitted, event: CoherenceRejected | None) -> str:
     plain = reasons.COHERENCE.get(end.reason, "")
     if event is None or not plain:
         return plain
+    if end.reason == reasons.UNREAD:
+        missed = event.unread_of
+        return plain if missed is None else f"{plain}; {missed.amount:,} {_counted(missed.what)} were not"
     if event.violations:
         said = " and ".join(reasons.RULES[name] for name in event.violations if name in reasons.RULES)
         return f"{said or 'a flagged phrase hints at a breach of the constitution'}; rule {', '.join(event.violations)}"
     return f"{plain}; entropy {event.entropy:g} above {event.threshold:g}"
+
+
+def _counted(what: What) -> str:
+    return what if what in ("comparisons", "characters") else f"characters of {what}"
 
 
 def _withheld(end: ResponseEmitted, event: BreakerTripped | None) -> str:
@@ -109,6 +117,9 @@ def _denied(end: ResponseEmitted, event: ArbiterDenied | None) -> str:
 def _failed(end: ResponseEmitted) -> str:
     if end.reason == reasons.DEADLINE:
         return f"no word came from {end.stage.lower()} before the deadline"
+    lack, named, stage = end.reason.partition(": ")
+    if named and lack in reasons.LACKS:
+        return f"it waited for {stage}, and {reasons.LACKS[lack]}"
     actor = end.reason.removesuffix("_failed")
     if end.reason.endswith("_failed") and actor in reasons.FAILED_ACTORS.get(end.stage, ()):
         return f"the actor {actor} failed on it, and what is not cleared is not answered"
@@ -137,6 +148,9 @@ def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
     if not rest:
         return _chosen(end, events)
     remark = reasons.GUARDRAILS.get(rest, "")
+    lack, named, stage = rest.partition(": ")
+    if named and lack in reasons.LACKS:
+        remark = f"guardrails did not judge it, since it waited for {stage}, and {reasons.LACKS[lack]}"
     kind, _, failure = rest.partition(":")
     if kind == reasons.RERUN_FAILED:
         said = _failure(failure)
@@ -145,7 +159,7 @@ def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
 
 
 def _failure(name: str) -> str:
-    return reasons.MODEL_FAILURES.get(name, "")
+    return reasons.MODEL_FAILURES.get(name, "") or reasons.LACKS.get(name, "")
 
 
 def _chosen(end: ResponseEmitted, events: Sequence[Event]) -> str:

@@ -1,12 +1,13 @@
 """The part of a long text that is looked at: its beginning, its end, and what stands around telling words.
 
 The parts are chosen where instructions to a model are put: at either end, and where words of instruction occur. The
-whole text is searched for these words; of the places that have any, those with the most different ones come first,
-since an order has several ("ignore", "instructions", "system prompt") where other texts repeat one. Places with several
-that are not read all the same are counted: whoever floods a text with such words can push others out, and is told on by
-that count. Texts up to ``WHOLE`` characters are read whole.
+whole text is searched for these words, as they are and in leetspeak, rot13 and backwards; of the places that have any,
+those with the most different ones come first, since an order has several ("ignore", "instructions", "system prompt")
+where other texts repeat one. Places with several that are not read all the same are counted: whoever floods a text with
+such words can push others out, and is told on by that count. Texts up to ``WHOLE`` characters are read whole.
 """
 
+import codecs
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -46,6 +47,18 @@ TELLING = (
     "do anything",
     "api key",
     "password",
+)
+
+LEET = str.maketrans("0134578@$", "oieastbas")
+"""Leetspeak's digits and marks -> the letters they stand for."""
+
+PLAIN_TELLING = tuple(word for word in TELLING if word.isascii() and sum(map(str.isalpha, word)) >= 6)
+"""Telling words that are looked for in rewritings, too: shorter ones, and words of few letters, turn up by chance."""
+
+_SOUGHT = (
+    *TELLING,
+    *(codecs.decode(word, "rot13") for word in PLAIN_TELLING),
+    *(word[::-1] for word in PLAIN_TELLING),
 )
 
 
@@ -89,9 +102,10 @@ def telling_places(text: str, begin: int, end: int, most: int, stretch: int) -> 
     lowered = text.lower()
     if len(lowered) != len(text):
         lowered = text  # a few characters grow in lower case, and places would no longer fit
+    lowered = lowered.translate(LEET)  # no telling word has a digit: plain ones are found all the same
     firsts: dict[int, int] = {}
     words: dict[int, int] = {}
-    for word in TELLING:
+    for word in _SOUGHT:
         place = lowered.find(word, begin, end)
         while place >= 0:
             number = (place - begin) // stretch

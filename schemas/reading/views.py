@@ -1,9 +1,9 @@
 """What a text says once decoded: base64, base32, hex, binary, Morse, escapes, rot13, reversed, leetspeak, spaced.
 
 Only readings that look like language are returned. The work is bounded: payloads are looked for in the first
-``SEARCHED`` characters, all views have a bounded number of characters, in equal shares, and rewritings of the whole
-text look at the first ``WHOLE_TEXT``. All payloads of a kind are decoded; from the fourth on they are one view. What
-the shares cut off is counted.
+``SEARCHED`` characters, and all views have a bounded number of characters, in equal shares. A rewriting is kept of
+stretches that it makes likelier, and around telling words that only it has. All payloads of a kind are decoded; from
+the fourth on they are one view. What the shares cut off is counted.
 """
 
 import base64
@@ -12,12 +12,13 @@ import codecs
 import html
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
+from schemas.reading.excerpt import LEET, PLAIN_TELLING
 from schemas.reading.folding import fold
 from schemas.reading.sheets import shares
 
@@ -29,8 +30,11 @@ MAX_PAYLOAD = 8_192
 MAX_VIEWED, LEAST_VIEWED = 8_192, 2_048
 """Characters that all views of a text have: as many as the text has, between these two."""
 
-WHOLE_TEXT = 4_096
-"""Rewritings of the whole text (rot13, reversed, leetspeak, spaced letters) look at this many characters."""
+STRETCH = 4_096
+"""Characters that are rewritten together (rot13, reversed, leetspeak): likelier or not, as a whole."""
+
+_AROUND = 256
+"""Characters of a rewriting on either side of a telling word that are kept, where the whole is not likelier."""
 
 KINDS = ("base64", "base32", "hex", "binary", "morse", "escaped", "tags", "rot13", "reversed", "leetspeak", "spaced")
 """Names of the views, in the order they are returned in."""
@@ -56,7 +60,6 @@ _CODE_ESCAPE = re.compile(r"\\u\{?([0-9a-fA-F]{4,6})\}?|\\U([0-9a-fA-F]{8})|\\x(
 _LEET_WORD = re.compile(r"(?<![\w@$#])(?=[a-zA-Z@$]*[0134578@$])(?=\S*[a-zA-Z])[a-zA-Z0134578@$]{2,}")
 _SPACED = re.compile(r"(?<!\S)(?:\S[ \u00a0]){5,}\S(?!\S)")
 _NAMES_ROT13 = re.compile(r"(?i)\brot[ -]?13\b")
-_LEET = str.maketrans("0134578@$", "oieastbas")
 _MORSE_LETTERS = dict(
     zip(
         re.findall(
@@ -179,37 +182,54 @@ def likeness(text: str) -> float:
 
 
 def _rot13(head: str) -> Iterator[str]:
-    text = head[:WHOLE_TEXT]
     # Texts that name the cipher are taken at their word: short payloads hold too few common words to tell.
-    margin = -1.0 if _NAMES_ROT13.search(text) else 0.1
-    yield from _if_likelier(text, codecs.decode(text, "rot13"), margin)
+    margin = -1.0 if _NAMES_ROT13.search(head) else 0.1
+    yield from _rewritten(head, lambda text: codecs.decode(text, "rot13"), partial(_is_likelier, by=margin))
 
 
 def _reversed(head: str) -> Iterator[str]:
-    yield from _if_likelier(head[:WHOLE_TEXT], head[:WHOLE_TEXT][::-1], 0.1)
-
-
-def _if_likelier(text: str, other: str, by: float) -> Iterator[str]:
-    if likeness(other) > likeness(text) + by:
-        yield other
+    yield from _rewritten(head, lambda text: text[::-1], partial(_is_likelier, by=0.1))
 
 
 def _leetspeak(head: str) -> Iterator[str]:
-    text = head[:WHOLE_TEXT]
+    yield from _rewritten(head, lambda text: text.translate(LEET), _is_leetspeak)
+
+
+def _is_likelier(text: str, other: str, by: float) -> bool:
+    return likeness(other) > likeness(text) + by
+
+
+def _is_leetspeak(text: str, plain: str) -> bool:
     found = len(_LEET_WORD.findall(text))
-    if found < 2:
-        return
-    plain = text.translate(_LEET)
-    if found >= 0.3 * len(text.split()) or likeness(plain) > likeness(text) + 0.03:
-        yield plain
+    return found >= 2 and (found >= 0.3 * len(text.split()) or likeness(plain) > likeness(text) + 0.03)
+
+
+def _rewritten(head: str, rewrite: Callable[[str], str], is_likelier: Callable[[str, str], bool]) -> Iterator[str]:
+    said: list[str] = []
+    for start in range(0, len(head), STRETCH):
+        text = head[start : start + STRETCH]
+        other = rewrite(text)
+        said += [other] if is_likelier(text, other) else _telling_parts(text, other)
+    if said:
+        yield "\n".join(said)
+
+
+def _telling_parts(text: str, other: str) -> Iterator[str]:
+    """Yield what stands around telling words that a rewriting has and the text has not."""
+    lowered, plain = other.lower(), text.lower()
+    places = sorted(lowered.find(word) for word in PLAIN_TELLING if word in lowered and word not in plain)
+    upto = 0
+    for place in places:
+        if place >= upto:
+            upto = place + _AROUND
+            yield other[max(0, place - _AROUND) : upto]
 
 
 def _spaced(head: str) -> Iterator[str]:
-    text = head[:WHOLE_TEXT]
-    if not _SPACED.search(text):
+    if not _SPACED.search(head):
         return
     # Words are set apart by wider gaps, where the writer kept them apart at all.
-    wide = re.sub(r"[ \u00a0]{2,}|\s*\n\s*", "\x00", text)
+    wide = re.sub(r"[ \u00a0]{2,}|\s*\n\s*", "\x00", head)
     yield re.sub(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))", "", wide).replace("\x00", " ")
 
 

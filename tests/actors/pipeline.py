@@ -30,12 +30,21 @@ class Pipeline:
         causes: Message id -> id of the message that led to it; inputs have none.
     """
 
-    def __init__(self, actors: Mapping[str, Actor[Any]], *, stopped: Collection[str] = (), now_ns: int = START_NS):
+    def __init__(
+        self,
+        actors: Mapping[str, Actor[Any]],
+        *,
+        stopped: Collection[str] = (),
+        now_ns: int = START_NS,
+        after_seq: int = 0,
+    ) -> None:
+        """Begin with a stream of no messages, whose first one has the sequence after ``after_seq``."""
         self.partitions = {name: Partition(actor) for name, actor in actors.items() if name not in stopped}
         self.stream: list[Message] = []
         self.consumed: dict[str, list[Message]] = {name: [] for name in self.partitions}
         self.causes: dict[str, str] = {}
         self.now_ns = now_ns
+        self._after_seq = after_seq
         self._sent: Counter[str] = Counter()
         self._queue: deque[Message] = deque()
 
@@ -93,7 +102,7 @@ class Pipeline:
         return min(due, default=None)
 
     def _store(self, message: Message) -> None:
-        stored = msgspec.structs.replace(message, seq=len(self.stream) + 1, time_ns=self.now_ns)
+        stored = msgspec.structs.replace(message, seq=self._after_seq + len(self.stream) + 1, time_ns=self.now_ns)
         self.stream.append(stored)
         self._queue.append(stored)
 

@@ -96,13 +96,15 @@ def test_shares_are_said_to_be_shares() -> None:
 def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sentences() -> None:
     tables: tuple[Mapping[str, str], ...] = (
         reasons.STAGES,  # type: ignore[assignment]  # literals are texts
-        reasons.MODES,  # type: ignore[assignment]
+        reasons.MODES,
         reasons.COHERENCE,
         reasons.RULES,
         reasons.BREAKER,
         reasons.ARBITER,
         reasons.DELIBERATIVE_FAILURES,
         reasons.MODEL_FAILURES,
+        reasons.LACKS,
+        reasons.STANCES,
         reasons.GUARDRAILS,
     )
     for table in tables:
@@ -122,6 +124,8 @@ def test_no_word_is_explained_that_does_not_occur() -> None:
         *reasons.ARBITER,
         *reasons.DELIBERATIVE_FAILURES,
         *reasons.MODEL_FAILURES,
+        *reasons.LACKS,
+        *reasons.STANCES,
         *reasons.GUARDRAILS,
         "deadline",
         "ACTOR_failed",

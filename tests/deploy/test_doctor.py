@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.swarm.settings import SwarmSettings
 from actors.webhook.settings import Receiver
 from deploy import doctor
 from deploy.cli.doctor import _patient
@@ -12,6 +13,7 @@ from deploy.config import Layer, all_sections, resolve
 from deploy.finding import Verdict
 from deploy.models import Attachment
 from deploy.running_set import DataFolder, InForce, ModelInUse, RunFile
+from deploy.stages import needed_by
 from deploy.supervisor import Status
 from deploy.up import in_force_of
 from schemas.subjects import Partitions
@@ -145,3 +147,13 @@ def test_a_set_says_what_it_was_started_with() -> None:
     in_force = in_force_of(config, Attachment(use=ModelInUse(backend="composer"), why=""))
     assert in_force.receivers["ops"].url_env == "OPS_WEBHOOK_URL"
     assert (in_force.agents, in_force.effectors) == (8, ("webhook",))
+
+
+def test_a_stage_is_needed_as_the_configuration_has_it_wherever_one_looks() -> None:
+    required = "swarm.required=['reflex', 'breaker']"
+    target = Target(Path(), "nats://127.0.0.1:9", "", "", "", None, (required,))
+    needed = ("reflex", "breaker", "swarm", "alerts")
+    assert _patient(target).stages == needed
+    assert needed_by(target.config(more={"swarm": SwarmSettings})) == needed
+    attached = Attachment(use=ModelInUse(backend="composer"), why="")
+    assert in_force_of(target.config(every_section=True), attached).stages == needed

@@ -15,10 +15,19 @@ from actors.responder.verdicts import VERDICTS
 from actors.runtime import effector
 from deploy.rendering import reasons
 from deploy.rendering.sentences import FACTS, is_known, sentence_on
+from schemas.attendance import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
+from schemas.unread import Unread
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
-from schemas.vocabulary.breaker import BreakerState, BreakerTerminated, BreakerTripped, Violation
+from schemas.vocabulary.breaker import (
+    BreakerState,
+    BreakerTerminated,
+    BreakerTripped,
+    BreakerWithheld,
+    Stance,
+    Violation,
+)
 from schemas.vocabulary.coherence import CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked
@@ -64,20 +73,27 @@ def all_ends() -> Iterator[ResponseEmitted]:
     yield an_end("DELIBERATIVE", "FAILED", "mode_not_answerable")
     yield an_end("REFLEX", "BLOCKED", "jailbreak")
     yield from (an_end("INTUITION", "REJECTED", reason) for reason in ("scorer", "p-1"))
-    yield an_end("COHERENCE", "REJECTED", "DISSONANT")
-    held = (*get_args(Violation), *map(str.lower, get_args(BreakerState)), *literals(BreakerTerminated, "reason"))
+    yield from (an_end("COHERENCE", "REJECTED", reason) for reason in ("DISSONANT", "UNREAD"))
+    off = (state.lower() for state in get_args(BreakerState) if state != "NORMAL")
+    because = (why for why in literals(BreakerWithheld, "because") if why != "state")
+    held = (*get_args(Violation), *off, *because, *literals(BreakerTerminated, "reason"))
     yield from (an_end("BREAKER", "WITHHELD", reason) for reason in held)
     yield from (an_end("ARBITER", "REJECTED", reason) for reason in literals(ArbiterDenied, "reason"))
     yield an_end("ARBITER", "EXECUTED", "p-2", backend="precedent")
     unjudged = ("appraisal_failed", "guardrails_failed", "guardrails_silent", "guardrails_repeated")
     forced = sorted(REASONS[limit] for limit in _LIMITS)
+    for lack in get_args(Lack):
+        for stage in STAGES[:-1]:
+            yield an_end(stage, "FAILED", f"{lack}: {'appraisal' if stage == 'BREAKER' else stage.lower()}")
+        yield from (an_end("DELIBERATIVE", "FAILED", f"{lack}: {name}") for name in ("memory", "router", "act"))
     for mode in get_args(Mode):
         if mode == "ACT":
             continue  # no answer is given in it
         yield an_end("DELIBERATIVE", "EXECUTED", mode, mode=mode)
-        for why in (*unjudged, *forced):
+        unserved = (f"{lack}: {stage}" for lack in get_args(Lack) for stage in ("appraisal", "guardrails"))
+        for why in (*unjudged, *forced, *unserved):
             yield an_end("DELIBERATIVE", "EXECUTED", f"{mode}:{why}", mode=mode, backend="llm", model="m")
-        for why in sorted(model_failures()):
+        for why in (*sorted(model_failures()), *get_args(Lack)):
             yield an_end("DELIBERATIVE", "EXECUTED", f"llm_failed:{why}", mode=mode)
             yield an_end("DELIBERATIVE", "EXECUTED", f"{mode}:rerun_failed:{why}", mode=mode, backend="llm", model="m")
 
@@ -96,6 +112,8 @@ def test_every_stage_action_and_mode_is_explained() -> None:
     assert tuple(reasons.STAGES) == STAGES
     assert set(reasons.ACTIONS) == set(get_args(Action))
     assert set(reasons.MODES) == set(get_args(Mode))
+    assert set(reasons.LACKS) == set(get_args(Lack))
+    assert set(reasons.STANCES) == set(get_args(Stance))
     ended = {(end.stage, end.action) for end in all_ends()}
     assert {action for _, action in ended} == set(get_args(Action))
     assert {stage for stage, _ in ended} == set(STAGES)
@@ -104,7 +122,14 @@ def test_every_stage_action_and_mode_is_explained() -> None:
 def test_no_explanation_outlives_its_reason() -> None:
     told = {end.reason for end in all_ends()}
     words = {word for reason in told for word in reason.split(":")}
-    known = {*reasons.COHERENCE, *reasons.BREAKER, *reasons.ARBITER, *reasons.MODEL_FAILURES, *reasons.GUARDRAILS}
+    known = {
+        *reasons.COHERENCE,
+        *reasons.LACKS,
+        *reasons.BREAKER,
+        *reasons.ARBITER,
+        *reasons.MODEL_FAILURES,
+        *reasons.GUARDRAILS,
+    }
     assert known | set(reasons.DELIBERATIVE_FAILURES) <= words
     failing = {(stage, actor) for stage, names in reasons.FAILED_ACTORS.items() for actor in names}
     assert failing == {(end.stage, end.reason[:-7]) for end in all_ends() if end.reason.endswith("_failed")
@@ -120,6 +145,7 @@ def test_a_reason_of_another_release_is_named_as_it_is() -> None:
     assert sentence_on(answered).endswith("because of RESPOND:moon_phase.")
 
 
+JUNK = Unread(layer="text", what="base64", amount=72_000, why="decoding", share=0.95)
 SELECTED = entry_of(ModeSelected).sample
 
 
@@ -150,6 +176,23 @@ SELECTED = entry_of(ModeSelected).sample
             an_end("COHERENCE", "REJECTED", "DISSONANT"),
             msgspec.structs.replace(entry_of(CoherenceRejected).sample, violations=(), entropy=0.9),
             "Refused: answering it would not fit what this system is bound to, or knows; entropy 0.9 above 0.8.",
+        ),
+        (
+            an_end("COHERENCE", "REJECTED", "UNREAD"),
+            msgspec.structs.replace(entry_of(CoherenceRejected).sample, violations=("unread",), unread_of=JUNK),
+            "Refused: too much of it could not be looked at within the work that one input may cost; 72,000 "
+            "characters of base64 were not.",
+        ),
+        (
+            an_end("ARBITER", "FAILED", "no_owner: arbiter"),
+            SELECTED,
+            "Not answered: it waited for arbiter, and no worker runs it.",
+        ),
+        (
+            an_end("DELIBERATIVE", "EXECUTED", "llm_failed:stalled", mode="RESPOND"),
+            SELECTED,
+            "Answered by the composer with an answer, because RESPOND scored highest (confidence 0.30), and no model "
+            "answered: its worker makes no progress.",
         ),
         (
             an_end("BREAKER", "WITHHELD", "role_confusion"),

@@ -41,7 +41,7 @@ def test_one_partition_alone_is_named() -> None:
 def test_what_nobody_has_to_run_may_be_left_out_and_is_a_warning_where_it_is_run_and_does_not_serve() -> None:
     left_out = serving(("drift", "00"), ("ledger", "all"), ("llm", "all"))
     assert judge_stages([left_out], PARTITIONS).verdict is Verdict.OK
-    assert judge_stages([left_out], PARTITIONS, ("llm",)).verdict is Verdict.FAIL, "a set with a model needs it"
+    assert judge_stages([left_out], PARTITIONS, (*NEEDED, "llm")).verdict is Verdict.FAIL, "a set with a model needs it"
     waits = serving(("ledger", "all"), stalled={"ledger": ("all",)})
     found = judge_stages([waits], PARTITIONS)
     assert (found.verdict, found.detail) == (Verdict.WARN, "hosted, not served: ledger (stalled)")

@@ -6,6 +6,7 @@ import msgspec
 from structlog.testing import capture_logs
 
 from actors.runtime.presence import Presence
+from actors.runtime.reporting import report
 from deploy.stages import Stages, told, watch
 from events.jetstream import Access, Connection, KeyValueMembership
 from schemas.stages import names_of, scopes
@@ -19,6 +20,33 @@ PARTITIONS = Partitions(agents=1, sessions=2)
 def serving(*names: str) -> bytes:
     serves = {stage: names_of(scopes()[stage], PARTITIONS) for stage in names}
     return msgspec.json.encode(Presence((), serves=serves))
+
+
+def test_who_says_ready_has_told_that_it_works_so_a_start_accuses_nobody(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            membership = await KeyValueMembership.over(connection)
+            written, told_of = asyncio.Event(), asyncio.Event()
+            reporting = asyncio.create_task(report(membership, "w", {"ledger": written.is_set}, told_of))
+            seen = Stages(membership, PARTITIONS, ("ledger",))
+
+            async def stalls() -> bool:
+                await seen.look()
+                return told(seen.unserved(), PARTITIONS) == "ledger (stalled)"
+
+            await until(stalls, "the ledger to be told of")
+            assert not told_of.is_set()
+            written.set()
+            await asyncio.wait_for(told_of.wait(), 5.0)
+            await seen.look()
+            assert seen.unserved() == {}
+            reporting.cancel()
+            await asyncio.wait((reporting,))
+        finally:
+            await connection.close()
+
+    asyncio.run(main())
 
 
 def test_a_stage_that_was_never_served_counts_at_once_and_one_that_was_after_a_while(broker: Broker) -> None:
