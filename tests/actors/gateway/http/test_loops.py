@@ -338,8 +338,8 @@ def test_each_user_has_loops_of_an_agent_of_their_own_where_agents_are_one_a_use
             assert nobody.status_code == 400
             assert "name the user, or an agent" in nobody.json()["message"]
             assert (await client.get(status)).status_code == 400
-            assert (await client.post("/v1/ticks", json={})).status_code == 400
-            assert (await client.post("/v1/ticks", json={}, headers=bob)).status_code == 202
+            assert (await client.post("/v1/ticks", json={"arousal": 0.5})).status_code == 400
+            assert (await client.post("/v1/ticks", json={"arousal": 0.5}, headers=bob)).status_code == 202
             assert (await client.get(status, headers={"X-Neuraxis-User": "a" * 300})).status_code == 400
 
     in_world(body)
