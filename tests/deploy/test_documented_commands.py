@@ -1,14 +1,13 @@
 """Every command that the documentation shows can be typed as it stands, and those it speaks of exist."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
-from tests.deploy.typed import arguments_of, command_of, parse
+from tests.deploy.typed import arguments_of, command_of, make_read, parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,8 +28,7 @@ def spoken_of(page: Path) -> Iterator[list[str]]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_are_ones(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("prompts.jsonl").touch()  # what is to be read must be there
-    shutil.copytree(ROOT / "actors" / "intuition" / "scorer", "weights-of-march")
+    make_read()
     for line in lines(page):
         if "neuraxis " in line:  # others may end in the middle of a quotation
             for words in arguments_of(line):

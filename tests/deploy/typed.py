@@ -1,12 +1,20 @@
 """Command lines as people type them: what a shell leaves of them, and whether the command line takes it."""
 
 import shlex
+import shutil
+from pathlib import Path
 
 import click
 
 from deploy.cli import main
 
 _SHELL = "|&;<>()"
+
+
+def make_read() -> None:
+    """Make what examples read in the current folder: such arguments are looked at when they are parsed."""
+    Path("prompts.jsonl").touch()
+    shutil.copytree(Path(__file__).parents[2] / "actors" / "intuition" / "scorer", "weights-of-march")
 
 
 def arguments_of(line: str) -> list[list[str]]:
