@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 import structlog
@@ -113,7 +113,7 @@ async def _serve(
     async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
-        looks = {
+        looks: dict[str, Callable[[], Awaitable[str]]] = {
             "storing": said_of(lambda: storing_fault(connection, log.stream)),
             "ledger": LedgerLook(connection, expected=lifeline.supervised),
             "stages": said_of(unserved),

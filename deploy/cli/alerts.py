@@ -171,8 +171,8 @@ async def _followed(target: Target, since: int | None) -> AsyncIterator["AlertSh
         source = live if isinstance(live, LedgerSource) else StreamSource(live)
         last = (await source.info()).last_seq
         past = [each async for each in _recorded(source, since, last)]
-        for alert in past if since is not None else past[-_LATEST:]:
-            yield alert
+        for each in past if since is not None else past[-_LATEST:]:
+            yield each
         if isinstance(live, LedgerSource):
             return  # nothing comes to a ledger whose set is stopped
         reading = await live.tail(_FILTERS, max(after, last))
