@@ -11,6 +11,7 @@ import msgspec
 from actors.registry import ACTORS
 from deploy.config import file_layer
 from deploy.effects import check_effects
+from deploy.rendering.counting import counted
 from deploy.rendering.replay import effect_text, pending_text
 from deploy.replaying import run as run_replay
 from deploy.sources import LedgerSource, time_of_end
@@ -210,7 +211,8 @@ def _explained(example: Example, count: int, settings: Path, among: str) -> str:
 
 def _tallies(report: WhatIfReport) -> str:
     held = _reasons([report.taken])
-    return f"{report.exchanges} exchanges, {report.changed} changed; {report.decided} messages decided anew{held}"
+    looked = f"{counted(report.exchanges, 'exchange')}, {report.changed} changed"
+    return f"{looked}; {counted(report.decided, 'message')} decided anew{held}"
 
 
 def _reasons(counts: Sequence[Mapping[str, int]]) -> str:

@@ -334,7 +334,10 @@ def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Lay
         # which on this fault is there.
         culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
         fault = blame(inspect.type_info(kind), name, str(wrong))
-        raise BadConfiguration(f"{portions[culprit - 1][0].origin}: {fault}") from wrong
+        origin = portions[culprit - 1][0].origin
+        # A flag that sets one key has its name in it already.
+        said = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
+        raise BadConfiguration(f"{origin}: {said}") from wrong
 
 
 def _laid_over(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:

@@ -1,10 +1,8 @@
 """What is wrong with a configured value, from msgspec's word for it and the types of its section."""
 
-import re
-
 from msgspec import inspect
 
-from schemas.choices import with_choices
+from schemas.choices import explained
 
 
 def blame(section: inspect.Type, name: str, message: str) -> str:
@@ -15,6 +13,5 @@ def blame(section: inspect.Type, name: str, message: str) -> str:
         name: The section's name.
         message: What msgspec said of the section's values.
     """
-    found = re.fullmatch(r"(.*?)(?: - at (?:`\w+` in )?`\$(.*)`)?", with_choices(section, message), re.DOTALL)
-    assert found is not None  # the expression takes any text
-    return f"{name}{found[2] or ''}: {found[1]}"
+    told, path = explained(section, message)
+    return f"{name}.{path}: {told}" if path else f"{name}: {told}"

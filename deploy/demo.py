@@ -29,6 +29,7 @@ from deploy.cli.feed import summary_text
 from deploy.cli.options import Target
 from deploy.cli.output import table
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
+from deploy.rendering.counting import counted
 
 CONVERSATIONS = "demo_conversations.jsonl"
 EXPLAINED = "jailbreak"
@@ -165,7 +166,7 @@ async def _feed(data: Path) -> Sequence[Outcome]:
     if failures:
         raise DemoFailed(f"line {failures[0].line} had no end: {failures[0].detail}")
     if failed := [outcome.exchange for outcome in outcomes if outcome.action == "FAILED"]:
-        raise DemoFailed(f"{len(failed)} exchanges ended as FAILED, the first is {failed[0]}")
+        raise DemoFailed(f"{counted(len(failed), 'exchange')} ended as FAILED, the first is {failed[0]}")
     return outcomes
 
 

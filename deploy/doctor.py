@@ -20,6 +20,7 @@ from deploy.finding import Finding, Verdict
 from deploy.gateway_health import examine_gateway
 from deploy.model_health import examine_effectors, examine_model
 from deploy.readiness import NO_LEDGER, ledger_fault
+from deploy.rendering.counting import counted
 from deploy.running_set import ModelInUse, RunFile
 from deploy.stage_findings import judge_budgets, judge_snapshots, judge_stages
 from deploy.up import promise
@@ -216,8 +217,8 @@ def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
     if held < expected or first > 1:
         missing = max(expected - held, 0) + max(first - 1, 0)
         remedy = "its files were damaged: compare with the ledger by `neuraxis log verify`, and restore a copy"
-        return Finding("stream", Verdict.FAIL, f"{name} misses {missing:,} of {last:,} messages", remedy)
-    return Finding("stream", Verdict.OK, f"{name}, {held:,} messages, {int(state['bytes']):,} bytes, {copies}")
+        return Finding("stream", Verdict.FAIL, f"{name} misses {missing:,} of {counted(last, 'message')}", remedy)
+    return Finding("stream", Verdict.OK, f"{name}, {counted(held, 'message')}, {int(state['bytes']):,} bytes, {copies}")
 
 
 def judge_partitions(there: Partitions, expected: Partitions) -> Finding:
@@ -261,7 +262,7 @@ def judge_clock(there: float | None, here: float) -> Finding:
 def judge_readers(pending: Sequence[int]) -> Finding:
     """Judge how far the stream's consumers are behind; each number is one consumer's messages to come."""
     worst = max(pending, default=0)
-    seen = f"{len(pending)} consumers, the slowest {worst:,} messages behind"
+    seen = f"{counted(len(pending), 'consumer')}, the slowest {counted(worst, 'message')} behind"
     if worst <= LAG_WARNING:
         return Finding("readers", Verdict.OK, seen)
     return Finding("readers", Verdict.WARN, seen, "more load than the workers take: add processes with --processes")
@@ -283,7 +284,7 @@ def judge_ledger(path: Path, position: int | str | None, last: int) -> Finding:
     if isinstance(position, str):
         return Finding("ledger", Verdict.FAIL, position, "see the message")
     behind = last - position
-    seen = f"{path} is {behind:,} events behind the stream's {last:,}"
+    seen = f"{path} is {counted(behind, 'event')} behind the stream's {last:,}"
     if behind < 0:
         return Finding(
             "ledger", Verdict.FAIL, f"{path} is ahead of the stream by {-behind:,}", "it is another stream's"

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 import structlog
@@ -22,7 +22,7 @@ from deploy.config import Config
 from deploy.configured_log import configured_log
 from deploy.lifeline import Lifeline
 from deploy.listening import url_of
-from deploy.readiness import ledger_fault, said_of
+from deploy.readiness import LedgerLook, said_of
 from deploy.stages import Stages, needed_by, told
 from deploy.stopping import told_to_stop
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -113,9 +113,9 @@ async def _serve(
     async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
-        looks = {
+        looks: dict[str, Callable[[], Awaitable[str]]] = {
             "storing": said_of(lambda: storing_fault(connection, log.stream)),
-            "ledger": said_of(lambda: ledger_fault(connection)),
+            "ledger": LedgerLook(connection, expected=lifeline.supervised),
             "stages": said_of(unserved),
         }
         desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, looks=looks)

@@ -2,6 +2,7 @@
 
 import httpx
 
+from actors.gateway.http.checks import passes
 from deploy.finding import Finding, Verdict
 from deploy.running_set import RunFile
 
@@ -27,7 +28,7 @@ def judge_gateway(url: str, status: int, checks: dict[str, str]) -> Finding:
         return Finding("gateway", Verdict.SKIP, "no set runs in this data folder, or it has none")
     if status == 200:
         return Finding("gateway", Verdict.OK, f"serves at {url}")
-    wrong = ", ".join(f"{name}: {said}" for name, said in checks.items() if said != "ok")
+    wrong = ", ".join(f"{name}: {said}" for name, said in checks.items() if not passes(said))
     return Finding("gateway", Verdict.FAIL, f"{url} does not serve: {wrong}", "see the log of `neuraxis up`")
 
 

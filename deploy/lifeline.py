@@ -33,6 +33,11 @@ class Lifeline:
             self._socket.setblocking(False)
             self._socket.set_inheritable(False)
 
+    @property
+    def supervised(self) -> bool:
+        """Whether a supervisor started this process, and with it all that a set needs."""
+        return self._socket is not None
+
     def say_ready(self) -> None:
         """Tell the supervisor, or else systemd, that this process serves."""
         if self._socket is not None:

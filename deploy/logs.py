@@ -12,7 +12,7 @@ from typing import Any, Literal
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from deploy.sentences import Sentences
+from deploy.command_warnings import CommandWarnings
 
 Format = Literal["auto", "json", "pretty"]
 
@@ -112,7 +112,7 @@ def set_up_for_command() -> None:
     set_up("warning")
     # Besides that the broker went, a person is told that it is back.
     logging.getLogger("neuraxis.broker").setLevel(logging.INFO)
-    processors: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, Sentences()]
+    processors: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta, CommandWarnings()]
     for handler in logging.getLogger().handlers:
         handler.setFormatter(
             structlog.stdlib.ProcessorFormatter(

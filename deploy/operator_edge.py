@@ -15,7 +15,7 @@ from events.errors import Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Log, Record
 from schemas.actor import Scope
 from schemas.catalogue import entry_of
-from schemas.choices import with_choices
+from schemas.choices import blame
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
@@ -99,7 +99,7 @@ def _body(event: Event) -> bytes:
         body = encode_event(event)
         msgspec.json.decode(body, type=type(event))  # constructors check nothing
     except (msgspec.ValidationError, UnicodeEncodeError) as wrong:
-        raise InvalidOrder(f"{topic_of(event)} is not valid: {with_choices(type(event), str(wrong))}") from wrong
+        raise InvalidOrder(f"{topic_of(event)} is not valid: {blame(type(event), str(wrong))}") from wrong
     return body
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from actors.gateway.http.checks import NOT_NEEDED, OK
 from events.errors import LogError, Unavailable
 from events.jetstream import Connection
 from schemas.event import ROOT
@@ -59,10 +60,29 @@ async def ledger_fault(connection: Connection) -> str:
         return f"the ledger's process does not answer: {wrong}"
 
 
+class LedgerLook:
+    """A look at the ledger's process that misses one only where there is to be one, or was one.
+
+    Args:
+        connection: The broker's.
+        expected: Whether the set that this process belongs to runs a ledger.
+    """
+
+    def __init__(self, connection: Connection, *, expected: bool) -> None:
+        self._connection = connection
+        self._expected = expected
+
+    async def __call__(self) -> str:
+        """Return ``ok``, ``n/a`` where nothing speaks for a ledger, or what is wrong."""
+        fault = await ledger_fault(self._connection)
+        self._expected = self._expected or fault != NO_LEDGER
+        return (fault or OK) if self._expected else NOT_NEEDED
+
+
 def said_of(fault: Callable[[], Awaitable[str]]) -> Callable[[], Awaitable[str]]:
     """Return a look whose empty finding is ``ok``."""
 
     async def look() -> str:
-        return await fault() or "ok"
+        return await fault() or OK
 
     return look

@@ -14,6 +14,7 @@ from events.bundles.archive import SUFFIX
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
+from events.ledger.schema import PAGE_SIZE
 from events.log import LogInfo, Stored
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
@@ -228,11 +229,26 @@ class StreamSource:
                 yield stored
 
 
+_BEGINNING = b"SQLite format 3\0"
+
+
+def _is_something_else(path: Path) -> bool:
+    """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_BEGINNING))
+        size = path.stat().st_size
+    except OSError:
+        return False  # opening it says more
+    return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
+
+
 @contextmanager
 def ledger_file(path: Path) -> Iterator[Path]:
     """Give a ledger file: ``path`` itself, or, where that is a bundle, a copy unpacked for as long as this lasts.
 
     Raises:
+        Misconfigured: the file is something else.
         LedgerDamaged, Misconfigured, Unavailable: the bundle is not sound, or cannot be unpacked.
     """
     if path.suffix == SUFFIX and not path.exists():
@@ -240,6 +256,10 @@ def ledger_file(path: Path) -> Iterator[Path]:
     if not is_bundle(path):
         if path.suffix == SUFFIX and path.is_file():
             raise LedgerDamaged(f"{path} is no bundle, or damaged: take another copy, or export it anew")
+        if _is_something_else(path):
+            raise Misconfigured(
+                f"{path} is neither a ledger nor a bundle: name the ledger.db of a data folder, or a copy of one"
+            )
         yield path
         return
     with TemporaryDirectory(prefix="neuraxis-") as folder, ThreadPoolExecutor(1) as thread:

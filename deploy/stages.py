@@ -63,16 +63,17 @@ class Stages:
             raise
         self._watch.look(members, asyncio.get_running_loop().time())
 
-    def unserved(self) -> Unserved:
+    def unserved(self, *, patient: bool = False) -> Unserved:
         """Return the stages that nobody serves: why, and which partitions.
 
-        One that was never seen served counts at once; one that was, after :data:`AWAY_S`.
+        One that was seen served counts after :data:`AWAY_S`; one that never was at once, or, if ``patient``, then too:
+        in a set that has just come up it may be about to say that it serves.
         """
         now = asyncio.get_running_loop().time()
         away: dict[Place, Lack] = {
             place: lack
             for place, lack in self._watch.lacks.items()
-            if not self._watch.has_seen(place) or self._watch.away_s(place, now) >= AWAY_S
+            if self._watch.away_s(place, now) >= AWAY_S or not (patient or self._watch.has_seen(place))
         }
         return by_stage(away, self._needed)
 
@@ -85,7 +86,7 @@ class Stages:
             except LogError as error:
                 _logger.debug("stages_unknown", error=error.code)
             else:
-                if (now := self.unserved()) != last:
+                if (now := self.unserved(patient=True)) != last:
                     last, before = now, last
                     heard(now, before)
             await asyncio.sleep(LOOK_S)

@@ -5,29 +5,38 @@ from typing import Any
 
 from msgspec import inspect
 
-_MESSAGE = re.compile(r"(.*?)((?: - at (?:`(\w+)` in )?`\$(.*)`)?)", re.DOTALL)
+_MESSAGE = re.compile(r"(.*?)(?: - at (?:`(\w+)` in )?`\$(.*)`)?", re.DOTALL)
 _WRONG, _PATTERN, _SWITCH = ("Invalid enum value", "Expected"), "Expected `str` matching regex", "Expected `bool`"
 
 
-def with_choices(kind: Any, message: str) -> str:
-    """Return a message of msgspec's with what the place it names takes, where that is a list or can be described.
+def explained(kind: Any, message: str) -> tuple[str, str]:
+    """Return what is wrong, with what the place takes where that is a list or can be described; and the place's path.
 
     Args:
         kind: The type that was read, or its inspected form.
-        message: ``str`` of the ValidationError; its end, which names the place, stays as it is.
+        message: ``str`` of a ValidationError of msgspec's. The path is empty where it names no place.
     """
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text
-    what, where, inside, path = found[1], found[2], found[3], found[4] or ""
+    what, inside, path = found[1], found[2], found[3] or ""
     section = kind if isinstance(kind, inspect.Type) else inspect.type_info(kind)
-    found_there = places(section, path, inside)
+    return _with_choices(what, places(section, path, inside)), path.lstrip(".")
+
+
+def blame(kind: Any, message: str) -> str:
+    """Return the same as one line: ``layers[0].role: ...``."""
+    told, path = explained(kind, message)
+    return f"{path}: {told}" if path else told
+
+
+def _with_choices(what: str, found_there: list[inspect.Type]) -> str:
     accepted = [word for one in found_there for member in members(one) for word in _words(member)]
     if accepted and what.startswith(_WRONG):
-        return f"{what}: there are {', '.join(dict.fromkeys(accepted))}{where}"
+        return f"{what}: there are {', '.join(dict.fromkeys(accepted))}"
     if what.startswith(_SWITCH):
-        return f"{what}: write true or false{where}"
+        return f"{what}: write true or false"
     described = [text for one in found_there for text in _descriptions(one)]
-    return f"write {described[0]}{where}" if described and what.startswith(_PATTERN) else message
+    return f"write {described[0]}" if described and what.startswith(_PATTERN) else what
 
 
 def members(kind: inspect.Type) -> tuple[inspect.Type, ...]:

@@ -19,13 +19,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from schemas.choices import members, places, with_choices
+from schemas.choices import explained, members, places
 
 S = TypeVar("S", bound=msgspec.Struct)
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
-_FAULT = re.compile(r"(.*?)(?: - at (?:`\w+` in )?`\$(.*)`)?", re.DOTALL)
 _MOST = 16
 """Names that a message lists."""
 
@@ -130,10 +129,7 @@ def _unknown(name: str, path: str, known: Iterable[str]) -> BadInput:
 
 def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> BadInput:
     """Return the error of a value that is not of ``kind``: ``unknown_field``, ``missing_field`` or ``bad_value``."""
-    found = _FAULT.fullmatch(str(wrong))
-    assert found is not None  # the expression takes any text
-    said, path = found[1], (found[2] or "").lstrip(".")
-    prefix = f"{path}: " if path else ""
+    said, path = explained(kind, str(wrong))
     if unknown := _UNKNOWN.fullmatch(said):
         # Only the struct that has no such field is meant: others may stand at the same place of a union.
         return _unknown(unknown[1], path, _fields_at(kind, path, without=unknown[1]))
@@ -143,8 +139,7 @@ def fault(kind: Any, wrong: msgspec.ValidationError, what: str = "the body") -> 
         needed = _needed_at(kind, path, name)
         where = path or what
         return BadInput("missing_field", field, f"{field} is missing: {where} needs {' and '.join(needed)}")
-    told, _, _ = with_choices(kind, str(wrong)).partition(" - at ")
-    return BadInput("bad_value", path, f"{prefix}{told}")
+    return BadInput("bad_value", path, f"{path}: {said}" if path else said)
 
 
 def hint(name: str, known: Iterable[str]) -> str:

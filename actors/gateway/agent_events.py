@@ -8,7 +8,7 @@ import msgspec
 from actors.gateway.inputs import MAX_NAME, Addressed, InvalidInput
 from actors.runtime.records import rfc3339
 from events.log import Record
-from schemas.choices import with_choices
+from schemas.choices import blame
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of
 from schemas.identity import event_id
@@ -39,7 +39,7 @@ def told(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: 
     try:
         msgspec.json.decode(body, type=type(event))  # constructors check nothing
     except msgspec.ValidationError as wrong:
-        raise InvalidInput(f"{topic} is not valid: {with_choices(type(event), str(wrong))}") from wrong
+        raise InvalidInput(f"{topic} is not valid: {blame(type(event), str(wrong))}") from wrong
     envelope = Envelope(
         id=event_id(f"{topic}\n{agent}\n{key or secrets.token_hex(16)}", "gateway", 0),
         topic=topic,

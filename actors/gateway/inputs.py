@@ -8,7 +8,7 @@ import msgspec
 from actors.gateway.sizes import wrong_with_size
 from actors.runtime.records import rfc3339
 from events.log import Record
-from schemas.choices import with_choices
+from schemas.choices import blame
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.identity import event_id, new_exchange_id
@@ -88,7 +88,7 @@ def new_input(
     try:
         msgspec.json.decode(body, type=InputReceived)
     except msgspec.ValidationError as wrong:
-        raise InvalidInput(f"the input is not valid: {with_choices(InputReceived, str(wrong))}") from wrong
+        raise InvalidInput(f"the input is not valid: {blame(InputReceived, str(wrong))}") from wrong
     exchange = exchange or new_exchange_id(now_ns)
     topic = topic_of(event)
     envelope = Envelope(

@@ -13,6 +13,7 @@ from deploy.cli.source import log_option, opened, stream_or_ledger
 
 if TYPE_CHECKING:
     from deploy.rendering.alerts import AlertShown
+    from deploy.sources import Source
     from schemas.vocabulary.alerts import Loudness
 
 _LATEST = 10
@@ -91,7 +92,7 @@ async def _open(target: Target, log_file: Path | None, least: "Loudness", since:
 
     async with opened(target, log_file) as source:
         await look_since(source, max(since or 1, 1))
-    told = [each async for each in _recorded(target, log_file, since if since is not None else 1)]
+        told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
     firing = [each for each in still_firing(told) if is_loud(each, least)]
     for each in firing:
         _say(each, as_json)
@@ -138,17 +139,16 @@ def _say(alert: "AlertShown", as_json: bool) -> None:
         print_hanging(console(), line_of(alert), 9)
 
 
-async def _recorded(target: Target, log_file: Path | None, since: int) -> AsyncIterator["AlertShown"]:
-    """Yield the alerts that are on record since a sequence, or since so many seconds ago."""
+async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIterator["AlertShown"]:
+    """Yield the alerts that are on record since a sequence, or since so many seconds ago, up to a sequence."""
     from deploy.rendering.alerts import shown
 
     after, from_ns = _begin(since)
-    async with opened(target, log_file) as source:
-        async for batch in source.history(_FILTERS, after, (await source.info()).last_seq):
-            for stored in batch:
-                alert = shown(stored) if stored.time_ns >= from_ns else None
-                if alert is not None:
-                    yield alert
+    async for batch in source.history(_FILTERS, after, upto):
+        for stored in batch:
+            alert = shown(stored) if stored.time_ns >= from_ns else None
+            if alert is not None:
+                yield alert
 
 
 async def _latest(target: Target, log_file: Path | None, since: int | None) -> AsyncIterator["AlertShown"]:
@@ -156,7 +156,7 @@ async def _latest(target: Target, log_file: Path | None, since: int | None) -> A
 
     async with opened(target, log_file) as source:
         await look_since(source, max(since or 1, 1))
-    told = [each async for each in _recorded(target, log_file, since if since is not None else 1)]
+        told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
     for each in told if since is not None else told[-_LATEST:]:
         yield each
 
@@ -166,18 +166,13 @@ async def _followed(target: Target, since: int | None) -> AsyncIterator["AlertSh
     from deploy.rendering.alerts import shown
     from deploy.sources import LedgerSource, StreamSource
 
-    after, from_ns = _begin(since if since is not None else 1)
+    after, _ = _begin(since)
     async with stream_or_ledger(target) as live:
         source = live if isinstance(live, LedgerSource) else StreamSource(live)
         last = (await source.info()).last_seq
-        past = [
-            alert
-            async for batch in source.history(_FILTERS, after, last)
-            for stored in batch
-            if stored.time_ns >= from_ns and (alert := shown(stored)) is not None
-        ]
-        for alert in past if since is not None else past[-_LATEST:]:
-            yield alert
+        past = [each async for each in _recorded(source, since, last)]
+        for each in past if since is not None else past[-_LATEST:]:
+            yield each
         if isinstance(live, LedgerSource):
             return  # nothing comes to a ledger whose set is stopped
         reading = await live.tail(_FILTERS, max(after, last))
@@ -190,8 +185,10 @@ async def _followed(target: Target, since: int | None) -> AsyncIterator["AlertSh
             await reading.close()
 
 
-def _begin(since: int) -> tuple[int, int]:
-    """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted."""
+def _begin(since: int | None) -> tuple[int, int]:
+    """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted; None means all."""
     from time import time_ns
 
+    if since is None:
+        return 0, 0
     return (since - 1, 0) if since > 0 else (0, time_ns() + since * 1_000_000_000)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.rendering.counting import counted
 
 _CATCH_UP_S = 2.0
 """Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
@@ -48,7 +49,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
         emit([{**msgspec.structs.asdict(found), "behind": behind}], as_json=True)
         return
     click.echo(
-        f"{found.ledger}: {found.rows:,} rows, sequence {found.first_seq:,} to {found.last_seq:,},"
+        f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
         f" head {found.head[:12]}"
     )
     if found.bundle:

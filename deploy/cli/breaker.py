@@ -181,8 +181,13 @@ def _tell(done: "Done", what: str, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
         return
+    from deploy.cli.saying import say
+
     was = f"it was {done.state_before} with trust {done.trust_before:g}"
-    click.echo(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
+    say(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
+    if done.state_before == "NORMAL":
+        note = "no breaker of that session was open: if that is unexpected, check the names of session and agent"
+        say(f"neuraxis: {note}", err=True)
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:

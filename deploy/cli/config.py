@@ -30,10 +30,11 @@ def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str
     from deploy.cli.failures import WrongUse
     from deploy.cli.output import emit
     from deploy.config import all_sections, assignment_layer, load
+    from schemas.strict import hint
 
     known = all_sections()
     if unknown := [name for name in sections if name not in known]:
-        raise WrongUse(f"there is no section {unknown[0]!r}: there are {', '.join(known)}")
+        raise WrongUse(f"there is no section {unknown[0]!r}: {hint(unknown[0], known)}")
     effective = load(
         known,
         file=config_file,

@@ -10,6 +10,7 @@ import msgspec
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +91,7 @@ def _tell(found: Shown) -> None:
     due = f"next {found.next}" if found.next else "next after an exchange"
     click.echo(f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}")
     under_way = "a drift is under way" if found.drifting else "no drift is under way"
-    click.echo(f"{found.open_exchanges} exchanges open · {under_way}")
+    click.echo(f"{counted(found.open_exchanges, 'exchange')} open · {under_way}")
     for rows in (found.resting, found.thoughts):
         if rows:
             click.echo()

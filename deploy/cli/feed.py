@@ -13,6 +13,7 @@ import click
 from deploy.cli.ask import ANSWER_S
 from deploy.cli.options import Target, examples, speaker_options, target_options, timeout_option
 from deploy.cli.saying import say
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
@@ -121,7 +122,7 @@ def summary_text(summary: "Summary") -> str:
         )
         if found
     ]
-    ended = f"{summary.ended} exchanges ended, {summary.bad} bad, in {summary.seconds:g} s"
+    ended = f"{counted(summary.ended, 'exchange')} ended, {summary.bad} bad, in {summary.seconds:g} s"
     speed = f"{summary.rate:g} exchanges/s, latency p50 {summary.p50_ms:g} ms, p99 {summary.p99_ms:g} ms"
     return "\n".join([ended, *([speed] if summary.ended else []), *counts])
 

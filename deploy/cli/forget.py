@@ -6,6 +6,7 @@ import click
 
 from deploy.cli.options import Target, agent_option, by_option, examples, json_option, target_options, timeout_option
 from deploy.cli.saying import say
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.deadline import Deadline
@@ -71,8 +72,8 @@ def forget(
         raise CheckFailed(f"nothing was dropped: {_unknown(agent, session, fact)}")
     if session is not None and done.readable:
         raise CheckFailed(
-            f"memory has forgotten session {session}, but its log is not sealed: the words of {done.readable:,} events "
-            "stay readable in it; a stream made with `neuraxis up --seal` can forget"
+            f"memory has forgotten session {session}, but its log is not sealed: the words of "
+            f"{counted(done.readable, 'event')} stay readable in it; a stream made with `neuraxis up --seal` can forget"
         )
 
 
@@ -117,8 +118,9 @@ def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | No
         say(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
     else:
         say(
-            f"session {found.session} of agent {found.agent}: {found.exchanges:,} exchanges, {found.events:,} events;"
-            f" memory would drop {memories:,}, and the words of {found.sealed:,} events would become unreadable"
+            f"session {found.session} of agent {found.agent}: {counted(found.exchanges, 'exchange')},"
+            f" {counted(found.events, 'event')}; memory would drop {memories:,}, and the words of"
+            f" {counted(found.sealed, 'event')} would become unreadable"
         )
         if found.gone:
             say(f"{found.gone:,} have words that are unreadable already")
@@ -148,7 +150,7 @@ def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
     say(f"memory dropped {done.memories:,}; snapshots: {snapshots}")
     if fact is None:
         key = "its key is destroyed" if done.key_destroyed else "it had no key"
-        say(f"{key}; the words of {done.unreadable:,} events are unreadable")
+        say(f"{key}; the words of {counted(done.unreadable, 'event')} are unreadable")
         _say_reminded(done.reminded)
     say(COVERS)
 

@@ -14,6 +14,7 @@ from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import filter_of, log_option, opened, stream_or_ledger, warn_of_shortfall
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.sources import Source
@@ -120,8 +121,8 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         emit([row | {"ok": count == 0 and chain.rows > 0}], as_json=True)
     else:
         say(
-            f"chain: {chain.rows:,} rows, sequence {chain.first_seq:,} to {chain.last_seq:,},"
-            f" {chain.anchors:,} anchors, head {chain.head}"
+            f"chain: {counted(chain.rows, 'row')}, sequence {chain.first_seq:,} to {chain.last_seq:,},"
+            f" {counted(chain.anchors, 'anchor')}, head {chain.head}"
         )
         say(_compared(compared, unreachable))
         for loss in chain.losses:
@@ -129,7 +130,9 @@ def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
         emit(findings, as_json=False)
         say(_proved(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
     if count:
-        raise CheckFailed(f"{file}: {count:,} findings, the first at sequence {findings[0].seq}: {findings[0].detail}")
+        raise CheckFailed(
+            f"{file}: {counted(count, 'finding')}, the first at sequence {findings[0].seq}: {findings[0].detail}"
+        )
     if not chain.rows:
         raise CheckFailed(f"{file} holds no rows, so that nothing was verified: {_why_empty(file, lacks_journal)}")
 
@@ -277,7 +280,7 @@ def _lost(loss: "Loss") -> str:
     kept = f"; {event.kept_as} holds them" if event.kept_as else ""
     again = ", and their sequences given to others" if event.given_again else ""
     return (
-        f"lost: {event.through_seq - event.first_seq + 1:,} messages, sequence {event.first_seq:,} to "
+        f"lost: {counted(event.through_seq - event.first_seq + 1, 'message')}, sequence {event.first_seq:,} to "
         f"{event.through_seq:,}{again}; recorded at {loss.seq:,}{kept}"
     )
 
@@ -285,5 +288,5 @@ def _lost(loss: "Loss") -> str:
 def _compared(found: "Comparison | None", unreachable: str) -> str:
     if found is None:
         return f"stream: not compared: {unreachable}"
-    behind = f", which is {found.behind:,} events ahead" if found.behind else ""
-    return f"stream: {found.compared:,} events equal{behind}; {found.anchors:,} anchors checked"
+    behind = f", which is {counted(found.behind, 'event')} ahead" if found.behind else ""
+    return f"stream: {counted(found.compared, 'event')} equal{behind}; {counted(found.anchors, 'anchor')} checked"

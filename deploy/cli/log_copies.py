@@ -10,6 +10,7 @@ import click
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.source import filter_of, log_option, opened, opened_with_index, say
 from deploy.cli.writing import writing_file
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.exporting import Selection
@@ -80,7 +81,7 @@ def export(
     )
     with writing_file(output) as file:
         count = asyncio.run(_lines(target, log_file, selection, file, key))
-    click.echo(f"{output}: {count:,} events", err=True)
+    click.echo(f"{output}: {counted(count, 'event')}", err=True)
 
 
 @click.command(
@@ -200,5 +201,5 @@ async def _recorded(target: Target, log_file: Path | None, path: Path, choice: C
 
 def _report(path: str, manifest: "Manifest") -> None:
     of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
-    chosen = f", for {len(manifest.chosen):,} exchanges" if manifest.chosen else ""
-    click.echo(f"{path}: {manifest.events:,} events{chosen}, head {manifest.head[:12]}{of}", err=True)
+    chosen = f", for {counted(len(manifest.chosen), 'exchange')}" if manifest.chosen else ""
+    click.echo(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)

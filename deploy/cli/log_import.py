@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, target_options
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.importing import Imported, Progress
@@ -43,7 +44,7 @@ def import_(target: Target, bundle: Path, ledger: Path | None) -> None:
         raise CheckFailed(f"{bundle} holds no events: nothing was imported; export it anew from a log that holds some")
     if ledger is not None:
         manifest = asyncio.run(unpack(bundle, ledger))
-        click.echo(f"{ledger}: {manifest.events:,} events, head {manifest.head[:12]}", err=True)
+        click.echo(f"{ledger}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}", err=True)
         return
     from deploy.rendering.terminal import progress
 
@@ -71,7 +72,7 @@ async def _import(target: Target, bundle: Path, progress: "Progress") -> "Import
 
 def _report(target: Target, found: "Imported") -> None:
     settings, manifest = target.config().log, found.manifest
-    what = f"stream {settings.stream}: {manifest.events:,} events, head {manifest.head[:12]}"
+    what = f"stream {settings.stream}: {counted(manifest.events, 'event')}, head {manifest.head[:12]}"
     if found.after == manifest.events:
         what += "; they were imported already"
     elif found.after:

@@ -12,6 +12,7 @@ import click
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from actors.reflex.imports import Imports
@@ -71,10 +72,11 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
         told = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
         click.echo(msgspec.json.encode({**told, "seq": last}).decode())
         return
+    held = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
     if last is None:
-        click.echo(f"{event.name}: unchanged, {signatures} signatures in {len(event.sets)} sets are in force already")
+        click.echo(f"{event.name}: unchanged, {held} are in force already")
         return
-    click.echo(f"{event.name}: {signatures} signatures in {len(event.sets)} sets, in force from the next input on")
+    click.echo(f"{event.name}: {held}, in force from the next input on")
 
 
 @patterns.command(

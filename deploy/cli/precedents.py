@@ -18,7 +18,8 @@ from deploy.cli.options import (
     target_options,
     timeout_option,
 )
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.deadline import Deadline
@@ -73,7 +74,7 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
         click.echo(msgspec.json.encode(told).decode())
         return
     there = f"; {unchanged} unchanged" if unchanged else ""
-    click.echo(f"{len(new)} precedents recorded for agent {agent}, {motifs} of them motifs of danger{there}")
+    click.echo(f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}")
 
 
 @precedents.command(
@@ -89,7 +90,10 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.cli.output import emit
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    emit(asyncio.run(_listed(target, log_file, agent)), as_json=as_json, columns=columns)
+    found = asyncio.run(_listed(target, log_file, agent))
+    if not found:
+        say(f"agent {agent} has no precedents; `neuraxis precedents import FILE` records some")
+    emit(found, as_json=as_json, columns=columns)
 
 
 @precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
@@ -157,7 +161,7 @@ async def _import(
         orders = [Order(event=event, agent=agent) for event in new]
         if not new:
             return new, None
-        deadline.sending(f"{len(new)} precedents", f"import them again: none is recorded twice; {_FIND}")
+        deadline.sending(f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}")
         return new, await append(log, orders, time.time_ns(), deadline.inner_s)
 
 
@@ -184,5 +188,5 @@ async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str,
         author = by or who()
         events = (PrecedentWithdrawn(precedent=name, by=author, why=why) for name in dict.fromkeys(names))
         orders = [Order(event=event, agent=agent) for event in events]
-        deadline.sending(f"the withdrawal of {len(orders)} precedents", _FIND)
+        deadline.sending(f"the withdrawal of {counted(len(orders), 'precedent')}", _FIND)
         return await append(log, orders, time.time_ns(), deadline.inner_s)

@@ -10,6 +10,7 @@ import msgspec
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from actors.reflection.decider import State
@@ -71,7 +72,7 @@ def _tell(found: Shown) -> None:
     pressure = click.style("a pressure", fg="yellow", bold=True) if found.pressure else "no pressure"
     share = f"disagreement {found.disagreement:g} of {found.counted} opinions that count"
     click.echo(f"agent {found.agent}: {share}, {pressure}")
-    click.echo(f"{found.open_exchanges} exchanges open · a model is at {found.asked} decisions")
+    click.echo(f"{counted(found.open_exchanges, 'exchange')} open · a model is at {counted(found.asked, 'decision')}")
     for rows in (found.waiting, found.opinions):
         if rows:
             click.echo()

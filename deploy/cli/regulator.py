@@ -11,6 +11,7 @@ import msgspec
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from actors.regulator.decider import State
@@ -96,7 +97,7 @@ def _tell(found: Shown) -> None:
     from deploy.cli.output import emit
 
     cycle = "a cycle is due" if found.cycle_due else "no cycle is due"
-    click.echo(f"agent {found.agent}: {found.decisions} decisions in the window, {cycle}")
+    click.echo(f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}")
     for pressure in found.pressures:
         click.echo(click.style(f"presses: {pressure}", fg="yellow"))
     for rows in (found.weights, found.events):

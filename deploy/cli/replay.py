@@ -10,6 +10,7 @@ import click
 
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.source import log_option, opened, say
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.replaying import Point
@@ -162,7 +163,7 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
     out = console()
     out.print(render_states(report))
     span = f"sequence {report.first_seq:,} to {report.last_seq:,}" if report.events else "nothing"
-    out.print(f"\nfolded {report.events:,} events, {span}, of {name}", soft_wrap=True)
+    out.print(f"\nfolded {counted(report.events, 'event')}, {span}, of {name}")
     for code, count in report.unreadable.items():
         out.print(f"{count:,} of them cannot be read by this release: {code}")
     out.print(f"overall state hash {overall_hash(report)}", soft_wrap=True)
@@ -176,14 +177,14 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
         for line in render_difference(report.differences[0]):
             out.print(line)
     elif report.clean and not effects.wrong:
-        made = _counted(report.identical, "decision")
+        made = counted(report.identical, "decision")
         out.print(
             f"\n{'verified' if report.identical else 'nothing to verify'}: {made} made again came out as recorded"
         )
         if report.unverified:
             out.print(_unverified(report), soft_wrap=True)
         if report.pending:
-            out.print(f"{_counted(report.pending, 'message')} waited for a decision when the log ended", soft_wrap=True)
+            out.print(f"{counted(report.pending, 'message')} waited for a decision when the log ended", soft_wrap=True)
     for each in report.waiting:
         style = "yellow" if each.is_overdue(end_ns) else ""
         out.print(f"oldest without one: {pending_text(each, end_ns)}", style=style, soft_wrap=True)
@@ -191,16 +192,12 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
 
 def _complaint(report: "Report", effects: "EffectReport") -> str:
     different = sum(counts.different for counts in report.coverage.values())
-    said = [f"{_counted(different, 'decision')} came out otherwise than recorded"] if different else []
-    said += [f"{_counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
-    said += [f"{_counted(effects.wrong, 'recorded effect')} without a request of its own"] if effects.wrong else []
+    said = [f"{counted(different, 'decision')} came out otherwise than recorded"] if different else []
+    said += [f"{counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
+    said += [f"{counted(effects.wrong, 'recorded effect')} without a request of its own"] if effects.wrong else []
     return "; ".join(said)
 
 
 def _unverified(report: "Report") -> str:
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(report.unverified.items()))
-    return f"{_counted(sum(report.unverified.values()), 'decision')} could not be made again: {reasons}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+    return f"{counted(sum(report.unverified.values()), 'decision')} could not be made again: {reasons}"

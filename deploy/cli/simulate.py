@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from deploy.cli.options import examples, json_option
+from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
     from deploy.simulating.report import Report
@@ -112,7 +113,7 @@ def _check_life(days: int, exchanges_per_day: int, plant: str) -> None:
     exchanges = days * exchanges_per_day
     if exchanges > _MOST_EXCHANGES:
         raise WrongUse(
-            f"{days} days of {exchanges_per_day:,} exchanges come to {exchanges:,}, and a life may have "
+            f"{counted(days, 'day')} of {exchanges_per_day:,} exchanges come to {exchanges:,}, and a life may have "
             f"{_MOST_EXCHANGES:,} at most: give fewer --days or --exchanges-per-day"
         )
     planted_on = PLANTS[plant].planted_on
@@ -143,7 +144,8 @@ def _tell(report: "Report", every: int) -> None:
     click.echo()
     emit(_changes(report), as_json=False)
     click.echo()
-    click.echo(f"{report.days} days, {report.events:,} events, digest {report.digest[:16]}, seed {report.seed}")
+    lived = f"{counted(report.days, 'day')}, {counted(report.events, 'event')}"
+    click.echo(f"{lived}, digest {report.digest[:16]}, seed {report.seed}")
 
 
 def _narrow(day: DayShown) -> dict[str, object]:

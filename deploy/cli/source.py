@@ -94,9 +94,7 @@ async def _ledger_instead(target: Target, why: Exception) -> "LedgerSource":
     ledger = LedgerSource(target.data.ledger)
     stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
     last = (await ledger.info()).last_seq
-    click.echo(
-        f"neuraxis: {stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}", err=True
-    )
+    say(f"{stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
     return ledger
 
 
@@ -131,17 +129,18 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
 def warn_of_shortfall(ledger: "LedgerSource") -> None:
     """Say on stderr that a file may lack its last rows, where it may."""
     if ledger.lacks_journal:
-        click.echo(
-            f"neuraxis: {ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside "
-            "it, the last rows may be missing; `neuraxis backup` copies all",
-            err=True,
+        say(
+            f"{ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside it, "
+            "the last rows may be missing; `neuraxis backup` copies all"
         )
 
 
 def say(note: str) -> None:
     """Say on stderr what a reader of the output must know of what was looked at, if anything."""
+    from deploy.cli import saying
+
     if note:
-        click.echo(f"neuraxis: {note}", err=True)
+        saying.say(f"neuraxis: {note}", err=True)
 
 
 async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:

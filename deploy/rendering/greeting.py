@@ -31,12 +31,8 @@ class Up(msgspec.Struct, frozen=True, kw_only=True):
 def greeting(up: Up) -> str:
     """Return the lines that end a start: the addresses, who answers, and three commands that work when pasted."""
     where = f" {shlex.join(up.flags)}" if up.flags else ""
-    commands = {
-        f'{up.program} ask "{_QUESTION}"{where}': "",
-        f"{up.program} why last{where}": "# explains the answer",
-        f"{up.program} doctor{where}": "# checks the set",
-    }
-    wide = max(map(len, commands))
+    explains, checks = f"{up.program} why last{where}", f"{up.program} doctor{where}"
+    wide = max(len(explains), len(checks))
     lines = [
         "",
         "Neuraxis is up.",
@@ -45,7 +41,9 @@ def greeting(up: Up) -> str:
         f"  data    {up.data}",
         *(f"  {line}" for line in _answers(up)),
         "Try next, in another terminal:",
-        *(f"  {command:<{wide}}  {meaning}".rstrip() for command, meaning in commands.items()),
+        f'  {up.program} ask "{_QUESTION}"{where}',
+        f"  {explains:<{wide}}  # explains the answer",
+        f"  {checks:<{wide}}  # checks the set",
         "Ctrl-C stops it.",
     ]
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.calls import told_call
+from deploy.rendering.counting import counted
 from deploy.rendering.drifting import wandered
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
@@ -63,7 +64,7 @@ def _recalled(event: MemoryRecalled) -> Lines:
 
 def _familiarity(known: Familiarity) -> Text:
     line = Text(f"warmth {known.context_warmth:g}: {known.working_memory_turns} turns, {known.gist_count} gists, ")
-    line.append(f"{known.fact_count} facts; topic {printable(known.conversation_topic)}")
+    line.append(f"{counted(known.fact_count, 'fact')}; topic {printable(known.conversation_topic)}")
     line.append(f"{' (new)' if known.is_new_topic else ''}, confidence {known.topic_confidence:g}; ")
     return line.append(f"exchange {known.session_exchange_count + 1} of the session")
 

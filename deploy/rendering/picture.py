@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element, SubElement
 import msgspec
 from rich.text import Text
 
+from deploy.rendering.counting import counted
 from deploy.rendering.details import Case, details
 from deploy.rendering.printable import printable
 from deploy.rendering.trunks import trunk
@@ -163,7 +164,7 @@ def _verdict(node: Node, case: Case) -> str:
 def _described(explanation: Explanation, rows: Sequence[_Row]) -> str:
     names = ", ".join(row.node.topic.removeprefix(f"{ROOT}.") for row in rows[:MOST_EVENTS])
     absent = f" Never reached: {', '.join(explanation.unreached)}." if explanation.unreached else ""
-    return printable(f"{len(rows)} events, causes above what they led to: {names}.{absent}")
+    return printable(f"{counted(len(rows), 'event')}, causes above what they led to: {names}.{absent}")
 
 
 def _text(parent: Element, x: int, y: int, words: str, kind: str) -> None:

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.rendering.counting import counted
 from deploy.rendering.printable import printable
 from schemas.event import Event
 from schemas.vocabulary.reflection import Insight, ReflectionConcluded, ReflectionRequested, ReflectionScheduled
@@ -22,7 +23,7 @@ def _scheduled(event: ReflectionScheduled) -> Lines:
 def _requested(event: ReflectionRequested) -> Lines:
     strata = Counter(each.stratum for each in event.batch)
     told = ", ".join(f"{count} {stratum.replace('_', ' ')}" for stratum, count in strata.items())
-    return [Text(f"a model is asked for a second opinion on {len(event.batch)} decisions: {told}")]
+    return [Text(f"a model is asked for a second opinion on {counted(len(event.batch), 'decision')}: {told}")]
 
 
 def _concluded(event: ReflectionConcluded) -> Lines:

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from deploy.rendering.counting import counted
 from deploy.rendering.printable import printable
 from schemas.event import Event
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, RateExceeded, RateRecovered
@@ -55,7 +56,7 @@ def _scheduled(event: RegulatorScheduled) -> Lines:
 
 
 def _completed(event: CycleCompleted) -> Lines:
-    head = Text(f"{event.outcome.replace('_', ' ')}, after {event.decisions} decisions")
+    head = Text(f"{event.outcome.replace('_', ' ')}, after {counted(event.decisions, 'decision')}")
     after = event.wake_after_ms
     head.append(f"; the next cycle in {_time(after)}" if after else "; no next cycle until a decision is made")
     return [head, *(Text(pressure_line(pressure), "dim") for pressure in event.pressures)]

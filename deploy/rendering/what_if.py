@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.rendering.counting import counted
 from deploy.rendering.quoting import quoted
 from deploy.rendering.replay import new_field_text
 from deploy.rendering.words import without_words
@@ -47,7 +48,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
             yield Text(f"{actor}: decided {', '.join(told)}")
     for actor, tally in report.tallies.items():
         for reason, count in sorted(tally.held.items()):
-            yield Text(f"{actor}: {count:,} decisions taken from the record, {reason_text(reason)}", "yellow")
+            yield Text(f"{actor}: {counted(count, 'decision')} taken from the record, {reason_text(reason)}", "yellow")
         for place, count in sorted(tally.new_fields.items()):
             yield Text(new_field_text(actor, place, count))
     if report.effects:
@@ -55,7 +56,7 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
             "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
         )
     for code, count in report.unreadable.items():
-        yield Text(f"{count:,} events cannot be read by this release: {code}", "yellow")
+        yield Text(f"{counted(count, 'event')} cannot be read by this release: {code}", "yellow")
     for example in report.examples[:examples]:
         yield Text("")
         yield from _example(example)

@@ -114,9 +114,10 @@ class Connection:
                 await nc.connect(**options)
         except (TimeoutError, OSError, NatsError) as wrong:
             await _abandon(nc)
-            reason = connection._last_error or str(wrong) or type(wrong).__name__
+            why = connection._last_error or str(wrong)  # time that is up says nothing more
+            reason = f": {why}" if why else ""
             raise Unavailable(
-                f"no broker answers at {access.servers} within {deadline:.3g} s: {reason}; start one with "
+                f"no broker answers at {access.servers} within {deadline:.3g} s{reason}; start one with "
                 "`neuraxis up`, or name it with --nats"
             ) from wrong
         except BaseException:

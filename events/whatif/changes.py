@@ -8,7 +8,7 @@ import msgspec
 from events.codec import Recorded
 from events.errors import Misconfigured
 from schemas.actor import Actor, readable_settings, settings_of
-from schemas.choices import with_choices
+from schemas.choices import blame
 from schemas.event import Configured
 
 
@@ -39,7 +39,7 @@ def laid_over(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any
         settings = settings_of(event, actor.settings_type)
     except msgspec.ValidationError as wrong:
         raise Misconfigured(
-            f"the changed settings of {actor.name} are not valid: {with_choices(actor.settings_type, str(wrong))}"
+            f"the changed settings of {actor.name} are not valid: {blame(actor.settings_type, str(wrong))}"
         ) from wrong
     return event, settings != readable_settings(recorded, actor.settings_type)
 

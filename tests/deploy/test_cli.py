@@ -16,7 +16,7 @@ from deploy.config import BadConfiguration
 from deploy.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.broker import Broker
-from tests.deploy.typed import arguments_of, parse
+from tests.deploy.typed import arguments_of, make_read, parse
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def examples_of(path: tuple[str, ...]) -> list[list[str]]:
 def test_every_example_of_the_help_can_be_typed(path: tuple[str, ...]) -> None:
     examples = examples_of(path)
     assert examples
-    Path("prompts.jsonl").touch()  # a file that is to be trained from must be there
+    make_read()
     for words in examples:
         parse(words)
 

@@ -187,7 +187,7 @@ def test_a_variable_that_is_ours_but_for_a_slip_is_refused(variable: str, meant:
         ),
         (
             assignment_layer("router.profile=loud"),
-            "--set router.profile: router.profile: Invalid enum value 'loud': there are calibrated, seed",
+            "--set router.profile: Invalid enum value 'loud': there are calibrated, seed",
         ),
     ],
 )

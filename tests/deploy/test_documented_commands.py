@@ -1,14 +1,16 @@
-"""Every command that the documentation shows can be typed as it stands."""
+"""Every command that the documentation shows can be typed as it stands, and those it speaks of exist."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from tests.deploy.typed import arguments_of, parse
+from tests.deploy.typed import arguments_of, command_of, make_read, parse
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def lines(page: Path) -> list[str]:
@@ -17,14 +19,37 @@ def lines(page: Path) -> list[str]:
     return [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
 
 
+def spoken_of(page: Path) -> Iterator[list[str]]:
+    """Yield the words of the commands that a page's prose and tables name, as far as they stand on one line."""
+    for found in re.finditer(r"`neuraxis ([a-z][a-z-]*(?: [^`|#\n]*)?)", page.read_text()):
+        yield found[1].split()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_commands_of_a_page_are_ones(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("prompts.jsonl").touch()  # a file that is to be trained from must be there
+    make_read()
     for line in lines(page):
         if "neuraxis " in line:  # others may end in the middle of a quotation
             for words in arguments_of(line):
                 parse(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_and_flags_that_a_page_speaks_of_exist(page: Path) -> None:
+    for words in spoken_of(page):
+        two = len(words) > 1 and re.fullmatch("[a-z-]+", words[1])
+        command, _ = command_of(words[: 2 if two else 1])
+        if not isinstance(command, click.Group):
+            known = {name for parameter in command.params for name in parameter.opts} | {"--help"}
+            assert {*re.findall(r"(?<!\S)--[a-z][a-z-]*", " ".join(words))} <= known, words
+
+
+def test_the_pages_show_most_of_the_commands() -> None:
+    shown = [words for page in PAGES for line in lines(page) if "neuraxis " in line for words in arguments_of(line)]
+    spoken = [words for page in PAGES for words in spoken_of(page)]
+    named = {words[0] for words in [*shown, *spoken] if words}
+    assert {"up", "ask", "why", "replay", "what-if", "log", "backup", "alerts", "doctor"} <= named
 
 
 def test_they_are_shown_in_one_form_and_the_readme_says_how_to_come_by_it() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 
 from tests.broker import Broker
+from tests.deploy.test_readiness import projecting
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
 
@@ -65,7 +66,7 @@ def refused_in_time(client: httpx.Client) -> dict[str, str]:
     """Have readiness and requests refused, each within its time; return what readiness says."""
     ready, seconds = timed(lambda: client.get("/readyz"))
     assert (ready.status_code, seconds < 3.0) == (503, True), ready.text
-    for path, body in (("/orchestrator/loop-complete", LOOP), ("/v1/ticks", {"citizen": "ann"})):
+    for path, body in (("/orchestrator/loop-complete", LOOP), ("/v1/ticks", {"citizen": "ann", "arousal": 0.5})):
         answer, seconds = timed(lambda path=path, body=body: client.post(path, json=body))
         assert answer.status_code in (503, 504), answer.text
         assert seconds < WAIT_S + 1.0
@@ -85,7 +86,7 @@ def test_before_its_broker_is_there_a_gateway_lives_and_says_that_it_is_not_read
             checks = client.get("/readyz").json()["checks"]
     assert (checks["log"], checks["storing"]) == ("ok", "ok")
     assert checks["guardrails"] != "ok"
-    assert "no process writes the ledger" in checks["ledger"]
+    assert checks["ledger"] == "n/a"
 
 
 def test_without_its_broker_or_beside_one_that_stands_still_a_gateway_refuses_in_time(
@@ -103,3 +104,17 @@ def test_without_its_broker_or_beside_one_that_stands_still_a_gateway_refuses_in
             lambda: "away" in client.get("/readyz").json()["checks"]["storing"], "it is known that the broker has gone"
         )
         assert "away" in refused_in_time(client)["storing"]
+
+
+def test_a_ledger_is_missed_where_there_was_one_and_only_there(broker: Broker, tmp_path: Path) -> None:
+    with gateway(tmp_path, broker.url) as client:
+
+        def said() -> str:
+            checks: dict[str, str] = client.get("/readyz").json()["checks"]
+            return checks.get("ledger", "")
+
+        until(lambda: said() == "n/a", "none is expected")
+        with projecting(broker, tmp_path / "ledger.db", tmp_path) as process:
+            until(lambda: said() == "ok", "there is one")
+            process.kill()
+            until(lambda: "no process writes the ledger" in said(), "it is missed")

@@ -35,6 +35,7 @@ def test_its_commands_name_a_folder_that_commands_do_not_look_into_by_themselves
     text = greeting(up(data="my data", flags=("--data", "my data")))
     assert "neuraxis why last --data 'my data'" in text
     assert "neuraxis doctor --data 'my data'" in text
+    assert max(map(len, greeting(up(flags=("--data", "/srv/neuraxis/a"))).splitlines())) <= 80
 
 
 def test_it_names_the_models_that_answer() -> None:

@@ -161,7 +161,7 @@ def test_what_is_there_just_so_is_not_recorded_again(with_log: Broker) -> None:
     assert told == {"agent": "default", "recorded": 0, "unchanged": 2, "motifs": 0, "seq": None}
     Path("f.yaml").write_text(FILE.replace("nine to five", "eight to four"))
     said = neuraxis(with_log, "precedents", "import", "f.yaml").stdout
-    assert said == "1 precedents recorded for agent default, 0 of them motifs of danger; 1 unchanged\n"
+    assert said == "1 precedent recorded for agent default, 0 of them motifs of danger; 1 unchanged\n"
     shown = rows(neuraxis(with_log, "precedents", "list", "--json"))
     assert [(row["precedent"], row["seq"]) for row in shown] == [("p-1", 1), ("p-2", 3)]
     neuraxis(with_log, "precedents", "withdraw", "p-1", "--why", "a mistake")

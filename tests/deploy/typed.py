@@ -1,12 +1,20 @@
 """Command lines as people type them: what a shell leaves of them, and whether the command line takes it."""
 
 import shlex
+import shutil
+from pathlib import Path
 
 import click
 
 from deploy.cli import main
 
 _SHELL = "|&;<>()"
+
+
+def make_read() -> None:
+    """Make what examples read in the current folder: such arguments are looked at when they are parsed."""
+    Path("prompts.jsonl").touch()
+    shutil.copytree(Path(__file__).parents[2] / "actors" / "intuition" / "scorer", "weights-of-march")
 
 
 def arguments_of(line: str) -> list[list[str]]:
@@ -26,13 +34,20 @@ def arguments_of(line: str) -> list[list[str]]:
     return found
 
 
-def parse(words: list[str]) -> None:
-    """Have the command line read arguments, and run nothing; raises click.UsageError for what it does not take."""
+def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
+    """Return the command that words begin with, and the rest; raises click.UsageError where there is none."""
     command: click.Command = main
-    while isinstance(command, click.Group):
-        name, *words = words
+    rest = list(words)
+    while isinstance(command, click.Group) and rest:
+        name = rest.pop(0)
         found = command.get_command(click.Context(command), name)
         if found is None:
             raise click.UsageError(f"no command {name}")
         command = found
-    command.make_context(command.name, list(words))
+    return command, rest
+
+
+def parse(words: list[str]) -> None:
+    """Have the command line read arguments, and run nothing; raises click.UsageError for what it does not take."""
+    command, rest = command_of(words)
+    command.make_context(command.name, rest)

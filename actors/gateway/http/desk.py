@@ -11,10 +11,11 @@ import msgspec
 from actors.gateway.agent_events import id_of, told
 from actors.gateway.edge import Edge
 from actors.gateway.http.bodies import Accepted
+from actors.gateway.http.checks import OK, passes
 from actors.gateway.http.judgements import Answer, Judged, Judgement, Judgements
 from actors.gateway.inputs import Addressed
 from events.codec import Recorded, decode
-from events.errors import LogError
+from events.errors import LogError, Unavailable
 from events.log import Log
 from schemas.event import Event, topic_of
 from schemas.vocabulary.guardrails import (
@@ -73,7 +74,7 @@ class Desk:
         judgements: What guardrails have said; somebody must follow the log with it.
         wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
-        looks: Further checks of readiness by name; each returns ``ok``, or what is wrong.
+        looks: Further checks of readiness by name; each returns ``ok``, ``n/a``, or what is wrong.
         now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
 
@@ -182,18 +183,18 @@ class Desk:
         caught_up = self.judgements.caught_up.is_set()
         checks = {
             "log": log,
-            "judgements": "ok" if caught_up else "still being read from the log",
+            "judgements": OK if caught_up else "still being read from the log",
             "guardrails": guardrails,
             **dict(zip(self._looks, further, strict=True)),
         }
-        if (trouble := self._edge.trouble) and all(said == "ok" for said in checks.values()):
+        if (trouble := self._edge.trouble) and all(map(passes, checks.values())):
             checks["log"] = f"an append of late was not confirmed: {trouble}"
         return checks
 
     async def _guardrails(self) -> str:
         try:
             async with asyncio.timeout(LOG_PATIENCE_S):
-                return "ok" if "guardrails" in await self._hosted() else "no living worker is ready to run them"
+                return OK if "guardrails" in await self._hosted() else "no living worker is ready to run them"
         except (LogError, TimeoutError) as wrong:
             return _why(wrong)
 
@@ -271,7 +272,7 @@ async def _said(asking: Awaitable[object]) -> str:
             await asking
     except (LogError, TimeoutError) as wrong:
         return _why(wrong)
-    return "ok"
+    return OK
 
 
 async def _looked(look: Callable[[], Awaitable[str]]) -> str:
@@ -283,6 +284,8 @@ async def _looked(look: Callable[[], Awaitable[str]]) -> str:
 
 
 def _why(wrong: Exception) -> str:
+    if isinstance(wrong, Unavailable):
+        return "the broker is away"
     return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
 
 

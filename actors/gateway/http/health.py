@@ -5,6 +5,7 @@ from typing import Any
 from litestar import Request, Response, get
 from litestar.datastructures import State
 
+from actors.gateway.http.checks import passes
 from actors.gateway.http.desk import Desk, Readiness
 
 
@@ -19,7 +20,7 @@ async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
     """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
     desk: Desk = request.app.state.desk
     checks = await desk.checks()
-    ready = all(said == "ok" for said in checks.values())
+    ready = all(map(passes, checks.values()))
     return Response(
         Readiness(status="ready" if ready else "not_ready", checks=checks), status_code=200 if ready else 503
     )

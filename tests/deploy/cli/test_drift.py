@@ -51,7 +51,7 @@ def test_an_agent_is_shown_with_its_thoughts_and_when_the_next_is_due(tmp_path: 
 def test_people_read_it_in_words(tmp_path: Path) -> None:
     done = show(tmp_path / "ledger.db", "ada")
     assert "agent ada: fatigue 0 of 2.5 · next 2023-11-14T22:23:20" in done.output
-    assert "1 exchanges open · no drift is under way" in done.output
+    assert "1 exchange open · no drift is under way" in done.output
     assert "An idle question" in done.output
 
 

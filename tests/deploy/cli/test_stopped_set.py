@@ -72,6 +72,7 @@ def test_of_a_stopped_set_the_ledger_is_read_and_named(reading: Sequence[str], s
     result = neuraxis(*reading)
     note = f"neuraxis: the set is stopped: this is read from its ledger .neuraxis/ledger.db, up to sequence {stopped}"
     assert result.stderr.splitlines()[0] == note, result.output
+    assert result.stderr.count("the set is stopped") == 1
     assert "no set runs" not in result.stderr
     assert result.exit_code == 0, result.output
 
@@ -150,3 +151,14 @@ def test_a_process_that_gives_its_broker_up_ends_as_not_reachable(
     result = neuraxis(*what, "--nats", "nats://127.0.0.1:1")
     assert result.exit_code == 3, result.output
     assert "no broker answers at nats://127.0.0.1:1 within 0.3 s" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("replay",), ("why", "last"), ("log", "verify"), ("log", "info"), ("state", "router", "s")]
+)
+def test_a_log_that_is_another_kind_of_file_is_wrong_use(words: Sequence[str], tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.write_text("what is to be bought\n")
+    result = neuraxis(*words, "--log", str(other))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "notes.txt is neither a ledger nor a bundle" in result.stderr

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from deploy.sentences import Sentences
+from deploy.command_warnings import CommandWarnings
 
 GONE = {"event": "broker_disconnected", "level": "warning", "servers": "nats://b:4222", "detail": "EOF"}
 BACK = {"event": "broker_reconnected", "level": "info", "servers": "nats://b:4222"}
@@ -12,8 +12,8 @@ ERROR = {"event": "broker_error", "level": "warning", "detail": "permissions vio
 
 
 def said(*events: Mapping[str, object]) -> list[str]:
-    sentences = Sentences()
-    return [line for event in events if (line := sentences(None, "", dict(event)))]
+    render = CommandWarnings()
+    return [line for event in events if (line := render(None, "", dict(event)))]
 
 
 def test_a_broker_that_goes_and_comes_is_two_sentences_whatever_fails_meanwhile() -> None:

@@ -8,7 +8,7 @@ _KEPT_BACK = frozenset({"reading_silent", "broker_unreachable"})
 _ABOUT_THE_LINE = frozenset({"event", "level", "logger", "timestamp"})
 
 
-class Sentences:
+class CommandWarnings:
     """A structlog renderer; what is not worth a sentence becomes an empty one, which is not printed."""
 
     def __init__(self) -> None:
