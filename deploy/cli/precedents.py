@@ -18,7 +18,7 @@ from deploy.cli.options import (
     target_options,
     timeout_option,
 )
-from deploy.cli.source import log_option, opened
+from deploy.cli.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from deploy.deadline import Deadline
@@ -162,15 +162,20 @@ async def _import(
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
+    from deploy.looking import look_for
     from deploy.precedents import listed
 
     async with opened(target, log_file) as source:
-        return await listed(source, agent)
+        found = await listed(source, agent)
+        if not found:
+            await look_for(source, agent)
+            say(f"agent {agent} has no precedents in force in the {source.name}")
+        return found
 
 
 async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.operator_edge import Order, append, who
     from deploy.precedents import listed, unknown
     from deploy.sources import StreamSource
@@ -178,7 +183,7 @@ async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str,
 
     async with connected(target, deadline=deadline) as log:
         if missing := unknown(names, await listed(StreamSource(log), agent)):
-            raise WrongUse(
+            raise NothingThere(
                 f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has"
             )
         author = by or who()
