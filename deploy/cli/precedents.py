@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from deploy.cli.groups import Commands
 from deploy.cli.options import (
@@ -89,7 +90,8 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.cli.output import emit
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    emit(asyncio.run(_listed(target, log_file, agent)), as_json=as_json, columns=columns)
+    is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
+    emit(asyncio.run(_listed(target, log_file, agent, is_named)), as_json=as_json, columns=columns)
 
 
 @precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
@@ -161,14 +163,15 @@ async def _import(
         return new, await append(log, orders, time.time_ns(), deadline.inner_s)
 
 
-async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
+async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
     from deploy.looking import look_for
     from deploy.precedents import listed
 
     async with opened(target, log_file) as source:
         found = await listed(source, agent)
-        if not found:
+        if not found and is_named:
             await look_for(source, agent)
+        if not found:
             say(f"agent {agent} has no precedents in force in the {source.name}")
         return found
 
