@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from deploy.looking import NothingThere, span_of
 from deploy.replaying import END, Point
 from deploy.sources import EVERYTHING, Source, exchange_of
 from events.bundles import Manifest, Redaction, redacted, to_line, write_bundle
@@ -62,7 +63,7 @@ async def export_lines(
         key: Redact people's words under this key; None writes them as they are stored.
 
     Raises:
-        Misconfigured: an exchange, session or agent was named of which there is no event in the range.
+        NothingThere: no event is selected.
         LogError: the source cannot be read.
     """
     count = 0
@@ -74,9 +75,11 @@ async def export_lines(
         for stored in chosen:
             write(to_line(stored) + b"\n")
         count += len(chosen)
-    if not count and (named := selection.named):
-        raise Misconfigured(
-            f"the {source.name} holds no such event of {named}: nothing is exported; give names and ids as a whole"
+    if not count:
+        end, of = (await span_of(source)).end, f" of {selection.named}" if selection.named else ""
+        raise NothingThere(
+            f"the {source.name}, which ends at {end}, holds no such event{of}: nothing was exported; check --from, "
+            "--to and --topic, and give names and ids as a whole"
         )
     return count
 
@@ -92,7 +95,7 @@ async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str 
     """Return the exchanges that are named, or ended in ``session``; of these, or of all, the ``last`` to end.
 
     Raises:
-        Misconfigured: an exchange that is named is unknown or has not ended, or none is chosen.
+        NothingThere: an exchange that is named is unknown or has not ended, or none is chosen.
         LogError: the source cannot be read.
     """
     end = (await source.info()).last_seq
@@ -104,10 +107,10 @@ async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str 
             if exchange and (exchange in exchanges if exchanges else of_session.takes(stored)):
                 found.setdefault(exchange, stored.seq)
     if missing := [one for one in exchanges if one not in found]:
-        raise Misconfigured(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
+        raise NothingThere(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
     chosen = tuple(found)[-last:] if last else tuple(found)
     if not chosen:
-        raise Misconfigured(f"the {source.name} has no such exchange that has ended: nothing is recorded")
+        raise NothingThere(f"the {source.name} has no such exchange that has ended: nothing is recorded")
     last_seq, wanted = max(found[one] for one in chosen), frozenset(chosen)
     # An exchange leads to events behind its end, such as what is kept in memory of it.
     async for batch in source.as_stored([EVERYTHING], last_seq, end):

@@ -1,4 +1,9 @@
-"""What a command found to look at. Whatever looks at nothing says so, and fails: it has checked nothing."""
+"""What a command found to look at. Whatever looks at nothing says so, and fails: it has checked nothing.
+
+Its status is 1, as of any check that failed, also where a session, an agent, an exchange, a loop or a point is named
+that the log does not hold: only the log tells, and it may hold it tomorrow. Status 2 is for what is wrong in any log: a
+flag, an actor, a subject, a file that is not there, a beginning that does not tell one exchange from another.
+"""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -14,6 +14,7 @@ import msgspec
 
 from schemas.attendance import Attendance
 from schemas.event import Configured, Event, Failed
+from schemas.known_part import known_part
 
 NEWEST = 2**31 - 1
 """The behaviour of a message outside a view: that of whoever decides it."""
@@ -143,12 +144,12 @@ class Actor(Generic[S]):
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:
-    """Rebuild a settings struct from a recorded ``Configured`` event; unknown fields are ignored.
+    """Rebuild a settings struct from a recorded ``Configured`` event; those that have gone are ignored.
 
     Raises:
         msgspec.ValidationError: this release cannot read them.
     """
-    return msgspec.convert(configured.settings, settings_type)
+    return msgspec.convert(known_part(configured.settings, settings_type), settings_type)
 
 
 def readable_settings(configured: Configured, settings_type: type[T]) -> T | None:
@@ -157,6 +158,6 @@ def readable_settings(configured: Configured, settings_type: type[T]) -> T | Non
     A fold may not fail: there the settings in force stand.
     """
     try:
-        return msgspec.convert(configured.settings, settings_type)
+        return settings_of(configured, settings_type)  # type: ignore[no-any-return]
     except msgspec.ValidationError:
         return None

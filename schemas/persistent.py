@@ -160,12 +160,15 @@ def decode_state(data: bytes, kind: type[V]) -> V:
 
 def state_hash(state: object) -> str:
     """Return the SHA-256 of a state's canonical JSON: equal states, equal hashes, whatever their history."""
-    return content_hash(state_builtins(state))
+    return content_hash(msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True))
 
 
 def state_builtins(state: object) -> Any:
-    """Return a state as plain dicts, lists and numbers, for display and hashing."""
-    return msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True)
+    """Return a state as plain dicts, lists and numbers, for display; keys are in order, since maps have none.
+
+    The order in which a map yields its keys differs from process to process.
+    """
+    return msgspec.to_builtins(state, enc_hook=_to_builtin, str_keys=True, order="deterministic")
 
 
 __all__ = [

@@ -2,7 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,9 @@ class Since(click.ParamType[int]):
 @click.option(
     "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
 )
-@click.option("--count", type=click.IntRange(1), metavar="N", help="End after N alerts.")
+@click.option(
+    "--count", type=click.IntRange(1), metavar="N", help="End after N alerts; with nothing to wait for, the last N."
+)
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option
 def alerts(
@@ -109,20 +112,19 @@ async def _print(
     follow: bool,
     as_json: bool,
 ) -> None:
-    from deploy.rendering.alerts import is_loud
-
     task = asyncio.current_task()
     assert task is not None
     # Ctrl-C is how following ends: no complaint then.
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
-        async for each in _followed(target, since) if follow else _latest(target, log_file, since):
-            if is_loud(each, least):
+        told = _followed(target, least, since) if follow else _latest(target, log_file, least, since, count)
+        async with aclosing(told) as alerts:
+            async for each in alerts:
                 _say(each, as_json)
                 left = left - 1 if left is not None else None
-            if left == 0:
-                return
+                if left == 0:
+                    return
     except asyncio.CancelledError:
         return
 
@@ -151,27 +153,36 @@ async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIter
                 yield alert
 
 
-async def _latest(target: Target, log_file: Path | None, since: int | None) -> AsyncIterator["AlertShown"]:
+async def _latest(
+    target: Target, log_file: Path | None, least: "Loudness", since: int | None, count: int | None
+) -> AsyncGenerator["AlertShown"]:
+    from deploy.cli.output import latest
     from deploy.looking import look_since
+    from deploy.rendering.alerts import is_loud
 
     async with opened(target, log_file) as source:
         await look_since(source, max(since or 1, 1))
-        told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
-    for each in told if since is not None else told[-_LATEST:]:
+        recorded = _recorded(source, since, (await source.info()).last_seq)
+        told = [each async for each in recorded if is_loud(each, least)]
+    for each in told if since is not None else latest(told, count or _LATEST):
         yield each
 
 
-async def _followed(target: Target, since: int | None) -> AsyncIterator["AlertShown"]:
+async def _followed(target: Target, least: "Loudness", since: int | None) -> AsyncGenerator["AlertShown"]:
     """Yield what is on record, then what comes: from the log alone, which misses nothing between the two."""
-    from deploy.rendering.alerts import shown
+    from deploy.cli.output import latest
+    from deploy.looking import look_since
+    from deploy.rendering.alerts import is_loud, shown
     from deploy.sources import LedgerSource, StreamSource
 
     after, _ = _begin(since)
     async with stream_or_ledger(target) as live:
         source = live if isinstance(live, LedgerSource) else StreamSource(live)
+        if isinstance(live, LedgerSource):
+            await look_since(source, max(since or 1, 1))
         last = (await source.info()).last_seq
-        past = [each async for each in _recorded(source, since, last)]
-        for each in past if since is not None else past[-_LATEST:]:
+        past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
+        for each in past if since is not None else latest(past, _LATEST):
             yield each
         if isinstance(live, LedgerSource):
             return  # nothing comes to a ledger whose set is stopped
@@ -179,7 +190,7 @@ async def _followed(target: Target, since: int | None) -> AsyncIterator["AlertSh
         try:
             while True:
                 for stored in await reading.next():
-                    if (alert := shown(stored)) is not None:
+                    if (alert := shown(stored)) is not None and is_loud(alert, least):
                         yield alert
         finally:
             await reading.close()

@@ -1,6 +1,7 @@
 """``neuraxis breaker``."""
 
 import asyncio
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,14 +130,25 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 @_order_options
 def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
     """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
-    from deploy.cli.connect import run_within
+    from deploy.cli.connect import connected, run_within
+    from deploy.operator_edge import Order, records_of
+    from deploy.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerReset
     from schemas.vocabulary.precedents import BreakerResetOrdered
 
     _check_order(by, why)
     order = BreakerResetOrdered(by=by, why=why)
-    done = run_within(target, timeout, lambda within: _ordered(target, agent, session, order, BreakerReset, within))
-    _tell(done, "is reset", as_json)
+
+    async def is_reset(within: "Deadline") -> "Done":
+        async with connected(target, deadline=within) as log:
+            records_of([Order(event=order, agent=agent, session=session)], log.partitions, time.time_ns())
+            source = StreamSource(log)
+            # Of a name that is misspelt, nobody is to be told that it is reset.
+            if not await _latest(source, agent, session, (await source.info()).last_seq, 1):
+                raise _unknown(source, agent, session)
+        return await _ordered(target, agent, session, order, BreakerReset, within)
+
+    _tell(run_within(target, timeout, is_reset), "is reset", as_json)
 
 
 @breaker.command(
@@ -151,8 +163,8 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
 
     Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
     """
+    from deploy.breaker_orders import NotCarriedOut
     from deploy.cli.connect import connected, run_within
-    from deploy.cli.failures import WrongUse
     from deploy.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.precedents import BreakerRecoveryOrdered
@@ -163,7 +175,9 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
         async with connected(target, deadline=within) as log:
             stands = await _standing(StreamSource(log), agent, session, 0)
         if stands.state != "VIOLATED":
-            raise WrongUse(f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only")
+            raise NotCarriedOut(
+                f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only"
+            )
         order = BreakerRecoveryOrdered(by=by, why=why)
         return await _ordered(target, agent, session, order, BreakerRecoveryStarted, within, stands.upto)
 
@@ -199,7 +213,6 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
     from actors.breaker.decider import recall
     from actors.breaker.machine import stance_of
     from actors.registry import actor_named
-    from deploy.cli.failures import WrongUse
     from deploy.cli.output import latest
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
@@ -213,10 +226,7 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
         await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
     found = await _latest(source, agent, session, upto, max(last, 1))
     if not found:
-        raise WrongUse(
-            f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
-            "check the name, or name another --agent"
-        )
+        raise _unknown(source, agent, session)
     state = replay.views[actor.name, partition].state
     machine = recall(state, found[-1].message)
     return Shown(
@@ -234,6 +244,15 @@ async def _standing(source: "Source", agent: str, session: str, last: int) -> Sh
         balances=machine.balances,
         upto=upto,
         events=tuple(_moved(recorded) for recorded in latest(found, last)),
+    )
+
+
+def _unknown(source: "Source", agent: str, session: str) -> Exception:
+    from deploy.looking import NothingThere
+
+    return NothingThere(
+        f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
+        "check the name, or name another --agent"
     )
 
 

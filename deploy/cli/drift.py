@@ -102,7 +102,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
     import time
 
     from actors.registry import actor_named
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
     from events.codec import Recorded, decode
@@ -123,7 +123,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
                 if isinstance(recorded, Recorded) and recorded.message.agent == agent:
                     own.append(recorded)
         if not own:
-            raise WrongUse(
+            raise NothingThere(
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
                 "scheduled when an exchange of it ends (setting drift.enabled)"
             )

@@ -174,7 +174,7 @@ def _tell(found: Shown) -> None:
 
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
     from actors.guardrails.family import parted
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from events.codec import Recorded, decode
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
@@ -189,7 +189,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
     judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
     latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
     if latest is None:
-        raise WrongUse(
+        raise NothingThere(
             f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
             "check the name, or name another --agent"
         )

@@ -1,8 +1,6 @@
 """``neuraxis log``."""
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +10,13 @@ import click
 from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
+from deploy.cli.log_tail import tail
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import filter_of, log_option, opened, stream_or_ledger, warn_of_shortfall
+from deploy.cli.source import log_option, stream_or_ledger, warn_of_shortfall
 from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
-    from deploy.sources import Source
     from events.ledger import Comparison
-    from events.log import Stored
     from events.losses import Loss
 
 _LATEST = 10
@@ -39,38 +36,8 @@ def log() -> None:
     """
 
 
-for copying in (export, import_, record):
-    log.add_command(copying)
-
-
-@log.command(
-    epilog=examples(
-        "neuraxis log tail",
-        "neuraxis log tail --topic 'forged_id.router.>' --since 1 --json",
-        "neuraxis log tail --log backup/ledger.db --count 100 --text",
-    )
-)
-@target_options
-@log_option
-@click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
-@click.option("--since", type=click.IntRange(1), metavar="SEQ", help=f"From there on.  [default: the last {_LATEST}]")
-@click.option("--count", type=click.IntRange(1), metavar="N", help="End after N events.")
-@click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
-@click.option("--text", "words", is_flag=True, help="Show people's words, which are hidden otherwise.")
-@json_option
-def tail(
-    target: Target,
-    log_file: Path | None,
-    topic: str,
-    since: int | None,
-    count: int | None,
-    no_follow: bool,
-    words: bool,
-    as_json: bool,
-) -> None:
-    """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
-    follow = not no_follow and log_file is None
-    asyncio.run(_tail(target, log_file, filter_of(topic), since, count, follow, words, as_json))
+for apart in (export, import_, record, tail):
+    log.add_command(apart)
 
 
 @log.command(epilog=examples("neuraxis log info", "neuraxis log info --log backup/ledger.db --json"))
@@ -161,67 +128,6 @@ def rebuild(target: Target, log_file: Path | None) -> None:
     with progress("rebuilding", None):
         rebuild_models(file)
     click.echo(f"rebuilt the read models of {file}")
-
-
-async def _tail(
-    target: Target,
-    log_file: Path | None,
-    filter: str,
-    since: int | None,
-    count: int | None,
-    follow: bool,
-    words: bool,
-    as_json: bool,
-) -> None:
-    import msgspec
-
-    from deploy.rendering.entries import entry_of, line_of
-    from deploy.rendering.terminal import console, print_hanging
-
-    out = console()
-    task = asyncio.current_task()
-    assert task is not None
-    # Ctrl-C is how a tail ends: no complaint then.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    left = count
-    try:
-        async for batch in _messages(target, log_file, filter, since, follow):
-            for stored in batch[:left]:
-                entry = entry_of(stored, words=words)
-                if as_json:
-                    click.echo(msgspec.json.encode(entry).decode())
-                else:
-                    print_hanging(out, line_of(entry), 9)
-            if left is not None:
-                left -= len(batch)
-                if left <= 0:
-                    return
-    except asyncio.CancelledError:
-        return
-
-
-async def _messages(
-    target: Target, log_file: Path | None, filter: str, since: int | None, follow: bool
-) -> AsyncIterator[Sequence["Stored"]]:
-    from deploy.sources import LedgerSource, StreamSource
-
-    async with AsyncExitStack() as open_things:
-        source: Source
-        if follow:
-            live = await open_things.enter_async_context(stream_or_ledger(target))
-            source = live if isinstance(live, LedgerSource) else StreamSource(live)
-        else:
-            source = await open_things.enter_async_context(opened(target, log_file))
-        last = (await source.info()).last_seq
-        after = since - 1 if since is not None else max(0, last - _LATEST)
-        if not follow or isinstance(live, LedgerSource):  # nothing comes to a ledger whose set is stopped
-            async for batch in source.history([filter], after, last):
-                yield batch
-            return
-        reading = await live.tail([filter], after)
-        open_things.push_async_callback(reading.close)
-        while True:
-            yield await reading.next()
 
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:

@@ -236,7 +236,7 @@ async def _import(target: Target, event: Any, deadline: "Deadline") -> int | Non
 
 async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.operator_edge import Order, append, who
     from deploy.patterns import imports_in
     from deploy.sources import StreamSource
@@ -245,7 +245,7 @@ async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Dea
     async with connected(target, deadline=deadline) as log:
         names = (await imports_in(StreamSource(log))).names()
         if name not in names:
-            raise WrongUse(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
+            raise NothingThere(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
         order = Order(event=PatternsWithdrawn(name=name, by=by or who(), why=why))
         deadline.sending(f"the withdrawal of {name!r}", _FIND)
         return await append(log, [order], time.time_ns(), deadline.inner_s)

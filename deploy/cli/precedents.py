@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from deploy.cli.groups import Commands
 from deploy.cli.options import (
@@ -90,10 +91,8 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.cli.output import emit
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    found = asyncio.run(_listed(target, log_file, agent))
-    if not found:
-        say(f"agent {agent} has no precedents; `neuraxis precedents import FILE` records some")
-    emit(found, as_json=as_json, columns=columns)
+    is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
+    emit(asyncio.run(_listed(target, log_file, agent, is_named)), as_json=as_json, columns=columns)
 
 
 @precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
@@ -165,16 +164,22 @@ async def _import(
         return new, await append(log, orders, time.time_ns(), deadline.inner_s)
 
 
-async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
+async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
+    from deploy.looking import look_for
     from deploy.precedents import listed
 
     async with opened(target, log_file) as source:
-        return await listed(source, agent)
+        found = await listed(source, agent)
+        if not found and is_named:
+            await look_for(source, agent)
+        if not found:
+            say(f"agent {agent} has no precedents in force in the {source.name}")
+        return found
 
 
 async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.operator_edge import Order, append, who
     from deploy.precedents import listed, unknown
     from deploy.sources import StreamSource
@@ -182,7 +187,7 @@ async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str,
 
     async with connected(target, deadline=deadline) as log:
         if missing := unknown(names, await listed(StreamSource(log), agent)):
-            raise WrongUse(
+            raise NothingThere(
                 f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has"
             )
         author = by or who()

@@ -81,7 +81,7 @@ def _tell(found: Shown) -> None:
 
 async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
     from actors.registry import actor_named
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
     from events.replay import Replay
@@ -96,7 +96,7 @@ async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
             await run(source, replay, filters=filters, progress=advance)
         view = replay.views.get(("reflection", partition))
         if view is None or agent not in view.state.minds:
-            raise WrongUse(
+            raise NothingThere(
                 f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
                 "where a language model is attached (setting reflection.backend=llm)"
             )

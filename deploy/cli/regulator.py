@@ -108,7 +108,7 @@ def _tell(found: Shown) -> None:
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     from actors.registry import actor_named
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
     from events.replay import Replay
@@ -123,7 +123,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
             await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
         view = replay.views.get((actor.name, partition))
         if view is None or agent not in view.state.loops:
-            raise WrongUse(
+            raise NothingThere(
                 f"no mode was ever selected for agent {agent!r} in the {source.name}: check the name; regulation "
                 "begins with an agent's first routing decision"
             )

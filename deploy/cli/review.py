@@ -114,7 +114,7 @@ def _tell(found: Shown) -> None:
 async def _show(target: Target, log_file: Path | None, citizen: str, last: int) -> Shown:
     from actors.registry import actor_named
     from actors.self_review.decider import mind_of
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from deploy.rendering.terminal import progress
     from deploy.replaying import run
     from events.replay import Replay
@@ -130,7 +130,7 @@ async def _show(target: Target, log_file: Path | None, citizen: str, last: int) 
         views = replay.views
         reviewing = views["self_review", partition].state if ("self_review", partition) in views else None
         if reviewing is None or citizen not in reviewing.minds:
-            raise WrongUse(
+            raise NothingThere(
                 f"citizen {citizen!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
                 "that agent which reached deliberation, or a tick.observed of it"
             )

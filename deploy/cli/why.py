@@ -69,30 +69,33 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 async def _look_up(
     target: Target, log_file: Path | None, wanted: str
 ) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None"]:
-    from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
     from events.explain import explain
 
     async with opened_with_index(target, log_file) as source:
         exchange = await _resolve(source, wanted)
         explanation = explain(await source.exchange(exchange))
         if explanation is None:
-            raise WrongUse(f"no event of exchange {exchange} in the {source.name} can be read by this release")
+            raise NothingThere(f"no event of exchange {exchange} in the {source.name} can be read by this release")
         return explanation, await _router(source, explanation), await _coherence(source, explanation)
 
 
 async def _resolve(source: "Source", wanted: str) -> str:
     from deploy.cli.failures import WrongUse
+    from deploy.looking import NothingThere
 
     if wanted == LAST:
         last = await source.last_exchange()
         if last is None:
-            raise WrongUse(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
+            raise NothingThere(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
         return last
     found = await source.exchange_ids(wanted, _LISTED + 1)
     if wanted in found or len(found) == 1:
         return wanted if wanted in found else found[0]
     if not found:
-        raise WrongUse(f"no exchange in the {source.name} begins with {wanted!r}: `neuraxis why last` takes the latest")
+        raise NothingThere(
+            f"no exchange in the {source.name} begins with {wanted!r}: `neuraxis why last` takes the latest"
+        )
     more = ", ..." if len(found) > _LISTED else ""
     raise WrongUse(
         f"more than one exchange begins with {wanted!r}: {', '.join(found[:_LISTED])}{more}; give more of it"

@@ -7,9 +7,10 @@ import msgspec
 
 from events.codec import Recorded
 from events.errors import Misconfigured
-from schemas.actor import Actor, readable_settings, settings_of
+from schemas.actor import Actor, readable_settings
 from schemas.choices import blame
 from schemas.event import Configured
+from schemas.known_part import known_part
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,9 +35,11 @@ def laid_over(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any
     Raises:
         Misconfigured: the changed ones are not valid over the recorded ones.
     """
-    event = msgspec.structs.replace(recorded, settings=_merged(recorded.settings, changed))
+    # Only of the recorded ones may some have gone since: an unknown one among the changed is a mistake.
+    below = known_part(recorded.settings, actor.settings_type)
+    event = msgspec.structs.replace(recorded, settings=_merged(below, changed))
     try:
-        settings = settings_of(event, actor.settings_type)
+        settings = msgspec.convert(event.settings, actor.settings_type)
     except msgspec.ValidationError as wrong:
         raise Misconfigured(
             f"the changed settings of {actor.name} are not valid: {blame(actor.settings_type, str(wrong))}"

@@ -207,7 +207,7 @@ def test_an_import_beyond_what_reflex_holds_is_refused(neuraxis: Any, tmp_path: 
 
 def test_withdrawing_what_is_not_there_is_refused(neuraxis: Any) -> None:
     refused = neuraxis("withdraw", "never", "--why", "x")
-    assert refused.exit_code == 2
+    assert refused.exit_code == 1
     assert "nothing is imported as 'never'" in refused.stderr
 
 

@@ -149,7 +149,7 @@ def test_precedents_are_imported_listed_and_withdrawn(with_log: Broker) -> None:
         ("p-1", "harmful", "ann", 1),
         ("p-2", "benign", "ann", 2),
     ]
-    assert rows(neuraxis(with_log, "precedents", "list", "--agent", "other", "--json")) == []
+    assert "agent 'other'" in neuraxis(with_log, "precedents", "list", "--agent", "other", status=1).stderr
     neuraxis(with_log, "precedents", "withdraw", "p-1", "--why", "a mistake")
     assert [row["precedent"] for row in rows(neuraxis(with_log, "precedents", "list", "--json"))] == ["p-2"]
 
@@ -182,7 +182,7 @@ def test_a_bad_file_is_refused_whole(with_log: Broker) -> None:
 
 
 def test_what_is_not_there_cannot_be_withdrawn(with_log: Broker) -> None:
-    result = neuraxis(with_log, "precedents", "withdraw", "p-9", "--why", "x", status=2)
+    result = neuraxis(with_log, "precedents", "withdraw", "p-9", "--why", "x", status=1)
     assert "agent default has no precedent 'p-9'" in result.stderr
 
 

@@ -118,6 +118,11 @@ def test_a_state_shown_is_plain_dicts() -> None:
     assert state_builtins(state)["nested"] == {"s": {"7": {"text": "hi", "at_ns": 1}}}
 
 
+@given(st.dictionaries(st.text(), st.integers(0, 9)))
+def test_a_state_shown_has_its_keys_in_order(entries: dict[str, int]) -> None:
+    assert list(state_builtins(State(counts=Map(entries)))["counts"]) == sorted(entries)
+
+
 def test_a_snapshot_of_another_shape_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError):
         decode_state(encode_state(State(counts=Map(a=1))), Turn)

@@ -21,7 +21,7 @@ from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject, topic_filter
 from schemas.vocabulary.breaker import BreakerRecoveryStarted
-from schemas.vocabulary.precedents import BreakerRecoveryOrdered
+from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
 from tests.actors.breaker.builders import appraised, layer
 from tests.broker import Broker
 from tests.e2e.live import run
@@ -178,7 +178,7 @@ def test_a_violated_session_can_be_told_to_recover_and_no_other(broker: Broker, 
         assert (done["state_before"], done["state"], done["trust"]) == ("VIOLATED", "RECOVERY", done["trust_before"])
         found = await neuraxis(tmp_path, broker, "show", SESSION)
         assert (found["attempts"], found["events"][-1]["why"]) == (1, "operator")
-        complaint = await neuraxis(tmp_path, broker, *ordering, status=2)
+        complaint = await neuraxis(tmp_path, broker, *ordering, status=1)
         assert "is in RECOVERY: a recovery attempt begins from VIOLATED only" in complaint
 
     meanwhile(broker, scenario)
@@ -194,10 +194,12 @@ def test_a_session_of_another_agent_is_another_session(broker: Broker, tmp_path:
     meanwhile(broker, scenario)
 
 
-def test_a_session_that_was_never_judged_is_wrong_use(broker: Broker, tmp_path: Path) -> None:
+def test_a_session_that_was_never_judged_is_neither_shown_nor_reset(broker: Broker, tmp_path: Path) -> None:
     async def scenario(log: JetStreamLog) -> None:
-        complaint = await neuraxis(tmp_path, broker, "show", "nobody", status=2)
-        assert "has judged no input of session 'nobody' of agent 'default'" in complaint
+        for asked in (("show", "nobody"), ("reset", "nobody", "--by", "ann", "--why", "reviewed")):
+            complaint = await neuraxis(tmp_path, broker, *asked, status=1)
+            assert "has judged no input of session 'nobody' of agent 'default'" in complaint
+        assert await log.last(topic_filter(topic_of(BreakerResetOrdered))) == 0
 
     meanwhile(broker, scenario)
 
@@ -206,10 +208,12 @@ def test_an_order_that_no_breaker_carries_out_is_reported_as_stored(broker: Brok
     async def scenario() -> None:
         log = await JetStreamLog.connect(broker.url)
         try:
+            async with at_work(log):
+                await judged(log, [0.75])
             ordering = ("reset", SESSION, "--by", "ann", "--why", "reviewed", "--timeout", "3")
             complaint = await neuraxis(tmp_path, broker, *ordering, status=3)
             assert re.search(
-                r"'travel' is in the log \(sequence 1\), but after 3\.\d s no breaker has carried it out", complaint
+                r"'travel' is in the log \(sequence \d+\), but after 3\.\d s no breaker has carried it out", complaint
             )
             async with at_work(log):
                 await heard(log, ("reset",), lambda stored: stored.headers["ce-session"] == SESSION)

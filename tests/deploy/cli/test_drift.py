@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
 from deploy.cli.drift import drift, shown
-from deploy.cli.failures import WrongUse
+from deploy.looking import NothingThere
 from events.codec import Recorded, decode
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import DriftScheduled
@@ -59,10 +59,10 @@ def test_none_of_the_thoughts_is_shown_where_none_is_asked_for(tmp_path: Path) -
     assert "An idle question" not in show(tmp_path / "ledger.db", "ada", "--last", "0").output
 
 
-def test_an_agent_that_never_drifted_is_a_wrong_use_that_says_what_to_check(tmp_path: Path) -> None:
+def test_an_agent_that_never_drifted_is_told_with_what_to_check(tmp_path: Path) -> None:
     done = show(tmp_path / "ledger.db", "nobody")
-    assert isinstance(done.exception, WrongUse)
-    with pytest.raises(WrongUse, match=r"drift\.enabled"):
+    assert isinstance(done.exception, NothingThere)
+    with pytest.raises(NothingThere, match=r"drift\.enabled"):
         raise done.exception
 
 

@@ -127,7 +127,6 @@ def test_a_broker_that_is_not_there_is_named_in_one_line(order: Sequence[str], l
             r"^neuraxis: exchange (\w+) is in the log \(sequence 1\), but after 3\.\d s it has no end",
             "why",
         ),
-        (LONG[1], r"is in the log \(sequence 1\), but after 3\.\d s no breaker has carried it out", "doctor"),
         (LONG[3], r"is in the log \(sequence 1\), but after 3\.\d s guardrails have not answered", "doctor"),
     ],
 )

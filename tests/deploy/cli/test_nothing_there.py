@@ -40,6 +40,7 @@ LOOKING = [
     ("state", "breaker", "evening"),
     ("alerts", "--open"),
     ("alerts", "--no-follow"),
+    ("log", "tail"),
 ]
 
 
@@ -154,12 +155,46 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
         (("state", "breaker", "nobody"), "nothing"),
         (("alerts", "--open", "--since", "6000"), "ends at sequence 84"),
         (("alerts", "--no-follow", "--since", "6000"), "ends at sequence 84"),
+        (("log", "tail", "--since", "6000"), "ends at sequence 84"),
+        (("log", "tail", "--topic", "forged_id.llm.>"), "is of that subject"),
+        (("log", "export", "--exchange", "nobody", "-o", "x.jsonl"), "holds no such event of exchange 'nobody'"),
+        (("log", "export", "--agent", "nobody", "-o", "x.jsonl"), "holds no such event of agent 'nobody'"),
+        (("log", "record", "x", "--exchange", "nobody"), "no exchange 'nobody'"),
+        (("log", "record", "x", "--session", "nobody"), "nothing is recorded"),
+        (("why", "nobody"), "begins with 'nobody'"),
+        (("breaker", "show", "nobody"), "session 'nobody'"),
+        (("guardrails", "show", "nobody"), "no loop 'nobody'"),
+        (("regulator", "show", "nobody"), "agent 'nobody'"),
+        (("review", "show", "nobody"), "citizen 'nobody'"),
+        (("drift", "show", "nobody"), "agent 'nobody'"),
+        (("reflection", "show", "nobody"), "agent 'nobody'"),
+        (("precedents", "list", "--agent", "nobody"), "is of a session or agent 'nobody'"),
     ],
     ids=str,
 )
 def test_what_matches_nothing_fails_and_says_what_there_is(command: tuple[str, ...], told: str, ledger: Path) -> None:
     fails(neuraxis(*command, "--log", ledger), told)
     assert not [path for path in Path().iterdir() if path.stem == "x"]
+
+
+@pytest.mark.parametrize(
+    ("command", "subjects"),
+    [
+        (("log", "tail", "--count", "3"), ("forged_id.>", 3)),
+        (("log", "tail"), ("forged_id.>", 10)),
+        (("log", "tail", "--count", "30"), ("forged_id.>", 30)),
+        (("log", "tail", "--topic", "forged_id.input.received"), ("forged_id.input.received", 10)),
+        (("log", "tail", "--topic", "forged_id.input.received", "--count", "2"), ("forged_id.input.received", 2)),
+    ],
+    ids=str,
+)
+def test_a_tail_of_a_file_is_its_latest_events_of_the_subject(
+    command: tuple[str, ...], subjects: tuple[str, int], ledger: Path, talk: list[Stored]
+) -> None:
+    topic, most = subjects
+    of_subject = [each.seq for each in talk if topic.endswith(">") or each.headers["ce-type"] == topic]
+    shown = [json.loads(line)["seq"] for line in neuraxis(*command, "--json", "--log", ledger).stdout.splitlines()]
+    assert shown == of_subject[-most:]
 
 
 def test_an_end_behind_the_log_is_taken_for_its_end_and_said_to_be(ledger: Path) -> None:

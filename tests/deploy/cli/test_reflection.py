@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from actors.reflection import ACTOR
-from deploy.cli.failures import WrongUse
 from deploy.cli.reflection import reflection
+from deploy.looking import NothingThere
 from schemas.vocabulary.reflection import ReflectionScheduled
 from tests.actors.reflection.builders import ON, end, selection
 from tests.actors.scenario import configured
@@ -44,8 +44,8 @@ def test_people_read_it_in_words(tmp_path: Path) -> None:
     assert "low_confidence" in done.output
 
 
-def test_an_agent_that_nothing_is_kept_of_is_a_wrong_use_that_says_what_to_check(tmp_path: Path) -> None:
+def test_an_agent_that_nothing_is_kept_of_is_told_with_what_to_check(tmp_path: Path) -> None:
     done = show(tmp_path / "ledger.db", "nobody")
-    assert isinstance(done.exception, WrongUse)
-    with pytest.raises(WrongUse, match=r"reflection\.backend=llm"):
+    assert isinstance(done.exception, NothingThere)
+    with pytest.raises(NothingThere, match=r"reflection\.backend=llm"):
         raise done.exception

@@ -38,7 +38,7 @@ def test_an_agent_is_shown_with_its_weights_cooldowns_and_history(broker: Broker
         text = await neuraxis(tmp_path, broker, "a", "--last", "3")
         assert "agent a: 12 decisions in the window, a cycle is due" in text
         assert adjusted.parameter in text
-        assert "no mode was ever selected for agent 'nobody'" in await neuraxis(tmp_path, broker, "nobody", status=2)
+        assert "no mode was ever selected for agent 'nobody'" in await neuraxis(tmp_path, broker, "nobody", status=1)
         await log.close()
 
     with worker(broker, tmp_path, *HOSTED, *QUICK) as (_, line):

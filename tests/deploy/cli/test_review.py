@@ -56,7 +56,7 @@ def test_a_citizen_is_shown_with_its_gate_records_scores_and_entities(broker: Br
             text = await neuraxis(tmp_path, broker, "felix", "--last", "1")
             assert "citizen felix: armed" in text
             assert "fires above" in text
-            refused = await neuraxis(tmp_path, broker, "nobody", status=2)
+            refused = await neuraxis(tmp_path, broker, "nobody", status=1)
             assert "'nobody' has had no tick" in refused
         await log.close()
 
