@@ -18,6 +18,7 @@ from actors.webhook.settings import Receiver
 from deploy.broker.storing import storing_failure
 from deploy.finding import Finding, Verdict
 from deploy.gateway_health import examine_gateway
+from deploy.lost_keys import examine_keys
 from deploy.model_health import examine_effectors, examine_model
 from deploy.readiness import NO_LEDGER, ledger_fault
 from deploy.rendering.counting import counted
@@ -128,6 +129,7 @@ async def _log(connection: Connection, patient: Patient) -> list[Finding]:
     return [
         judge_stream(patient.stream, state, replicas),
         judge_partitions(partitions, patient.expected),
+        await examine_keys(connection, patient.stream),
         judge_sync(await _storage(patient.system), replicas),
         judge_clock(_seconds(info.get("ts", "")), here),
         await _readers(connection, patient.stream),

@@ -28,6 +28,7 @@ from deploy.configured_log import configured_log
 from deploy.effectors import needed
 from deploy.lifeline import notify_systemd
 from deploy.listening import address_of, listen, url_of
+from deploy.lost_keys import tell_of_lost_keys
 from deploy.lost_tails import record_what_snapshots_know
 from deploy.models import Attachment, actor_flags, attach, check_answerable, worker_flags
 from deploy.program import WorkerProgram
@@ -340,9 +341,10 @@ async def prepare(access: Access, config: Config, *, create: bool = True) -> Non
     settings = config.log
     connection = await Connection.open(access)
     try:
-        await configured_log(connection, settings, create=create)
+        log = await configured_log(connection, settings, create=create)
         await KeyValueSnapshots.over(connection, settings.replicas)
         await KeyValueMembership.over(connection, settings.replicas)
+        await tell_of_lost_keys(connection, log.stream)
     finally:
         await connection.close()
 

@@ -28,6 +28,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
     fenced: int | None = None
     own_id: str = ""
     losses: int = 0
+    answered: tuple[str, ...] = ()
 
 
 def snapshot_key(actor: Actor[Any], partition: str) -> str:
@@ -59,6 +60,7 @@ def pack(actor: Actor[Any], partition: str, standing: Standing, losses: int = 0)
             standing.fenced,
             standing.own_id,
             losses,
+            standing.answered,
         )
     )
     return sha256(body).digest() + body
@@ -84,7 +86,8 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Standing | None:
         return None
     if configured is not None and not isinstance(configured, Configured):
         return None
-    return Standing(state, found.place, found.own_last, found.time_ns, configured, found.fenced, found.own_id)
+    where = found.place, found.own_last, found.time_ns, configured, found.fenced, found.own_id
+    return Standing(state, *where, found.answered)
 
 
 def losses_known(data: bytes) -> int:

@@ -28,7 +28,8 @@ class Standing(msgspec.Struct, frozen=True):
 
     ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the last own event
     that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event at ``own_last``: a
-    log that lost its tail gives that sequence to another.
+    log that lost its tail gives that sequence to another. ``answered`` are the ids of messages that the log has lost,
+    and that were decided before.
     """
 
     state: Any
@@ -38,6 +39,7 @@ class Standing(msgspec.Struct, frozen=True):
     configured: Configured | None = None
     fenced: int | None = None
     own_id: str = ""
+    answered: tuple[str, ...] = ()
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):
@@ -58,6 +60,7 @@ class View:
         waiting: Consumed messages not yet settled, in stream order.
         own_last: Sequence of the last own event, under whatever prefix.
         own_id: That event's id.
+        answered: Ids of messages that are not in this reading, and to which own events in it are the answer.
         fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
         on_settled: Called for each message that recorded events settle, before it is folded.
         on_spontaneous: Called for each event that no message led to, with the state before it.
@@ -79,6 +82,7 @@ class View:
         self.place = start.place
         self.own_last = start.own_last
         self.own_id = start.own_id
+        self.answered = set(start.answered)
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
@@ -98,13 +102,18 @@ class View:
 
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
-        return Standing(self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id)
+        where = self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id
+        return Standing(*where, tuple(sorted(self.answered)))
 
     def offer(self, offered: Offered) -> None:
-        """Take a consumed message; those that were folded already or that wait are ignored."""
+        """Take a consumed message; those that were folded already or that wait are ignored.
+
+        So is one that was decided before the log lost it: its writer, which has lost it too, may write it again.
+        """
         last = self.waiting[-1].stored.seq if self.waiting else self.place
-        if offered.stored.seq > last:
-            self.waiting.append(offered)
+        if offered.stored.seq <= last or (isinstance(offered, Recorded) and offered.envelope.id in self.answered):
+            return
+        self.waiting.append(offered)
 
     def record(self, own: Offered) -> None:
         """Take an own event from the log; a decision's events are folded together, once the last one is here.
@@ -191,6 +200,8 @@ class View:
             self._fold(self.waiting.popleft(), group)
         else:
             # The message lies before this reading began (a history read from the middle): only its events are known.
+            if place > self.place:
+                self.answered.add(group[0].envelope.cause)
             if self.on_stray is not None:
                 self.on_stray(group)
             for own in group:

@@ -23,17 +23,26 @@ _ATTEMPTS = 20
 _logger = structlog.get_logger("neuraxis.ledger")
 
 
-async def find_gaps(log: Log, path: Path, upto: int, known: Losses) -> list[LossRecorded]:
-    """Read a log up to a sequence, and return what it lost within that and has not recorded, the first first.
+async def find_gaps(
+    log: Log, path: Path, after: int, upto: int, known: Losses, *, rest: float = 0.0
+) -> list[LossRecorded]:
+    """Read a stretch of a log, and return what it lost within that and has not recorded, the first first.
+
+    ``rest`` is how long nothing is read for each second of reading.
 
     Raises:
         LogError: the log, or the ledger, cannot be read.
     """
-    found, after = [], 0
-    async for batch in log.history([EVERYTHING], 0, upto):
+    found: list[tuple[int, int]] = []
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    async for batch in log.history([EVERYTHING], after, upto):
         found += gaps(after, batch)
         after = batch[-1].seq
-        await asyncio.sleep(0)
+        await asyncio.sleep(rest * (clock() - begun))
+        begun = clock()
+    if after < upto:
+        found.append((after + 1, upto))
     with LedgerReader(path) as reader:
         return [
             LossRecorded(

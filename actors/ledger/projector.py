@@ -22,6 +22,12 @@ from schemas.vocabulary.ledger import LossRecorded
 
 T = TypeVar("T")
 
+RECENT = 20_000
+"""Sequences at the end of a file that are looked at for gaps without a rest."""
+
+REST = 4.0
+"""Seconds of rest for each second of reading what is before them."""
+
 _logger = structlog.get_logger("neuraxis.ledger")
 
 
@@ -145,9 +151,17 @@ class LedgerProjector:
         await record_loss(self._log, loss, self._source, rfc3339(self._now_ns()), self._build)
 
     async def _look_for_gaps(self, upto: int) -> None:
-        """Read what the file held at the start: a log that lost messages within itself does not say so."""
+        """Read what the file held at the start: a log that lost messages within itself does not say so.
+
+        A broker counts a message that rotted away as there, so that nothing but reading tells. What is recent matters
+        to the decisions that are made now, and is read at once; the rest in a part of the time.
+        """
+        recent = max(0, upto - RECENT)
         try:
-            self._holed = await find_gaps(self._log, self._path, upto, self._losses)
+            for after, through, rest in ((recent, upto, 0.0), (0, recent, REST)):
+                self._holed = await find_gaps(self._log, self._path, after, through, self._losses, rest=rest)
+                if self._holed:
+                    return
         except LogError as error:
             _logger.warning("ledger_gaps_unknown", path=str(self._path), code=error.code, error=str(error))
 

@@ -138,6 +138,7 @@ class EffectorWorker:
         self._under_way: dict[tuple[int, int], _UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
+        self._losses = Losses()
         self._out = 0
         self._lost = asyncio.Event()
 
@@ -160,7 +161,7 @@ class EffectorWorker:
             imported_through=self._log.imported_through,
         )
         last = (await self._insist(self._log.info)).last_seq
-        losses = await self._insist(lambda: Losses.of(self._log, last))
+        losses = self._losses = await self._insist(lambda: Losses.of(self._log, last))
         pull.lost_at(losses.last_seq)
         off = self._log.connection.on_reconnect(self._answers.doubt)
         try:
@@ -325,14 +326,20 @@ class EffectorWorker:
                 wait = await self._wait(error, wait)
 
     async def _is_answered(self, request: _Request) -> bool:
+        since = self._answerable_since(request)
+        return await self._insist(lambda: self._answers.holds(request.filter, request.answer, since))
+
+    def _answerable_since(self, request: _Request) -> int:
+        """Return the sequence after which an answer can be: where a request was lost, its writer writes it again."""
+        first_lost = self._losses.first_lost
         seq = request.offered.stored.seq
-        return await self._insist(lambda: self._answers.holds(request.filter, request.answer, seq))
+        return seq if first_lost is None else min(seq, first_lost)
 
     async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
-        answer = Answer(request.answer, request.offered.stored.seq, records)
+        answer = Answer(request.answer, self._answerable_since(request), records)
         wait = _RETRY_FIRST
         while answer.pending:
             try:

@@ -19,6 +19,7 @@ from actors.runtime.committer import Committer, Group
 from actors.runtime.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.records import to_record
 from actors.runtime.turns import SLICE_NS, Turns
+from actors.runtime.wholeness import Wholeness
 from events.codec import Unreadable, decode
 from events.decision import Cause, Decided
 from events.errors import LogError, Misconfigured
@@ -70,8 +71,9 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a shard needs of the process it lives in.
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
-    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost. ``offload`` runs a
-    function beside the loop, which goes on meanwhile.
+    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` what it
+    lacks; ``begin_anew`` has every partition fold what is left of a log with gaps. ``offload`` runs a function beside
+    the loop, which goes on meanwhile.
     """
 
     log: Log
@@ -89,6 +91,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     snapshot_every: int
     counters: Counters
     losses: Losses
+    wholeness: Wholeness
+    begin_anew: Callable[[Sequence[tuple[int, int]]], None]
 
 
 class Shard:
@@ -140,6 +144,8 @@ class Shard:
         self._lost_at = float("-inf")
         self._saving: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._read_back: tuple[int, int] | None = None
+        self._proving: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"Shard({self.actor.name}/{self.partition} {self.role})"
@@ -249,7 +255,7 @@ class Shard:
             if now - begun >= SLICE_NS:
                 turns.add(self)
         if submitted:
-            self._around.committer.submit(self)
+            self._submit()
         self._settle_down()
 
     def _may_decide(self) -> bool:
@@ -317,8 +323,38 @@ class Shard:
             self._put(self.view.spontaneous(self._own_cause(cause), Emission(event)), 0)
             self._since_snapshot += 1
         if self.outbox:
-            self._around.committer.submit(self)
+            self._submit()
         return True
+
+    def _submit(self) -> None:
+        """Have the outbox appended, once the log is known to lack nothing behind what its first decision is about."""
+        first_seq = self.outbox[0].decided[0].cause_seq if self.outbox else 0
+        if self._read_back is not None and first_seq >= self._read_back[1]:
+            self._read_back = None
+        if self._read_back is None:
+            self._around.committer.submit(self)
+        elif self._proving is None and self.outbox:
+            self._proving = self._spawn(self._prove(first_seq))
+
+    async def _prove(self, since: int) -> None:
+        if await self._is_whole(since):
+            self._proving = self._read_back = None
+            self._around.committer.submit(self)
+
+    async def _is_whole(self, since: int) -> bool:
+        """Whether the log lacks nothing of what was read back, from a sequence on; where it does, begin anew."""
+        epoch = self.epoch
+        if self._read_back is None:
+            return True
+        try:
+            missing = await self._around.wholeness.unrecorded(since, self._read_back[1])
+        except LogError as error:
+            if self.epoch == epoch:
+                self.lost(error.code)
+            return False
+        if self.epoch == epoch and missing:
+            self._around.begin_anew(missing)
+        return self.epoch == epoch
 
     # --- the committer's side
 
@@ -378,6 +414,10 @@ class Shard:
         self._inbox.clear()
         self._draining = False
         self._warming = None
+        self._read_back = None
+        if self._proving is not None and self._proving is not asyncio.current_task():
+            self._proving.cancel()
+        self._proving = None
         self._fence_last = None
         self._stop_timekeeper()
         self._own_arrived.set()
@@ -471,6 +511,7 @@ class Shard:
                 else:
                     view.offer(decode(stored))
         self.view = view
+        self._read_back = standing.place if standing is not None else 0, upto
         self._since_snapshot = 0
         self._step_back()
         for offered, own in self._inbox:
@@ -520,6 +561,9 @@ class Shard:
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
             return
         self.role = Role.LEADING
+        if self._read_back is not None or self.view.waiting:
+            after = self.view.place if self._read_back is None else self._read_back[0]
+            self._read_back = after, self._around.position()
         if fence_last is not None:
             _logger.error("own_event_lost", actor=self.actor.name, partition=self.partition, seq=self.view.fenced)
             self._fence_last = fence_last
@@ -536,7 +580,7 @@ class Shard:
         missing = self.view.complete_decision()
         if missing:
             self._put(missing, 0)
-            self._around.committer.submit(self)
+            self._submit()
 
     async def check_own(self) -> None:
         """Recover if the log no longer holds what this partition wrote last: to be asked when the broker is back."""
@@ -554,7 +598,7 @@ class Shard:
         event = self._configured()
         cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/{self._settings_hash}/{self.actor.behaviour}"
         self._put(self.view.spontaneous(self._own_cause(cause), Emission(event)), 0)
-        self._around.committer.submit(self)
+        self._submit()
 
     def _configured(self) -> Configured:
         return self.actor.configured(
@@ -576,6 +620,12 @@ class Shard:
             now = self._around.clock.now_ns()
             # What waits to be decided may settle the matter, and an unacknowledged backlog comes first.
             if timer is not None and timer.due_ns <= now and not self.view.waiting and not self._draining:
+                if self._read_back is not None:
+                    # What it fired may be what the log lacks, wherever that was.
+                    if not await self._is_whole(self._read_back[0]):
+                        return
+                    self._read_back = None
+                    continue
                 self._fire(timer_of, now)
                 timer = None
             wait = None if timer is None else max(0.001, (timer.due_ns - now) / 1e9)
@@ -592,7 +642,7 @@ class Shard:
                 break
             self._put(self.view.spontaneous(self._own_cause(timer.cause), timer.emission), 0)
             self._since_snapshot += 1
-        self._around.committer.submit(self)
+        self._submit()
         self._state_changed.set()
 
     def _stop_timekeeper(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from actors.runtime.feed import Feed, Key
 from actors.runtime.presence import BEAT, Presence, beat, leave, presence_of
 from actors.runtime.shard import Counters, Role, Shard, Surroundings
 from actors.runtime.turns import Turns
+from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
 from events.losses import Losses
@@ -123,6 +125,8 @@ class Worker:
                 snapshot_every=self._snapshot_every,
                 counters=self.counters,
                 losses=losses,
+                wholeness=Wholeness(self._log, losses),
+                begin_anew=partial(self._begin_anew, losses),
             )
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))
@@ -136,6 +140,12 @@ class Worker:
             for task in (reading, committing, taking_turns):
                 task.cancel()
             self.committer.close()
+
+    def _begin_anew(self, losses: Losses, missing: Sequence[tuple[int, int]]) -> None:
+        """Have every partition fold what is left of a log with gaps that no projector has recorded."""
+        losses.suspect(missing)
+        for shard in self.shards.values():
+            shard.lost("log_gap")
 
     async def check_own(self) -> None:
         """Have every partition look whether the log still holds what it wrote: to be called when the broker is back."""

@@ -54,6 +54,20 @@ def flip_bit(store: Path, where: float, stream: str = "NEURAXIS") -> None:
         file.write(bytes([byte ^ 4]))
 
 
+def flip_bit_of(store: Path, sequence: int, stream: str = "NEURAXIS") -> None:
+    """Flip a bit in the record of a sequence, which is to be in a stream's newest block."""
+    block = _newest(store, stream)
+    content, place = block.read_bytes(), 0
+    while place < len(content):
+        length, found = _RECORD.unpack_from(content, place)
+        size = length & ~_WITH_HEADERS
+        if found == sequence:
+            flip_bit(store, (place + size // 2) / len(content), stream)
+            return
+        place += size
+    raise AssertionError(f"no record of sequence {sequence} in {block}")
+
+
 def drop_index(store: Path, stream: str = "NEURAXIS") -> None:
     """Remove the index beside a stream's blocks: the server then reads these anew, and goes by what they hold."""
     (_messages(store, stream) / "index.db").unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ledger import LedgerSettings
+from actors.ledger import LedgerSettings, projector
 from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.losses import LOSS_FILTER, Losses
@@ -99,11 +99,18 @@ def _at_the_end_without_index(store: Path) -> None:
     drop_index(store)
 
 
-@pytest.mark.parametrize("harm", [_in_the_middle, _at_the_end, _at_the_end_without_index])
+@pytest.mark.parametrize(
+    ("harm", "recent"),
+    [(_in_the_middle, projector.RECENT), (_in_the_middle, 1), (_at_the_end, 1), (_at_the_end_without_index, 1)],
+)
 def test_whatever_a_real_broker_makes_of_a_harmed_store_is_recorded(
-    harm: Callable[[Path], None], broker: Broker, tmp_path: Path
+    harm: Callable[[Path], None], recent: int, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """nats-server leaves a gap where its index is whole, and gives the sequences again where it is not."""
+    """nats-server leaves a gap where its index is whole, and gives the sequences again where it is not.
+
+    However much of the file is looked at without a rest.
+    """
+    monkeypatch.setattr(projector, "RECENT", recent)
     path = tmp_path / "ledger.db"
     settings = LedgerSettings(anchor_every=10)
 

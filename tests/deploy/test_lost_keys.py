@@ -1,0 +1,93 @@
+"""The bucket of sessions' keys, lost or cut: said at the start and by the doctor, and told from forgetting."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import structlog
+
+from deploy.finding import Verdict
+from deploy.lost_keys import examine_keys, tell_of_lost_keys
+from events.jetstream import JetStreamLog
+from events.jetstream.sessionkeys import KeyValueKeys
+from events.log import Append
+from events.sealing.keys import key_name
+from schemas.permissions import keys_bucket
+from tests.broker import Broker
+from tests.events.sealing.records import said
+from tests.faults.cuts import cut_tail, drop_index
+
+BUCKET = "KV_NEURAXIS_keys"
+
+
+def _lose(store: Path) -> None:
+    shutil.rmtree(next(store.glob(f"jetstream/*/streams/{BUCKET}")))
+
+
+def _cut(store: Path) -> None:
+    cut_tail(store, 20, BUCKET)
+
+
+def _cut_without_index(store: Path) -> None:
+    cut_tail(store, 20, BUCKET)
+    drop_index(store, BUCKET)
+
+
+async def _speak(log: JetStreamLog) -> None:
+    for number in range(3):
+        record = said("hello", id=f"e{number}", session=f"s{number}")
+        await log.append([Append([msgspec.structs.replace(record, subject=f"log.00.0{number}.input.received")])])
+
+
+async def _found(broker: Broker) -> tuple[Verdict, int]:
+    """Return what the doctor finds, and how many lines the start of a set says of it."""
+    log = await JetStreamLog.connect(broker.url, sealed=True)
+    try:
+        with structlog.testing.capture_logs() as lines:
+            await tell_of_lost_keys(log.connection, log.stream)
+        found = await examine_keys(log.connection, log.stream)
+    finally:
+        await log.close()
+    return found.verdict, sum(line["event"] == "session_keys_lost" for line in lines)
+
+
+@pytest.mark.parametrize("harm", [_lose, _cut, _cut_without_index])
+def test_keys_that_are_gone_are_told_of(harm: Callable[[Path], None], broker: Broker) -> None:
+    async def spoken() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await _speak(log)
+        await log.close()
+
+    asyncio.run(spoken())
+    assert asyncio.run(_found(broker)) == (Verdict.OK, 0)
+    broker.stop()
+    harm(broker.store)
+    broker.start()
+    assert asyncio.run(_found(broker)) == (Verdict.FAIL, 1)
+
+
+def test_a_session_that_was_forgotten_has_lost_no_key(broker: Broker) -> None:
+    async def spoken() -> None:
+        log = await JetStreamLog.connect(broker.url, sealed=True)
+        await _speak(log)
+        assert await KeyValueKeys(log.connection, keys_bucket(log.stream)).destroy(key_name("ann", "s2"))
+        await log.close()
+
+    asyncio.run(spoken())
+    assert asyncio.run(_found(broker)) == (Verdict.OK, 0)
+
+
+def test_a_log_that_seals_nothing_needs_no_keys(broker: Broker) -> None:
+    async def spoken() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        await _speak(log)
+        with structlog.testing.capture_logs() as lines:
+            await tell_of_lost_keys(log.connection, log.stream)
+        assert lines == []
+        assert (await examine_keys(log.connection, log.stream)).verdict is Verdict.OK
+        await log.close()
+
+    asyncio.run(spoken())
