@@ -81,7 +81,7 @@ def test_the_actor_of_the_guide_is_typed_and_formatted(project: Path) -> None:
 
 def test_both_behaviours_of_the_guide_are_decided(project: Path) -> None:
     raise_behaviour(project)
-    assert "behaviour_1" in run_tests(project, "-v", "tests/actors/greeter")
+    assert "behaviour_1" in run_tests(project, "-rA", "tests/actors/greeter")
 
 
 @pytest.mark.faults

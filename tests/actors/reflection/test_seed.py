@@ -163,7 +163,7 @@ def test_it_is_a_consultant_whose_events_hold_no_weight_and_move_none_by_themsel
     """mode-router: Routing Reflection, consultant, not authority."""
     own = {entry.event for entry in owned_by("reflection") if not issubclass(entry.event, Failed)}
     readers = {name for name, actor in ACTORS.items() if own.intersection(actor.consumes)}
-    assert readers <= {"regulator", "clock"}, "the clock reads when to wake it"
+    assert readers <= {"regulator", "clock", "swarm"}, "the clock reads when to wake it, swarm who waits for a model"
     assert not any("weight" in name for event in own for name in event.__struct_fields__)
     router = ACTORS["router"]
     concluded = ReflectionConcluded(
