@@ -110,7 +110,7 @@ async def _holds(log: Log, reader: LedgerReader, seq: int) -> bool:
 async def _refuse_another(log: Log, reader: LedgerReader, path: Path) -> None:
     info, last = await log.info(), reader.info()
     first = await log.at(info.first_seq) if info.last_seq else None
-    if first is not None and first.time_ns < last.last_time_ns:
+    if first is not None and first.time_ns <= last.last_time_ns:
         raise Misconfigured(
             f"{path}: none of its {last.rows} rows is in the log, which is older than the last of them: it is the "
             "ledger of another log; move the file aside to start another, and keep it"

@@ -65,7 +65,8 @@ def in_world(body: Callable[[SimulatedStream], Awaitable[None]]) -> None:
 
     async def main() -> None:
         ticks = iter(range(10**9))
-        await body(SimulatedStream(clock=lambda: 10**18 + next(ticks), partitions=PARTITIONS))
+        async with asyncio.timeout(60):
+            await body(SimulatedStream(clock=lambda: 10**18 + next(ticks), partitions=PARTITIONS))
 
     asyncio.run(main())
 
