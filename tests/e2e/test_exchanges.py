@@ -76,7 +76,8 @@ def test_an_empty_input_is_ignored_in_silence(live: Live) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"), [("x" * 1_100_000, "at most 1048576"), (b"\xff\xfe", "byte 1 of stdin is not UTF-8")]
+    ("text", "complaint"),
+    [("x" * 1_100_000, "at most 262,144 (gateway.limits.text_bytes)"), (b"\xff\xfe", "byte 1 of stdin is not UTF-8")],
 )
 def test_a_text_that_cannot_be_an_input_is_refused_in_one_line(live: Live, text: str | bytes, complaint: str) -> None:
     done = run(live.folder, "ask", "-", stdin=text, status=2)
@@ -242,7 +243,10 @@ def test_a_bad_line_is_named_and_the_others_go_on(live: Live) -> None:
 
 def test_an_input_too_large_for_the_log_is_a_bad_line(live: Live) -> None:
     done = live.run("feed", written(live, {"id": "big", "text": "x" * 1_100_000}, {"text": "Hello there!"}), status=1)
-    assert "line 1 (id big): invalid_input: the input has 1100000 bytes of text: at most 1048576" in done.stderr
+    assert (
+        "line 1 (id big): invalid_input: the text has 1,100,000 bytes: at most 262,144 (gateway.limits.text_bytes)"
+        in done.stderr
+    )
     assert len(done.stdout.splitlines()) == 1
 
 
@@ -285,7 +289,7 @@ def test_an_interrupted_feed_sums_up_what_was_done(live: Live) -> None:
         feeding.send_signal(signal.SIGINT)  # while it waits for a line that never comes
         assert feeding.wait(30) == 130
         assert feeding.stderr is not None
-        assert b"1 exchanges ended, 0 bad" in feeding.stderr.read()
+        assert b"1 exchange ended, 0 bad" in feeding.stderr.read()
     finally:
         feeding.kill()
         feeding.communicate()
