@@ -75,6 +75,9 @@ def test_an_empty_input_is_ignored_in_silence(live: Live) -> None:
     assert (row["mode"], row["response"]) == ("IGNORE", "")
 
 
+TEXT_LIMIT = "262,144 (gateway.limits.text_bytes)"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [("x" * 1_100_000, "at most 262,144 (gateway.limits.text_bytes)"), (b"\xff\xfe", "byte 1 of stdin is not UTF-8")],
