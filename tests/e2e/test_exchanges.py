@@ -80,7 +80,7 @@ TEXT_LIMIT = "262,144 (gateway.limits.text_bytes)"
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
-    [("x" * 1_100_000, "at most 262,144 (gateway.limits.text_bytes)"), (b"\xff\xfe", "byte 1 of stdin is not UTF-8")],
+    [("x" * 1_100_000, f"at most {TEXT_LIMIT}"), (b"\xff\xfe", "byte 1 of stdin is not UTF-8")],
 )
 def test_a_text_that_cannot_be_an_input_is_refused_in_one_line(live: Live, text: str | bytes, complaint: str) -> None:
     done = run(live.folder, "ask", "-", stdin=text, status=2)
