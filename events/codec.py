@@ -9,7 +9,7 @@ from schemas.envelope import Envelope, decode_headers
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.subjects import split_stored
 
-_MOST_COMMON = 1
+MOST_COMMON = 1
 """The behaviour that messages have until a view sees them under its own; most actors' is this one, and need no copy."""
 
 
@@ -54,7 +54,7 @@ def decode(stored: Stored) -> Recorded | Unreadable:
         agent=envelope.agent,
         session=envelope.session,
         exchange=envelope.exchange,
-        behaviour=_MOST_COMMON,
+        behaviour=MOST_COMMON,
     )
     return Recorded(stored, envelope, message)
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import orjson
 
+from events.codec import MOST_COMMON
 from events.ledger.chain import link
 from events.ledger.failures import DamagedRow
 from events.log import Stored
@@ -91,7 +92,8 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False):
 
     def message(self) -> Message:
         """Decode the row as a message of a view; raises as ``event`` does."""
-        return Message(self.event(), self.seq, self.id, self.time_ns, self.agent, self.session, self.exchange)
+        key = self.agent, self.session, self.exchange
+        return Message(self.event(), self.seq, self.id, self.time_ns, *key, behaviour=MOST_COMMON)
 
 
 def to_text(value: str) -> Text:

@@ -110,16 +110,16 @@ def test_a_required_field_that_is_missing_is_found() -> None:
 
 def test_a_field_with_a_default_that_its_writer_has_written_before_is_missing_and_not_new() -> None:
     log = live([("noon", "Hello!"), ("noon", "Hello again!")]).log
-    [difference] = again(rewritten(log, PASSED, without("cut"), which=1)).differences
+    [difference] = again(rewritten(log, PASSED, without("unread"), which=1)).differences
     assert (difference.field, difference.seq > 0) == ("body", True)
-    assert "cut" not in difference.recorded
-    assert '"cut":false' in difference.redecided
+    assert "unread" not in difference.recorded
+    assert '"unread":[]' in difference.redecided
 
 
 def test_a_field_that_nobody_was_seen_to_write_is_counted_as_new_and_not_passed_over_in_silence() -> None:
-    report = again(rewritten(live([("noon", "Hello!")]).log, PASSED, without("cut")))
+    report = again(rewritten(live([("noon", "Hello!")]).log, PASSED, without("unread")))
     assert report.clean
-    assert report.coverage["reflex"].new_fields == {f"{PASSED}.cut": 1}
+    assert report.coverage["reflex"].new_fields == {f"{PASSED}.unread": 1}
 
 
 def test_an_upcast_event_verifies_and_changes_nothing(later: LaterRelease) -> None:
