@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.rendering.counting import counted
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
@@ -29,7 +30,7 @@ from schemas.vocabulary.breaker import (
 )
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
-from schemas.vocabulary.swarm import SwarmMeasured
+from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
 Lines = Sequence[RenderableType]
 
@@ -185,7 +186,26 @@ def _measured(event: SwarmMeasured) -> Lines:
     line.append(f" ({'healthy' if event.healthy else 'not healthy'})")
     parts = f"precedent agreement {event.precedent_agreement:g}, health alignment {event.health_alignment:g}, "
     parts += f"delivered share {event.delivered_share:g}, decision consistency {event.decision_consistency:g}"
-    return [line, Text(parts)]
+    lost = [Text(f"nobody serves {', '.join(event.lost)}", "red")] if event.lost else []
+    return [line, Text(parts), *lost]
+
+
+def _lost(event: StageLost) -> Lines:
+    where = f"{len(event.partitions)} of {event.of} partitions"
+    return [Text(f"{event.actor}: {where} not served for {event.absent_ms:,} ms ({event.reason})", "bold red")]
+
+
+def _found(event: StageFound) -> Lines:
+    return [Text(f"{event.actor}: all partitions are served again")]
+
+
+def _slow(event: OverBudget) -> Lines:
+    within = f"within {event.window_s:g} s over {event.budget_ms:g} ms, the slowest {event.worst_ms:g} ms"
+    return [Text(f"{event.actor}: {counted(event.count, 'decision')} {within}", "yellow")]
+
+
+def _in_time(event: WithinBudget) -> Lines:
+    return [Text(f"{event.actor}: no decision over its budget for {event.quiet_s:g} s")]
 
 
 def _models(models: str) -> Text:
@@ -218,5 +238,9 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     ArbiterImmediate: _immediate,
     ArbiterEscalated: _escalated,
     SwarmMeasured: _measured,
+    StageLost: _lost,
+    StageFound: _found,
+    OverBudget: _slow,
+    WithinBudget: _in_time,
 }
 """Event type -> how a guard's numbers are told."""

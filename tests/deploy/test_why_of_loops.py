@@ -56,7 +56,7 @@ def test_every_event_of_loops_is_told_in_words_of_its_own(kind: type[Event]) -> 
         (GuardrailsRepeated, [f"loop loop_001 was judged before, by {'0' * 32}"]),
         (GuardrailsRefused, ["loop loop_404 refused: unknown_loop"]),
         (GuardrailsOverridden, ["family loop_001: fatigue overridden for 60 minutes, by “ann”: “close to an answer”"]),
-        (CritiqueRequested, ["calls a model for reflect: 1 messages of 28 characters"]),
+        (CritiqueRequested, ["calls a model for reflect: 1 message of 28 characters"]),
     ],
 )
 def test_the_numbers_of_an_event_are_told(kind: type[Event], parts: list[str]) -> None:

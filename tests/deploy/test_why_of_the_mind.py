@@ -70,7 +70,7 @@ def test_every_event_of_the_mind_is_told_in_words_of_its_own(kind: type[Event]) 
         (FeedbackObserved, ["missed_clarify: RESPOND of exchange exchange-1, signal repeated"]),
         (
             ResponseRequested,
-            ["RESPOND, calls a model for respond: 1 messages", "512 tokens at most", "respond 000000000000"],
+            ["RESPOND, calls a model for respond: 1 message", "512 tokens at most", "respond 000000000000"],
         ),
     ],
 )
