@@ -15,6 +15,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.event import Event
 from schemas.personal import change_personal, unsealed_part
+from schemas.unread import Unread
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 from schemas.vocabulary.precedents import BreakerResetOrdered, PrecedentRecorded
@@ -61,7 +62,9 @@ def test_an_echo_becomes_a_hash_in_an_event_that_stays_readable():
 
 
 def test_an_event_without_words_stays_as_it_is():
-    message = stored(1, ReflexPassed(cut=True))
+    message = stored(
+        1, ReflexPassed(unread=(Unread(layer="text", what="overlaps", amount=3, why="candidates", share=0.1),))
+    )
     assert redacted(message, KEY) == message
 
 
