@@ -51,6 +51,7 @@ def run(job: Job, lifeline: Lifeline) -> None:
     except* Exception as wrong:
         raise _first(wrong) from wrong
     finally:
+        job.listener.close()
         lifeline.close()
 
 
