@@ -9,13 +9,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import structlog
-
 from actors.registry import ACTORS
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED
 from actors.runtime.worker import Worker
 from bench.child import answer_until_input_ends
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.loggers import structlog
 from schemas.actor import Actor
 
 

@@ -1,6 +1,6 @@
 """A command's warnings as sentences for the person at the terminal: one when the broker goes, one when it is back."""
 
-from structlog.typing import EventDict, WrappedLogger
+from events.loggers import EventDict, WrappedLogger
 
 _KEPT_BACK = frozenset({"reading_silent", "broker_unreachable"})
 """Lines of a process that runs for days. A command says by itself, at the end of its time, what it waited for."""

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
-import structlog
 
 from actors.gateway import Edge
 from deploy.cli import main as neuraxis
@@ -30,6 +29,7 @@ from deploy.cli.options import Target
 from deploy.cli.output import table
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
 from deploy.rendering.counting import counted
+from events.loggers import structlog
 
 CONVERSATIONS = "demo_conversations.jsonl"
 EXPLAINED = "jailbreak"

@@ -6,7 +6,6 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-import structlog
 
 from actors.gateway import Edge
 from actors.gateway.agents import SHARED_AGENT
@@ -27,12 +26,13 @@ from deploy.stages import Stages, needed_by, told
 from deploy.stopping import told_to_stop
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import storing_fault
+from events.loggers import get_logger
 
 GRACE_S = 3.0
 """Seconds that requests under way may still wait for their answers once the process is to stop."""
 
 _CONNECT_DEADLINE = 30.0
-_logger = structlog.get_logger("neuraxis.gateway")
+_logger = get_logger("neuraxis.gateway")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,10 +9,8 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any, Literal
 
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
-
 from deploy.command_warnings import CommandWarnings
+from events.loggers import EventDict, Processor, WrappedLogger, structlog
 
 Format = Literal["auto", "json", "pretty"]
 
@@ -81,7 +79,7 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
         cache_logger_on_first_use=True,
     )
     last: list[Processor] = (
-        [name_actor, shorten_lists, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        [name_actor, shorten_lists, _renderer()]
         if pretty
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
     )
@@ -133,6 +131,11 @@ class _ToStderr(logging.Handler):
                 sys.stderr.flush()
         except Exception:
             self.handleError(record)
+
+
+def _renderer() -> Processor:
+    """Return what writes lines for people; its tracebacks are Python's, which show no values of variables."""
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
 
 
 def _json(value: MutableMapping[str, Any], **_: Any) -> str:

@@ -1,12 +1,12 @@
 """Whether the keys of sessions are there: a lost or cut bucket closes people's words, as if they had been forgotten."""
 
 import msgspec
-import structlog
 
 from deploy.finding import Finding, Verdict
 from events.errors import LogError
 from events.jetstream import Connection
 from events.jetstream.sessionkeys import KeyValueKeys
+from events.loggers import get_logger
 from events.sealing.bodies import GONE, HEADER
 from events.sealing.keys import key_name_in_headers
 from schemas.event import topic_of
@@ -14,7 +14,7 @@ from schemas.permissions import keys_bucket
 from schemas.subjects import topic_filter
 from schemas.vocabulary.gateway import InputReceived
 
-_logger = structlog.get_logger("neuraxis.keys")
+_logger = get_logger("neuraxis.keys")
 
 
 class Keys(msgspec.Struct, frozen=True):

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-import structlog
-
 from actors.runtime.attendance import Place, Watch, by_stage
 from actors.swarm.settings import SwarmSettings
 from deploy.config import Config
 from events.errors import LogError
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.log import Membership
+from events.loggers import get_logger
 from schemas.attendance import Lack
 from schemas.stages import REQUIRED, WITNESSES, names_of, scopes
 from schemas.subjects import Partitions
@@ -33,7 +32,7 @@ AWAY_S = 4.0
 Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
 
-_logger = structlog.get_logger("neuraxis.stages")
+_logger = get_logger("neuraxis.stages")
 
 
 class Stages:

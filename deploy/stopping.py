@@ -7,14 +7,13 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import structlog
-
 from deploy.lifeline import Lifeline
+from events.loggers import get_logger
 
 STOP_DEADLINE = 14.0
 """Seconds from the wish to stop to the end at the latest; handing over takes up to 10."""
 
-_logger = structlog.get_logger("neuraxis.worker")
+_logger = get_logger("neuraxis.worker")
 
 
 @asynccontextmanager

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
-import structlog
 
 from deploy.child import end, reap
+from events.loggers import get_logger
 
-_logger = structlog.get_logger("neuraxis.supervisor")
+_logger = get_logger("neuraxis.supervisor")
 
 ATTEMPTS = 5
 """Times a program may end before it was ever ready; then it is given up."""

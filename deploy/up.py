@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
-import structlog
 
 from actors.gateway.http.keys import keys_for
 from actors.llm.settings import LlmSettings
@@ -40,9 +39,10 @@ from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
 from events.jetstream.stream import NOT_FOUND
+from events.loggers import get_logger
 from schemas.subjects import Partitions
 
-_logger = structlog.get_logger("neuraxis.up")
+_logger = get_logger("neuraxis.up")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
-import structlog
 
 from actors.ledger import LedgerProjector, LedgerSettings
 from actors.ledger.projector import Progress
@@ -33,12 +32,13 @@ from deploy.queries import serving
 from deploy.stopping import told_to_stop
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.loggers import get_logger
 
 LEDGER = "ledger"
 """The name of the projector, which is no actor: it decides nothing."""
 
 _CONNECT_DEADLINE = 30.0
-_logger = structlog.get_logger("neuraxis.worker")
+_logger = get_logger("neuraxis.worker")
 
 
 class UnknownWork(ValueError):

@@ -238,6 +238,18 @@ def test_no_error_is_swallowed_whole() -> None:
     assert wrong == []
 
 
+def test_structlog_is_loaded_in_one_place() -> None:
+    """``events/loggers.py`` keeps out what structlog would load beside it, as long as nobody was there before."""
+    found = {
+        named(file)
+        for file in sources(*PACKAGES)
+        for node in ast.walk(tree_of(file))
+        if (isinstance(node, ast.Import) and any(name.name.startswith("structlog") for name in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("structlog"))
+    }
+    assert found == {"events/loggers.py"}
+
+
 def test_no_file_names_a_place_on_somebody_s_machine() -> None:
     wrong = [
         f"{named(file)}:{number}: {line.strip()[:80]}"

@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import msgspec
-import structlog
 
 from actors.gateway.inputs import Addressed
 from events.codec import Recorded, decode
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Log, Tail
+from events.loggers import get_logger
 from schemas.subjects import topic_filter
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -27,7 +27,7 @@ REMEMBERED_S = 30.0
 """Seconds for which an append that was not confirmed counts against the log, unless a later one was."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
-_logger = structlog.get_logger("neuraxis.edge")
+_logger = get_logger("neuraxis.edge")
 
 
 class Answered(msgspec.Struct, frozen=True):

@@ -3,12 +3,11 @@
 import asyncio
 from pathlib import Path
 
-import structlog
-
 from actors.ledger.anchoring import OWN_FILTER, OWNER
 from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
 from events.ledger import LedgerReader
 from events.log import Append, Fence, Log, Record, Stored
+from events.loggers import get_logger
 from events.losses import LOSS_TOPIC, Losses, gaps
 from schemas.catalogue import entry_of
 from schemas.envelope import Envelope, encode_headers
@@ -20,7 +19,7 @@ from schemas.vocabulary.ledger import LossRecorded
 EVERYTHING = "log.>"
 
 _ATTEMPTS = 20
-_logger = structlog.get_logger("neuraxis.ledger")
+_logger = get_logger("neuraxis.ledger")
 
 
 async def find_gaps(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import structlog
 
 from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
 from actors.ledger.losing import EVERYTHING, find_gaps, find_loss, record_loss, tell
@@ -17,6 +16,7 @@ from actors.runtime.records import rfc3339
 from events.errors import Conflict, LogCut, LogError, Unavailable
 from events.ledger import Head, LedgerWriter, place_aside, put_aside
 from events.log import Log, Stored, Tail
+from events.loggers import get_logger
 from events.losses import Losses, gaps
 from schemas.vocabulary.ledger import LossRecorded
 
@@ -28,7 +28,7 @@ RECENT = 20_000
 REST = 4.0
 """Seconds of rest for each second of reading what is before them."""
 
-_logger = structlog.get_logger("neuraxis.ledger")
+_logger = get_logger("neuraxis.ledger")
 
 
 class Progress(msgspec.Struct, frozen=True):

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-import structlog
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
@@ -15,6 +14,7 @@ from actors.llm.protocol import Completion
 from actors.llm.settings import LlmSettings
 from actors.llm.thinking import Spoken
 from actors.runtime.clock import Clock
+from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.calls import ModelCall
 from schemas.event import Event, Failed, topic_of
@@ -39,7 +39,7 @@ REQUESTS = (
 Publish = Callable[[str, bytes], Awaitable[None]]
 """Sends a body to an inbox; best effort, raises nothing of the broker's."""
 
-_logger = structlog.get_logger("neuraxis.llm")
+_logger = get_logger("neuraxis.llm")
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):

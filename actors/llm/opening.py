@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import msgspec
-import structlog
 
 from actors.llm.answering import REQUESTS, Answering, naming
 from actors.llm.client import ChatClient
@@ -12,13 +11,14 @@ from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_ur
 from actors.llm.local import local_server, model_file
 from actors.llm.settings import LlmSettings, Models
 from actors.runtime.hosting import Surroundings
+from events.loggers import get_logger
 from schemas.effector import Effector
 from schemas.vocabulary.llm import LlmFailed
 
 _GRACE_S = 5.0
 """Seconds by which the shell waits longer than the request's own time: that one says more of what went wrong."""
 
-_logger = structlog.get_logger("neuraxis.llm")
+_logger = get_logger("neuraxis.llm")
 
 
 @asynccontextmanager

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
-
+from events.loggers import get_logger
 from schemas.attendance import Overrun
 
 FIELD = "latency_budget_ms"
@@ -14,7 +13,7 @@ LATE_NS = 30_000_000_000
 """Nanoseconds for which the longest decision beyond a budget is remembered."""
 
 _TOLD_EVERY_NS = 10_000_000_000
-_logger = structlog.get_logger("neuraxis.budget")
+_logger = get_logger("neuraxis.budget")
 
 
 class Budget:

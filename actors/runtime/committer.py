@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
-import structlog
 
 from events.decision import Decided
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
+from events.loggers import get_logger
 from schemas.event import Configured, Failed
 
 BATCH_FROM = 48
@@ -34,7 +34,7 @@ ROOM = 4_000
 """Waiting events above which no more messages are read."""
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
-_logger = structlog.get_logger("neuraxis.committer")
+_logger = get_logger("neuraxis.committer")
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
-import structlog
 
 from actors.runtime.answers import Answer, Answers
 from actors.runtime.clock import Clock, SystemClock
@@ -23,6 +22,7 @@ from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutco
 from events.jetstream import JetStreamLog
 from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
 from events.log import Seal
+from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
@@ -55,7 +55,7 @@ _STOP_LOOK = 0.1
 
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _REFUSED_WAIT = 30.0
-_logger = structlog.get_logger("neuraxis.effector")
+_logger = get_logger("neuraxis.effector")
 
 
 class EffectorCounters(msgspec.Struct):

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 
 import msgspec
-import structlog
 
 from events.errors import LogError
 from events.log import Membership
+from events.loggers import get_logger
 from schemas.attendance import Overrun
 
 BEAT = 1.0
 """Seconds between heartbeats."""
 
-_logger = structlog.get_logger("neuraxis.worker")
+_logger = get_logger("neuraxis.worker")
 
 
 class Presence(msgspec.Struct, frozen=True):

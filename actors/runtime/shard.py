@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-import structlog
 
 from actors.runtime.budget import Budget
 from actors.runtime.clock import Clock
@@ -24,6 +23,7 @@ from events.codec import Unreadable, decode
 from events.decision import Cause, Decided
 from events.errors import LogError, Misconfigured
 from events.log import Fence, Log, Snapshots
+from events.loggers import get_logger
 from events.losses import Losses
 from events.routes import fence_filter, partition_filters
 from events.snapshot import losses_known, pack, snapshot_key, stands_in, unpack
@@ -42,7 +42,7 @@ _CALM_AFTER = 5.0
 
 _OWN_DEADLINE = 5.0
 _OUTBOX = 1_000
-_logger = structlog.get_logger("neuraxis.shard")
+_logger = get_logger("neuraxis.shard")
 
 
 class Role(StrEnum):

@@ -8,9 +8,8 @@ every partition has folded what is left, and knows the messages that it answered
 
 import asyncio
 
-import structlog
-
 from events.log import Log
+from events.loggers import get_logger
 from events.losses import Losses, gaps
 
 EVERYTHING = "log.>"
@@ -19,7 +18,7 @@ RECORDED_WITHIN_S = 2.0
 """Seconds that a projector gets to record a gap, so that every process knows; then this one goes on by itself."""
 
 _LOOK = 0.1
-_logger = structlog.get_logger("neuraxis.wholeness")
+_logger = get_logger("neuraxis.wholeness")
 
 
 class Wholeness:

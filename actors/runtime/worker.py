@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-import structlog
 
 from actors.runtime.advance import Advance, by_actor
 from actors.runtime.assignment import assign
@@ -20,6 +19,7 @@ from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
 from events.log import Log, Membership, Snapshots
+from events.loggers import get_logger
 from events.losses import Losses
 from events.routes import partition_names
 from schemas.actor import Actor
@@ -29,7 +29,7 @@ LOOK = 0.5
 """Seconds between looks at who is alive."""
 
 _STOP_DEADLINE = 10.0
-_logger = structlog.get_logger("neuraxis.worker")
+_logger = get_logger("neuraxis.worker")
 
 
 async def _no_reply(inbox: str, group: Group) -> None:

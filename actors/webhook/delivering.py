@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import httpx
 import msgspec
-import structlog
 from tenacity import AsyncRetrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
@@ -23,6 +22,7 @@ from actors.webhook.line import Age, Line, Overrun, Room
 from actors.webhook.payloads import payload
 from actors.webhook.receivers import Address, is_wanted
 from actors.webhook.settings import WebhookSettings
+from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.catalogue import ALERTS
 from schemas.entry import Severity
@@ -34,7 +34,7 @@ MOST_PAUSE_S = 3_600.0
 """Seconds a receiver may ask to be left alone for: no receiver is shut out for long by a word of its own."""
 
 _TYPES: Mapping[str, type[Alert]] = {topic_of(kind): kind for kind in ALERTS.values()}
-_logger = structlog.get_logger("neuraxis.webhook")
+_logger = get_logger("neuraxis.webhook")
 
 
 class Calls(msgspec.Struct):

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import structlog
-
 from actors.runtime.hosting import Surroundings
 from actors.webhook.calling import connections
 from actors.webhook.delivering import Delivering, naming, wanted
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
+from events.loggers import get_logger
 from schemas.effector import Effector
 from schemas.vocabulary.webhook import WebhookFailed, WebhookQueued
 
@@ -19,7 +18,7 @@ _GRACE_S = 30.0
 _SHARED_OUT = 8
 """Alerts that are shared out at once."""
 
-_logger = structlog.get_logger("neuraxis.webhook")
+_logger = get_logger("neuraxis.webhook")
 
 
 @asynccontextmanager

@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import structlog
-
 from deploy.broker.binary import BinaryMissing, find_nats_server
 from deploy.broker.configuration import Layout, render, server_configuration
 from deploy.broker.storing import end_once_there_is_room
@@ -29,6 +27,7 @@ from deploy.settings import BrokerSettings
 from deploy.supervisor import ProgramFailed
 from events.errors import LogError
 from events.jetstream.connection import Access
+from events.loggers import get_logger
 from schemas.permissions import STREAM
 
 NAME = "broker"
@@ -37,7 +36,7 @@ STOP_DEADLINE = 10.0
 
 _LOOK = 0.005
 _LOOK_AT_STORING = 5.0
-_logger = structlog.get_logger("neuraxis.broker")
+_logger = get_logger("neuraxis.broker")
 
 
 async def _nothing_to_prepare(broker: "EmbeddedBroker") -> None:

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import structlog
 
 from deploy.child import end
 from events.errors import LogError
 from events.jetstream.connection import Access, Connection
+from events.loggers import get_logger
 
 ROOM_BYTES = 16 * 1024 * 1024
 """Bytes that must be free before the server is started anew: with less the disk would be full again at once."""
 
 _FAILURE = "write error"
 _PATIENCE_S = 2.0
-_logger = structlog.get_logger("neuraxis.broker")
+_logger = get_logger("neuraxis.broker")
 
 
 async def storing_failure(system: Access) -> str:

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable
 
-import structlog
+from events.loggers import get_logger
 
 FIRST_S, MOST_S = 1.0, 60.0
 """Seconds between the first two lines about one absence, and at most between any two."""
 
-_logger = structlog.get_logger("neuraxis.broker")
+_logger = get_logger("neuraxis.broker")
 
 
 class Absence:

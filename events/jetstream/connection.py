@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
-import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
@@ -22,6 +21,7 @@ from nats.errors import StaleConnectionError, UnexpectedEOF
 from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.jetstream.absence import Absence
 from events.jetstream.client import HeaderClient
+from events.loggers import get_logger
 
 OLDEST_SERVER = (2, 12, 0)
 REPLY_DEADLINE = 5.0
@@ -30,7 +30,7 @@ REPLY_DEADLINE = 5.0
 _RECONNECT_WAIT = 0.1
 _CLOSE_DEADLINE = 0.5
 _DROPPED = (OSError, StaleConnectionError, UnexpectedEOF)
-_logger = structlog.get_logger("neuraxis.broker")
+_logger = get_logger("neuraxis.broker")
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):

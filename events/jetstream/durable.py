@@ -13,7 +13,6 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import structlog
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
@@ -23,6 +22,7 @@ from events.jetstream.connection import ApiError, Connection
 from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.log import Stored
+from events.loggers import get_logger
 
 ACK_WAIT = 10.0
 """Seconds without a sign of life of whoever has a message, after which it is delivered again."""
@@ -47,7 +47,7 @@ _ANOTHER = "423"
 
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
-_logger = structlog.get_logger("neuraxis.durable")
+_logger = get_logger("neuraxis.durable")
 
 
 class Delivery:

@@ -9,11 +9,10 @@ import zlib
 from collections.abc import Mapping
 from hashlib import sha256
 
-import structlog
-
 from events.errors import LogError, Unavailable
 from events.jetstream.connection import Answer, ApiError, Connection
 from events.jetstream.stream import NOT_FOUND
+from events.loggers import get_logger
 
 MEMBERS_BUCKET = "NEURAXIS_members"
 SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
@@ -23,7 +22,7 @@ MEMBER_EXPIRY = 3.0
 _CHUNK = 512 * 1024
 _UPTO = "nx-upto"
 _SECOND = 1_000_000_000
-_logger = structlog.get_logger("neuraxis.buckets")
+_logger = get_logger("neuraxis.buckets")
 
 
 async def ensure_bucket(

@@ -13,7 +13,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import structlog
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
@@ -24,6 +23,7 @@ from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
 from events.jetstream.single import single
 from events.log import Stored
+from events.loggers import get_logger
 
 PULL = 2_000
 """Messages asked for at a time; two requests are kept in flight."""
@@ -36,7 +36,7 @@ BACKLOG_BYTES = 64 * 1024 * 1024
 
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
-_logger = structlog.get_logger("neuraxis.reading")
+_logger = get_logger("neuraxis.reading")
 
 
 class Reading:

@@ -3,10 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-import structlog
-
 from events.errors import LogError
 from events.log import Append, Record, Seal, Stored, Tail
+from events.loggers import get_logger
 from events.sealing.bodies import GONE, HEADER, holds_words, opened, part_to_seal, sealed_record
 from events.sealing.keys import Keyring, NoKeys, key_name_in_headers
 from schemas.event import topic_of
@@ -17,7 +16,7 @@ _SLICE = 256
 
 _INPUT = topic_of(InputReceived)
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
-_logger = structlog.get_logger("neuraxis.sealing")
+_logger = get_logger("neuraxis.sealing")
 
 
 class Sealing:

@@ -68,3 +68,30 @@ def test_the_pretty_form_names_the_actor_and_colours_no_pipe() -> None:
 def test_people_get_the_length_of_a_long_list_and_a_short_one_in_full() -> None:
     event = shorten_lists(None, "info", {"hosts": tuple("abcdefghi"), "models": ("m",), "event": "worker_ready"})
     assert event == {"hosts": "9 of them", "models": ("m",), "event": "worker_ready"}
+
+
+FAILS = """
+import logging, sys
+from deploy import logs
+import rich.console  # as a command that draws has it
+logs.set_up("info", sys.argv[1])
+def answer(words):
+    raise ValueError("no answer")
+try:
+    answer(sys.argv[2])
+except ValueError:
+    logging.getLogger("neuraxis.test").exception("request_failed")
+"""
+
+
+@pytest.mark.parametrize("style", ["json", "pretty"])
+def test_a_traceback_shows_where_it_failed_and_no_value_of_a_variable(style: str) -> None:
+    said = logged(FAILS, style, "my secret diary")
+    assert "in answer" in said
+    assert "ValueError: no answer" in said
+    assert "diary" not in said
+
+
+def test_what_runs_for_days_loads_nothing_that_draws() -> None:
+    loaded = "import sys, deploy.worker, deploy.gateway, deploy.up; print(*sys.modules, file=sys.stderr)"
+    assert not {"rich", "pygments", "attr", "matplotlib"} & set(logged(loaded).split())

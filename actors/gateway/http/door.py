@@ -10,12 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
-import structlog
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPRequestEvent, Message, Receive, Scope, Send
 
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.keys import ApiKeys, is_loopback
+from events.loggers import get_logger
 
 MAX_BODY = 1_000_000
 """Most bytes of a request's body: with its envelope it still fits into a message of the log."""
@@ -36,7 +36,7 @@ _CODES = {
 }
 """Status -> the code of a refusal."""
 
-_logger = structlog.get_logger("neuraxis.gateway")
+_logger = get_logger("neuraxis.gateway")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 
@@ -13,6 +12,7 @@ from actors.gateway.http.desk import NotAccepted, NotReady, Unanswered, Undecide
 from actors.gateway.http.reading import LOOP
 from actors.gateway.inputs import InvalidInput
 from events.errors import LogError, Refused
+from events.loggers import get_logger
 
 LOOPS = "/orchestrator/"
 """Paths whose failures name the loop they are about."""
@@ -45,7 +45,7 @@ _CODES: dict[type[Exception], str] = {
 
 _FRAMEWORK = {404: "not_found", 405: "bad_method"}
 
-_logger = structlog.get_logger("neuraxis.gateway")
+_logger = get_logger("neuraxis.gateway")
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failure]:
