@@ -1,6 +1,7 @@
 """What a place takes instead: msgspec's word for a wrong value, with the values that would be right. Pure."""
 
 import re
+from functools import cache
 from typing import Any
 
 from msgspec import inspect
@@ -19,7 +20,7 @@ def explained(kind: Any, message: str) -> tuple[str, str]:
     found = _MESSAGE.fullmatch(message)
     assert found is not None  # the expression takes any text
     what, inside, path = found[1], found[2], found[3] or ""
-    section = kind if isinstance(kind, inspect.Type) else inspect.type_info(kind)
+    section = kind if isinstance(kind, inspect.Type) else inspected(kind)
     return _with_choices(what, places(section, path, inside)), path.lstrip(".")
 
 
@@ -37,6 +38,12 @@ def _with_choices(what: str, found_there: list[inspect.Type]) -> str:
         return f"{what}: write true or false"
     described = [text for one in found_there for text in _descriptions(one)]
     return f"write {described[0]}" if described and what.startswith(_PATTERN) else what
+
+
+@cache
+def inspected(kind: Any) -> inspect.Type:
+    """Return the inspected form of a type, made once: that takes a millisecond, and every body read asks for it."""
+    return inspect.type_info(kind)
 
 
 def members(kind: inspect.Type) -> tuple[inspect.Type, ...]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec import inspect
 
-from schemas.choices import members
+from schemas.choices import inspected, members
 
 
 def known_part(value: Any, kind: Any) -> Any:
     """Return plain values without the fields that no struct of a type has in their place."""
-    return _known(value, (inspect.type_info(kind),))
+    return _known(value, (inspected(kind),))
 
 
 def _known(value: Any, kinds: tuple[inspect.Type, ...]) -> Any:

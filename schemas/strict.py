@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from schemas.choices import explained, members, places
+from schemas.choices import explained, inspected, members, places
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -51,7 +51,7 @@ def read(raw: bytes, kind: type[S], what: str = "the body", *, open_to: Collecti
         BadInput: ``not_utf8``, ``lone_surrogate``, ``too_deep``, ``not_json``, ``key_twice``, or as :func:`fault` says.
     """
     found, value = _decoded(raw, kind, what)
-    _refuse_unknown(value, (inspect.type_info(kind),), "", open_to)
+    _refuse_unknown(value, (inspected(kind),), "", open_to)
     typed: S = found
     return typed
 
@@ -68,7 +68,7 @@ def convert(value: Any, kind: type[S], what: str = "the body", *, open_to: Colle
         found = msgspec.convert(value, kind)
     except msgspec.ValidationError as wrong:
         raise fault(kind, wrong, what) from wrong
-    _refuse_unknown(value, (inspect.type_info(kind),), "", open_to)
+    _refuse_unknown(value, (inspected(kind),), "", open_to)
     return found
 
 
@@ -203,5 +203,5 @@ def _needed_at(kind: Any, path: str, missing: str) -> list[str]:
 
 
 def _structs_at(kind: Any, path: str) -> list[inspect.StructType]:
-    found = places(inspect.type_info(kind), path, None)
+    found = places(inspected(kind), path, None)
     return [member for one in found for member in members(one) if isinstance(member, inspect.StructType)]

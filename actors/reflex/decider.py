@@ -6,6 +6,7 @@ operator.patterns_imported | _withdrawn   -> nothing; the library is another fro
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from heapq import nsmallest
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import msgspec
 
 from actors.reflex.encodings import MAX_WORK
 from actors.reflex.imports import Imports, after, whole_library
+from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
@@ -66,9 +68,15 @@ class State(msgspec.Struct, frozen=True):
 
 def warm(state: State) -> None:
     """Compile the library of a state, and make the tables that a text of any kind is read by."""
-    matcher = _matcher_of(state)
+    _warm(_library_of(state), state.settings)
+
+
+@lru_cache(maxsize=16)
+def _warm(library: Library, settings: ReflexSettings) -> None:
+    """Do so once for all partitions that read alike."""
+    matcher = compile_library(library)
     assert matcher.longest_only is not None, "made here, for the first flood"
-    judge(matcher, state.settings, InputReceived(text=_OF_ALL_KINDS))
+    judge(matcher, settings, InputReceived(text=_OF_ALL_KINDS))
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
@@ -175,12 +183,16 @@ def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:
     return tuple(sorted(unread, key=lambda each: -each.amount)[:MOST_UNREAD])
 
 
+def _library_of(state: State) -> Library:
+    return whole_library(state.settings.profile, state.imports)
+
+
 def _matcher_of(state: State) -> Matcher:
-    return compile_library(whole_library(state.settings.profile, state.imports))
+    return compile_library(_library_of(state))
 
 
 def _changed(state: State) -> ReflexLibraryChanged:
-    library = whole_library(state.settings.profile, state.imports)
+    library = _library_of(state)
     return ReflexLibraryChanged(
         profile=state.settings.profile,
         imports=state.imports.names(),
