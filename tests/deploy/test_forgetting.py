@@ -5,7 +5,6 @@ import contextlib
 import json
 import sqlite3
 import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten
 from tests.broker import files_below
 from tests.faults.rig import DEADLINE, RunningSet, at_rest, read_all, running_set, waited
+from tests.forked import forked
 
 NAME, LOVE, OTHER = "Zanzibarius", "quokkas", "xylophones"
 SAID = (f"My name is {NAME} and I love {LOVE}", f"Tell me about {LOVE}", "What is my name?", "And what do I love?")
@@ -44,8 +44,7 @@ def sealed_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runn
 
 
 def neuraxis(running: RunningSet, *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "deploy.cli", *words, "--data", str(running.data.path)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return forked((*words, "--data", str(running.data.path)), folder=running.data.path)
 
 
 def said_as_json(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
@@ -185,15 +184,7 @@ def test_after_the_set_has_stopped_no_file_of_its_folder_holds_a_forgotten_word(
     ledger = tmp_path / "data" / "ledger.db"
     with LedgerReader(ledger) as reader:
         assert not any(holding(stored.data) for batch in reader.history() for stored in batch)
-    offline = subprocess.run(
-        [sys.executable, "-m", "deploy.cli", "replay", "--verify", "--json", "--log", str(ledger)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=tmp_path,
-    )
-    report = said_as_json(offline)
+    report = said_as_json(forked(("replay", "--verify", "--json", "--log", str(ledger)), folder=tmp_path))
     assert report["clean"]
     assert report["coverage"]["reflex"]["unverified"] == {"sealed": len(SAID)}
 
@@ -213,8 +204,7 @@ def test_a_ledger_copy_is_readable_only_to_whoever_reaches_the_keys(sealed_set: 
     assert holding(copy.read_bytes()) == []
     tail = ("log", "tail", "--text", "--log", str(copy), "--count", "500", "--since", "1")
     assert NAME in neuraxis(running, *tail).stdout
-    nowhere = [sys.executable, "-m", "deploy.cli", *tail, "--data", str(tmp_path / "nowhere")]
-    shown = subprocess.run(nowhere, capture_output=True, text=True, timeout=60, check=True).stdout
+    shown = forked((*tail, "--data", str(tmp_path / "nowhere")), folder=tmp_path).stdout
     assert "[sealed]" in shown
     assert NAME not in shown
 
@@ -298,8 +288,7 @@ def test_a_session_that_others_were_reminded_of_says_which(sealed_set: RunningSe
 def test_what_makes_no_sense_is_refused_before_anything_is_reached(
     tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
-    command = [sys.executable, "-m", "deploy.cli", "forget", *words, "--why", "w", "--data", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = forked(("forget", *words, "--why", "w", "--data", str(tmp_path)), folder=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
 

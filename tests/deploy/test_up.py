@@ -19,6 +19,7 @@ from schemas.catalogue import prefixes_of
 from tests.actors.llm.scripted import in_background, says
 from tests.broker import Broker
 from tests.deploy.waiting import is_gone, until
+from tests.forked import forked
 
 
 class Up:
@@ -51,9 +52,7 @@ class Up:
         return [sys.executable, "-P", "-m", "deploy.cli", name, "--data", str(self.data), *arguments]
 
     def neuraxis(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(name, *arguments), capture_output=True, text=True, timeout=120, cwd=self.folder, check=False
-        )
+        return forked((name, "--data", str(self.data), *arguments), folder=self.folder)
 
     def run_file(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.data / "run.json").read_text())

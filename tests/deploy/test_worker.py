@@ -36,6 +36,7 @@ from tests.actors.llm.scripted import ANSWER, fails, in_background, says
 from tests.actors.llm.sessions import begun
 from tests.broker import Broker
 from tests.deploy.waiting import until
+from tests.forked import forked
 
 ALIVE_S = 60.0
 
@@ -215,9 +216,8 @@ def test_a_worker_of_llm_without_a_model_says_what_to_set(broker: Broker, tmp_pa
 
 def test_kinds_of_work_with_users_of_their_own_are_not_mixed_on_an_embedded_broker(tmp_path: Path) -> None:
     for mixed, apart in ((("clock", "llm"), "llm"), (("ledger", "router"), "ledger")):
-        command = [sys.executable, "-m", "deploy.cli", "worker", *mixed, "--data", str(tmp_path)]
         environment = {name: value for name, value in os.environ.items() if name != "NATS_URL"}
-        refused = subprocess.run(command, capture_output=True, text=True, timeout=ALIVE_S, env=environment, check=False)
+        refused = forked(("worker", *mixed, "--data", str(tmp_path)), folder=tmp_path, environment=environment)
         assert refused.returncode == 2
         assert f"run `neuraxis worker {apart}` by itself" in refused.stderr
 

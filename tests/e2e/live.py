@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.deploy.waiting import until
+from tests.forked import forked
 
 TIMEOUT_S = 120.0
 
@@ -78,16 +79,7 @@ class Live:
 def run(folder: Path, *arguments: str, stdin: str | bytes = "", status: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder; fails unless it ends with ``status``."""
     raw = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
-        command(*arguments),
-        input=raw,
-        capture_output=True,
-        cwd=folder,
-        env=environment(),
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    told = subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    told = forked(arguments, folder=folder, environment=environment(), stdin=raw, timeout=TIMEOUT_S)
     assert told.returncode == status, f"{arguments} ended with {told.returncode}\n{told.stdout}\n{told.stderr}"
     return told
 

@@ -9,8 +9,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -26,6 +24,7 @@ from schemas.vocabulary.responder import ResponseEmitted
 from tests.broker import Broker
 from tests.faults.cuts import cut_tail, drop_index, flip_bit, size_of
 from tests.faults.rig import Load, RunningSet, at_rest, ledger_caught_up, running_set, waited
+from tests.forked import forked
 from tests.judging import broken_promises
 
 _PENDING = re.compile(r"'(\w{32})': (?:\(Deadline|Gathered)\(")
@@ -175,12 +174,7 @@ def _ends(messages: Sequence[Stored]) -> dict[str, str]:
 
 
 def _verified(folder: Path, *command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "deploy.cli", *command, "--data", str(folder / "data")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked((*command, "--data", str(folder / "data")), folder=folder)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
 
