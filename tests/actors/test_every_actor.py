@@ -46,7 +46,7 @@ GUARDS = {
 
 HOUR_MS = 3_600_000
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 Step = tuple[Event, Address, int]
 

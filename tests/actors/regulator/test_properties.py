@@ -15,7 +15,7 @@ from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
 from tests.actors.regulator.builders import DAY_MS, HOUR_MS, WEIGHTS, Regulated, concluded, span
 from tests.actors.scenario import MS
 
-several = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+several = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 modes = st.fixed_dictionaries(
     {mode: st.integers(0, 12) for mode in ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE")}, optional={}
