@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -77,6 +78,7 @@ def test_a_process_that_stands_still_does_not_hold_up_who_asks(broker: Broker, t
     with projecting(broker, tmp_path / "ledger.db", tmp_path) as process:
         until(lambda: not fault_at(broker), "the ledger is written")
         process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)  # or it may have answered meanwhile
         try:
             assert "does not answer" in fault_at(broker)
         finally:

@@ -199,6 +199,8 @@ def test_a_killed_gateway_comes_back_at_its_address_and_knows_what_was_judged(cl
         assert other.get(f"{STATUS}/killed_001").json()["guardrails_status"]["rerun_count"] == 1
         assert other.post(LOOP, json=completion("killed_001", **SCORES)).json() == before
     until(lambda: pid_of(live, "gateway") not in (0, killed), "the gateway is back")
+    # It answers before its supervisor has heard that it is ready, and a set that is not is nothing good to the doctor.
+    until(lambda: all(process["ready"] for process in run_file(live)["processes"]), "the set is ready again")
     assert "gateway" in live.run("doctor").stdout
 
 
