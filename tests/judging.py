@@ -27,20 +27,22 @@ def unfinished(messages: Sequence[Stored]) -> list[str]:
     return sorted(exchange for exchange in exchanges(messages, InputReceived) if not ended[exchange])
 
 
-def replayed(
-    actors: Sequence[Actor[Any]], messages: Iterable[Stored], partitions: Partitions, *, verify: bool = True
-) -> tuple[Replay, Report]:
-    """Replay a log, making every decision again unless told not to."""
-    replay = Replay(actors, partitions, verify=verify)
+def replayed(actors: Sequence[Actor[Any]], messages: Iterable[Stored], partitions: Partitions) -> tuple[Replay, Report]:
+    """Replay a log, making every decision again."""
+    replay = Replay(actors, partitions, verify=True)
     for stored in messages:
         replay.feed(stored)
     return replay, replay.finish()
 
 
 def broken_promises(
-    actors: Sequence[Actor[Any]], messages: Sequence[Stored], accepted: Iterable[str], partitions: Partitions
+    actors: Sequence[Actor[Any]],
+    messages: Sequence[Stored],
+    accepted: Iterable[str],
+    partitions: Partitions,
+    replay: tuple[Replay, Report] | None = None,
 ) -> list[str]:
-    """Return what does not hold of a log at rest; nothing is what we want.
+    """Return what does not hold of a log at rest; nothing is what we want. ``replay``: if it is done already.
 
     One end for each accepted input, which is in the log; no event and no decision twice; a cause in the log for
     every event; every decision comes out the same when made again; nothing undecided, nothing left pending.
@@ -49,7 +51,7 @@ def broken_promises(
         *_ends(messages, set(accepted)),
         *_repeats(messages),
         *_causes(messages),
-        *_replay(actors, messages, partitions),
+        *_replay(*(replay or replayed(actors, messages, partitions))),
     ]
 
 
@@ -87,8 +89,7 @@ def _is_fact(topic: str) -> bool:
     return is_spontaneous(topic) and topic != topic_of(ClockFired)
 
 
-def _replay(actors: Sequence[Actor[Any]], messages: Sequence[Stored], partitions: Partitions) -> Iterable[str]:
-    replay, report = replayed(actors, messages, partitions)
+def _replay(replay: Replay, report: Report) -> Iterable[str]:
     if not report.clean:
         yield f"replay differs: {report.differences[:1]}, fold errors {report.fold_errors}"
     undecided = {name: coverage.pending for name, coverage in report.coverage.items() if coverage.pending}

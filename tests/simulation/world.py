@@ -19,6 +19,7 @@ from actors.runtime.shard import Counters, Role
 from actors.runtime.worker import Worker
 from events.errors import LogError
 from events.log import Append, Record
+from events.replay import Replay, Report
 from events.routes import partition_names
 from events.simulated import (
     CALM,
@@ -155,6 +156,7 @@ class World:
         self._stop = asyncio.Event()
         self._workers: dict[str, Worker] = {}
         self._accepted: list[str] = []
+        self._replayed: tuple[int, tuple[Replay, Report] | None] = (0, None)
 
     def now_ns(self) -> int:
         """Return virtual wall time."""
@@ -316,7 +318,9 @@ class World:
 
     def _judge_living(self) -> None:
         """Compare what the living workers hold with a clean fold of the log."""
-        replay, _ = replayed(self.actors, self.stream.store.messages, PARTITIONS, verify=False)
+        messages = self.stream.store.messages
+        replay, report = replayed(self.actors, messages, PARTITIONS)
+        self._replayed = len(messages), (replay, report)
         for worker in self._workers.values():
             for key, shard in worker.shards.items():
                 clean = replay.views.get(key)
@@ -328,7 +332,10 @@ class World:
     def _judge(self) -> None:
         messages = self.stream.store.messages
         self.outcome.events = len(messages)
-        self.outcome.broken += broken_promises(self.actors, messages, self._accepted, PARTITIONS)
+        upto, replay = self._replayed
+        # As a rule nothing comes after the living were judged: a replay takes as long as all the rest of the judgement.
+        done = replay if upto == len(messages) else None
+        self.outcome.broken += broken_promises(self.actors, messages, self._accepted, PARTITIONS, done)
 
 
 def run_world(
