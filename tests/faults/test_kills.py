@@ -57,7 +57,7 @@ def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(tmp_path: Pat
     """The zombie: it wakes up believing that it leads, and the fence turns it away."""
 
     async def freeze(running: RunningSet) -> list[str]:
-        load, stop = Load(rate=60), asyncio.Event()
+        load, stop = Load(rate=25), asyncio.Event()
         async with running.log() as log:
             loading = asyncio.create_task(load.run(log, stop))
             await asyncio.sleep(0.5)
@@ -81,7 +81,7 @@ def test_killing_the_whole_set_loses_nothing(tmp_path: Path) -> None:
     """kill -9 of ``up`` takes its children along; a new set goes on where the log ends."""
 
     async def load_for(running: RunningSet, seconds: float) -> list[str]:
-        load, stop = Load(rate=60), asyncio.Event()
+        load, stop = Load(rate=25), asyncio.Event()
         async with running.log() as log:
             loading = asyncio.create_task(load.run(log, stop))
             await asyncio.sleep(seconds)
