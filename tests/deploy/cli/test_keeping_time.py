@@ -177,7 +177,7 @@ def test_an_input_that_meets_a_stuck_broker_is_said_to_be_in_doubt(log: Broker, 
         seconds, said = feeding.end(b"Hello\n")
     finally:
         log.resume()
-    assert seconds < KEPT_S
+    assert seconds < KEPT_S + 2 * loading_s, said
     found = re.search(
         r"\(exchange (\w+)\): unknown_outcome: .* within 3\.\d s: it may be stored, .*why (\w+)` tells", said
     )
@@ -190,7 +190,7 @@ def test_an_input_for_a_broker_that_has_gone_is_said_not_to_be_stored(log: Broke
     feeding = Feeding(tmp_path, log)
     log.kill()
     seconds, said = feeding.end(b"Hello\n")
-    assert seconds < KEPT_S
+    assert seconds < KEPT_S + 2 * loading_s, said
     assert re.search(r"unavailable: not stored within 3\.\d s: the broker at \S+ is not connected", said), said
     assert next(line for line in said.splitlines() if line.startswith("neuraxis: ")) == (
         f"neuraxis: the broker at {log.url} is gone: waiting for it to come back"
