@@ -1,6 +1,7 @@
 """Whether other settings change too much, and why that cannot be told, in words. Pure."""
 
 from events.whatif import Report
+from schemas.settings_fault import UNREADABLE_SETTINGS
 
 _HELD = {"sealed": "words sealed, forgotten or redacted"}
 
@@ -45,5 +46,12 @@ def redecided(report: Report) -> str:
 
 
 def reason_text(reason: str) -> str:
-    """Return why a decision was taken from the record, in words where there are any."""
+    """Return why a decision could not be made again, in words where there are any, and what to do about it."""
+    if reason.startswith(UNREADABLE_SETTINGS):
+        told = reason.removeprefix(f"{UNREADABLE_SETTINGS}: ")
+        setting = told.partition(" = ")[0] if " = " in told else f"{told.partition(':')[0]}.SETTING"
+        return (
+            f"settings that this release does not take ({told}): the release that recorded them can, or one that has "
+            f"what they name; `what-if --set {setting}=VALUE` decides anew with another value"
+        )
     return _HELD.get(reason, reason)

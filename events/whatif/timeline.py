@@ -60,7 +60,7 @@ class Timeline:
         self._past = past
         self._changes = changes
         self._requests = requests
-        self._strands = Strands(self._actors.values(), partitions, past, latest=changes.latest)
+        self._strands = Strands(self._actors.values(), partitions, past, changes)
         self._due: dict[str, Decided] = {}
         self._fired: set[str] = set()
         self._asked: set[str] = set()
@@ -181,10 +181,8 @@ class Timeline:
 
     def _stands(self, actor: Actor[Any], recorded: Recorded) -> bool:
         """Whether an event is taken from the record: its decision is held, its exchange on its recorded course."""
-        if not self._changes.latest and any(
-            self._past.undecidable(actor, strand.partition, recorded.envelope.cause_seq)
-            for strand in self._strands.writing(actor, recorded.stored.subject)
-        ):
+        writing = self._strands.writing(actor, recorded.stored.subject)
+        if any(strand.undecidable(recorded.envelope.cause_seq) for strand in writing):
             return not self._comparison.has_diverged(recorded.message.exchange)
         return (actor.name, recorded.envelope.cause) in self._held
 
@@ -303,7 +301,7 @@ class Timeline:
 
     def _why_held(self, strand: Strand, offered: Offered) -> str:
         sealed = strand.needs_sealed(offered)
-        if reason := strand.undecidable:
+        if reason := strand.undecidable(offered.stored.seq):
             return reason
         if sealed:
             return SEALED
