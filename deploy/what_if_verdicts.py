@@ -1,5 +1,7 @@
 """Whether other settings change too much, and why that cannot be told, in words. Pure."""
 
+from collections.abc import Iterator
+
 from events.whatif import Report
 from schemas.settings_fault import UNREADABLE_SETTINGS
 
@@ -29,6 +31,8 @@ def complaint(report: Report, percent: float) -> str:
 
 def nothing_compared(report: Report) -> str:
     """Return why nothing can be said of other settings, or nothing where something can."""
+    if report.all_measured:
+        return "no decision reads what is changed: running processes measure with it, and what they measured stands"
     if report.unanswered:
         names = ", ".join(report.unanswered)
         return f"no decision of {names} could be made anew: {redecided(report)}"
@@ -43,6 +47,16 @@ def redecided(report: Report) -> str:
     of = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
     reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in taken.items())
     return ", ".join((of, *reasons))
+
+
+def measured_texts(report: Report) -> Iterator[str]:
+    """Yield, for each changed setting that running processes read, what of the change cannot show."""
+    for name, reading in report.measured.items():
+        taken = "what they measured is taken from the record, whatever it is set to"
+        if reading == "alone":
+            yield f"{name} shows nothing: running processes alone read it, and {taken}"
+        else:
+            yield f"{name} shows in decisions alone: running processes read it too, and {taken}"
 
 
 def reason_text(reason: str) -> str:

@@ -11,6 +11,7 @@ from schemas.actor import Actor, readable_settings
 from schemas.choices import blame
 from schemas.event import Configured
 from schemas.known_part import known_part
+from schemas.measuring import Reading, leaves, measured
 from schemas.settings_fault import settings_fault
 
 
@@ -28,6 +29,20 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     dropped: frozenset[str] = frozenset()
     added: Sequence[Recorded] = ()
     latest: bool = False
+
+    def measured(self, actors: Mapping[str, Actor[Any]]) -> tuple[dict[str, Reading], bool]:
+        """Return the changed settings that running processes read, and whether nothing else is otherwise.
+
+        Settings have the actor's name in front; one that decisions read as well is something else.
+        """
+        found = {
+            f"{name}.{path}": reading
+            for name, changed in self.settings.items()
+            for path, reading in measured(changed, actors[name].settings_type).items()
+        }
+        alone = {name for name, reading in found.items() if reading == "alone"}
+        every = {f"{name}.{path}" for name, changed in self.settings.items() for path in leaves(changed)}
+        return found, bool(alone) and alone == every and not (self.dropped or self.added or self.latest)
 
     def undecidable(self, actor: Actor[Any], recorded: Configured) -> str:
         """Return why nothing can be decided anew under recorded settings as changed, or nothing.

@@ -117,7 +117,9 @@ class Timeline:
         self._comparison.close_all()
         unanswered = nothing_said(self._in_question, self._tallies, self._from_record)
         report = self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, unanswered)
-        return msgspec.structs.replace(report, behaviour=LATEST if self._changes.latest else RECORDED)
+        measured, all_measured = self._changes.measured(self._actors)
+        behaviour = LATEST if self._changes.latest else RECORDED
+        return msgspec.structs.replace(report, behaviour=behaviour, measured=measured, all_measured=all_measured)
 
     def _go_on_behind_the_end(self) -> None:
         """Have decisions that the record ends before take effect in exchanges that have taken another course."""
