@@ -186,13 +186,13 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
             for recorded in map(decode, batch):
                 if isinstance(recorded, Recorded) and _is_of(recorded, agent, parted(loop)[0]):
                     family.append(recorded)
-    judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
-    latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
-    if latest is None:
-        raise NothingThere(
-            f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
-            "check the name, or name another --agent"
-        )
+        judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
+        latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
+        if latest is None:
+            raise NothingThere(
+                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
+                "check the name, or name another --agent"
+            )
     event = latest.message.event
     return Shown(
         agent=agent,

@@ -114,7 +114,7 @@ def record(
     Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
     """
     from deploy.cli.failures import WrongUse
-    from events.private_files import make_private_folder
+    from events.private_files import make_private_folder, remove_if_empty
 
     if not name or Path(name).name != name or name.startswith("."):
         raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")
@@ -128,7 +128,12 @@ def record(
     except OSError as wrong:
         raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
-    _report(str(path), asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None))))
+    try:
+        manifest = asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None)))
+    except BaseException:
+        remove_if_empty(folder)
+        raise
+    _report(str(path), manifest)
 
 
 class Choice(NamedTuple):

@@ -6,13 +6,16 @@ import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
+from deploy.sources import LedgerSource
 from events.bundles import read_manifest, write_bundle
 from events.ledger import LedgerWriter
 from events.log import Stored
@@ -42,6 +45,38 @@ LOOKING = [
     ("alerts", "--no-follow"),
     ("log", "tail"),
 ]
+
+
+COPIED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("alerts",): ("alerts",),
+    ("backup",): ("backup", "kept"),
+    ("bisect",): ("bisect", "breaker", "evening", "trust < 0.5"),
+    ("diff",): ("diff", "1", "2"),
+    ("log", "export"): ("log", "export", "-o", "out.jsonl"),
+    ("log", "record"): ("log", "record", "case", "--folder", "kept"),
+    ("state",): ("state", "breaker", "evening"),
+    ("what-if",): ("what-if", "--set", "router.profile=seed"),
+    ("why",): ("why", "last"),
+}
+"""What some commands must be told besides the ledger that they read; others want a name, if anything."""
+
+
+def reading_a_ledger(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield every command that reads a ledger file that is named, as it is called."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from reading_a_ledger(command, (*path, name))
+        elif flags := {flag for each in command.params for flag in each.opts} & {"--log", "--ledger"}:
+            wanted = [each for each in command.params if isinstance(each, click.Argument) and each.required]
+            if (*path, name) not in {("log", "import"), ("worker",)}:  # which take bundles, and write one
+                yield (*COPIED.get((*path, name), (*path, name, *("somebody" for _ in wanted))), *flags)
+
+
+READING = list(reading_a_ledger())
+assert len(READING) > 20
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +133,31 @@ def test_a_command_over_a_copy_without_its_write_ahead_log_says_what_is_missing(
     command: tuple[str, ...], bare: Path
 ) -> None:
     fails(neuraxis(*command, "--log", bare), "it was copied without bare.db-wal, which held them", "`neuraxis backup`")
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_every_command_over_a_copy_without_its_write_ahead_log_names_that(command: tuple[str, ...], bare: Path) -> None:
+    result = neuraxis(*command, bare)
+    fails(result, "copied without bare.db-wal", "`neuraxis ")
+    assert not Path("kept").exists()
+    assert lacks_its_rows(bare), "the copy itself still tells"
+
+
+def lacks_its_rows(path: Path) -> bool:
+    with closing(LedgerSource(path)) as ledger:
+        return ledger.lacks_journal
+
+
+def test_the_data_folder_of_a_stopped_set_without_its_write_ahead_log_names_that(bare: Path) -> None:
+    Path("copy").mkdir()
+    bare.rename("copy/ledger.db")
+    for command in (("why", "last"), ("log", "info"), ("replay",), ("breaker", "show", "noon")):
+        fails(neuraxis(*command, "--data", "copy"), "it was copied without ledger.db-wal")
+
+
+def test_read_models_of_nothing_are_not_rebuilt(tmp_path: Path) -> None:
+    write(tmp_path / "empty.db", [], partitions=PARTITIONS)
+    fails(neuraxis("log", "rebuild", "--log", "empty.db"), "holds no events")
 
 
 def test_a_copy_that_lacks_its_last_rows_is_read_with_a_warning(ledger: Path, talk: list[Stored]) -> None:
