@@ -182,7 +182,9 @@ async def _workers(connection: Connection, patient: Patient, partitions: Partiti
 async def _ledger(connection: Connection, path: Path, last: int) -> Finding:
     fault = await ledger_fault(connection)
     if fault and fault != NO_LEDGER:
-        return Finding("ledger", Verdict.FAIL, fault, "nothing is lost: the ledger is written on once it can be")
+        return Finding(
+            "ledger", Verdict.FAIL, f"{path}: {fault}", "nothing is lost: the ledger is written on once it can be"
+        )
     return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last)
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
+import structlog
 from nats.micro import add_service
 from nats.micro.request import Request
 from nats.micro.service import Service
@@ -113,14 +114,23 @@ class _Exchange:
                 await request.respond(msgspec.json.encode(found))
 
 
+_logger = structlog.get_logger("neuraxis.ledger")
+
+
 class _LedgerHealth:
     def __init__(self, ledger: Path, projector: LedgerProjector) -> None:
         self._ledger = ledger
         self._projector = projector
+        self._fault = ""
 
     async def __call__(self, request: Request) -> None:
         if _answerable(request):
-            trouble = await asyncio.to_thread(writing_fault, self._ledger) or self._projector.waits_for
+            fault, before = await asyncio.to_thread(writing_fault, self._ledger), self._fault
+            if fault and fault != before:
+                _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
+            self._fault = fault
+            trouble = fault or self._projector.waits_for
+            trouble = trouble.replace(str(self._ledger), self._ledger.name)  # a probe of the gateway is told it
             health = LedgerHealth(position=self._projector.position, trouble=trouble)
             await request.respond(msgspec.json.encode(health))
 
