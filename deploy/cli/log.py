@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
@@ -131,7 +132,7 @@ def rebuild(target: Target, log_file: Path | None) -> None:
         asyncio.run(span_of(ledger))
     with progress("rebuilding", None):
         rebuild_models(file)
-    click.echo(f"rebuilt the read models of {file}")
+    saying.say(f"rebuilt the read models of {file}")
 
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
@@ -102,9 +103,9 @@ def _tell(found: Shown) -> None:
     found = printable_struct(found)
     colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
     gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
-    click.echo(f"citizen {found.citizen}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")
+    saying.say(f"citizen {found.citizen}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")
     since = f" · since the review {_numbers(found.scores_since_review)}" if found.gate == "armed" else ""
-    click.echo(f"last scores {_numbers(found.last_scores)}{since}")
+    saying.say(f"last scores {_numbers(found.last_scores)}{since}")
     for rows in (found.signals, found.entities, found.opposition):
         if rows:
             click.echo()

@@ -204,18 +204,18 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
         (("what-if", "--to", "1"), "nothing was decided anew"),
         (("log", "export", "--to", "2001-01-01", "-o", "-"), "holds no event up to 2001-01-01"),
         (("log", "export", "--format", "bundle", "--to", "2001-01-01", "-o", "x.nxb"), "holds no event up to"),
-        (("log", "export", "--topic", "forged_id.drift.>", "--from", "84", "-o", "-"), "nothing was exported"),
+        (("log", "export", "--topic", "forged_id.drift.>", "--from", "{end}", "-o", "-"), "nothing was exported"),
         (("replay", "--verify", "--key", "nobody"), "is of a session or agent 'nobody'"),
         (("replay", "--verify", "--actor", "clock", "--to", "1"), "nothing was replayed"),
         (("replay", "--verify", "--to", "1"), "nothing was"),
         (("replay", "--verify", "--to", "1", "--actor", "reflex"), "nothing was"),
-        (("alerts", "--open", "--since", "85"), "ends at sequence 84"),
+        (("alerts", "--open", "--since", "{beyond}"), "ends at sequence {end}"),
         (("bisect", "breaker", "nobody", "trust < 2"), "is of a session or agent 'nobody'"),
-        (("diff", "breaker", "nobody", "--at", "1", "--at", "84"), "is of a session or agent 'nobody'"),
+        (("diff", "breaker", "nobody", "--at", "1", "--at", "{end}"), "is of a session or agent 'nobody'"),
         (("state", "breaker", "nobody"), "nothing"),
-        (("alerts", "--open", "--since", "6000"), "ends at sequence 84"),
-        (("alerts", "--no-follow", "--since", "6000"), "ends at sequence 84"),
-        (("log", "tail", "--since", "6000"), "ends at sequence 84"),
+        (("alerts", "--open", "--since", "6000"), "ends at sequence {end}"),
+        (("alerts", "--no-follow", "--since", "6000"), "ends at sequence {end}"),
+        (("log", "tail", "--since", "6000"), "ends at sequence {end}"),
         (("log", "tail", "--topic", "forged_id.llm.>"), "is of that subject"),
         (("log", "export", "--exchange", "nobody", "-o", "x.jsonl"), "holds no such event of exchange 'nobody'"),
         (("log", "export", "--agent", "nobody", "-o", "x.jsonl"), "holds no such event of agent 'nobody'"),
@@ -232,8 +232,12 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
     ],
     ids=str,
 )
-def test_what_matches_nothing_fails_and_says_what_there_is(command: tuple[str, ...], told: str, ledger: Path) -> None:
-    fails(neuraxis(*command, "--log", ledger), told)
+def test_what_matches_nothing_fails_and_says_what_there_is(
+    command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
+) -> None:
+    end, beyond = len(talk), len(talk) + 1
+    asked = [word.format(end=end, beyond=beyond) for word in command]
+    fails(neuraxis(*asked, "--log", ledger), told.format(end=end))
     assert not [path for path in Path().iterdir() if path.stem == "x"]
 
 
@@ -257,12 +261,12 @@ def test_a_tail_of_a_file_is_its_latest_events_of_the_subject(
     assert shown == of_subject[-most:]
 
 
-def test_an_end_behind_the_log_is_taken_for_its_end_and_said_to_be(ledger: Path) -> None:
+def test_an_end_behind_the_log_is_taken_for_its_end_and_said_to_be(ledger: Path, talk: list[Stored]) -> None:
     result = neuraxis("replay", "--verify", "--to", "6000", "--log", ledger)
     assert result.exit_code == 0
-    assert "ends at sequence 84 (" in result.stderr
+    assert f"ends at sequence {len(talk)} (" in result.stderr
     assert "before sequence 6,000" in result.stderr
-    assert "before" not in neuraxis("replay", "--verify", "--to", "84", "--log", ledger).stderr
+    assert "before" not in neuraxis("replay", "--verify", "--to", len(talk), "--log", ledger).stderr
 
 
 def test_a_library_without_signatures_judges_nothing(tmp_path: Path) -> None:
@@ -323,9 +327,9 @@ def open_to_all() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_backup_is_read_by_whatever_reads_logs(ledger: Path) -> None:
+def test_a_backup_is_read_by_whatever_reads_logs(ledger: Path, talk: list[Stored]) -> None:
     (row,) = map(json.loads, neuraxis("backup", "back", "--bundle", "--ledger", ledger, "--json").stdout.splitlines())
-    assert (row["rows"], row["first_seq"], row["last_seq"], row["behind"]) == (84, 1, 84, None)
+    assert (row["rows"], row["first_seq"], row["last_seq"], row["behind"]) == (len(talk), 1, len(talk), None)
     hashes = set()
     for copy in (row["ledger"], row["bundle"], ledger):
         assert neuraxis("log", "verify", "--log", copy).exit_code == 0
