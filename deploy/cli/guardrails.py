@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WAIT_S = 15.0
 
-agent_option = click.option("--agent", default="default", show_default=True, help="Agent (citizen) of the loop.")
+agent_option = click.option("--agent", default="default", show_default=True, help="Agent of the loop.")
 
 
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):

@@ -157,13 +157,13 @@ class Desk:
             raise UnknownLoop(_unknown(agent, loop_id))
         return judged
 
-    async def observe(self, citizen: str, tick: TickObserved, key: str) -> Accepted:
+    async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
         """Record a tick; nothing answers it.
 
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, term = self._told(citizen, tick, key), self._term()
+        addressed, term = self._told(agent, tick, key), self._term()
         try:
             async with self._deadline(term):
                 seq = await self._edge.submit(addressed)
