@@ -80,7 +80,7 @@ _SPECIAL: Mapping[str, Grouping] = {
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a group is: its topic and what it is grouped by; ``shared_by`` stands for all the topics that share it, if any."""
+    """What a group is: its topic and what it is grouped by; ``shared_by`` stands for topics that share it, if any."""
 
     topic: str
     agent: str = ""
