@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from actors.registry import ACTORS
+from deploy.rendering.entries import entry_of, grouped, line_of
 from deploy.rendering.why import plain_sentence, render
 from events.explain import explain
 from events.log import Stored
@@ -53,6 +54,16 @@ def test_why_says_that_it_was_never_read_and_what_to_do(log: Sequence[Stored]) -
     console.print(render(found))
     assert isinstance(console.file, io.StringIO)
     assert "is open" not in console.file.getvalue()
+
+
+def test_a_tail_for_people_has_one_line_for_each_such_message(log: Sequence[Stored]) -> None:
+    entries = [entry_of(each, words=False) for each in log]
+    failed = [entry for entry in entries if entry.topic.endswith(".failed")]
+    lines = [line_of(*row).plain for row in grouped(entries) if row[0].topic.endswith(".failed")]
+    assert len(lines) == 2
+    names = {entry.topic.split(".")[1] for entry in failed}
+    assert all(name in lines[0] for name in names)
+    assert [row[0] for row in grouped(entries) if row[0] not in failed] == [one for one in entries if one not in failed]
 
 
 def test_an_exchange_that_is_under_way_is_still_open() -> None:
