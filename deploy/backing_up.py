@@ -11,7 +11,7 @@ from deploy.sources import LedgerSource
 from events.bundles import read_events
 from events.errors import Misconfigured, Unavailable
 from events.ledger import back_up
-from events.private_files import make_private_folder
+from events.private_files import make_private_folder, remove_if_empty
 
 LEDGER = "ledger.db"
 BUNDLE = "log.nxb"
@@ -54,9 +54,14 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
         make_private_folder(folder)
     except OSError as wrong:
         raise Unavailable(f"{folder} cannot be made: {wrong.strerror or wrong}") from wrong
-    found = back_up(ledger, copy)
+    try:
+        found = back_up(ledger, copy)
+    except Exception:
+        remove_if_empty(folder)
+        raise
     if not found.rows:
         copy.unlink()
+        remove_if_empty(folder)
         raise NothingThere(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
     if bundle:
         asyncio.run(_bundle(copy, archive))

@@ -46,6 +46,22 @@ _NEVER_S = 365 * 24 * 3600.0
 DISK_WARNING = 0.1
 """Share of the disk that should be free."""
 
+_NO_BROKER = (
+    "start a set with `neuraxis up`; of one that runs, name the folder with --data; of a broker of your own, check "
+    "--nats, the login (--creds or --context) and whether this machine reaches it"
+)
+_NO_STREAM = (
+    "start the workers, which make the stream: `neuraxis up`, or `neuraxis worker all`; one of another name is named "
+    "by log.stream, and a login that may read it by --context"
+)
+_NEW_LEDGER = "move the file aside: the ledger's process then writes a new one from the stream"
+_BAD_LEDGER = f"`neuraxis log verify` tells what is wrong with it; then {_NEW_LEDGER}"
+_OTHER_USER = "look with a login that may: --context of an operator, or --creds"
+_NOT_READY = (
+    "wait a minute; then read what `neuraxis up` printed of it, and start the set again: nothing that is stored is lost"
+)
+_RESTARTED = "read what `neuraxis up` printed before each `program_restarts`; short of memory is the usual reason"
+
 
 class Patient(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be looked at.
@@ -83,7 +99,7 @@ async def examine(patient: Patient) -> list[Finding]:
     try:
         connection = await Connection.open(patient.access)
     except LogError as wrong:
-        return [Finding("broker", Verdict.FAIL, str(wrong), "see the message"), *findings]
+        return [Finding("broker", Verdict.FAIL, str(wrong), _NO_BROKER), *findings]
     try:
         version = connection.nc.connected_server_version
         seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {patient.access.servers}"
@@ -123,7 +139,7 @@ async def _log(connection: Connection, patient: Patient) -> list[Finding]:
         info = await connection.api(f"STREAM.INFO.{patient.stream}")
         here = (before + time.time()) / 2
     except LogError as wrong:
-        return [Finding("stream", Verdict.FAIL, str(wrong), "see the message")]
+        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM)]
     replicas = int(info["config"]["num_replicas"])
     state = info["state"]
     return [
@@ -160,7 +176,7 @@ async def _readers(connection: Connection, stream: str) -> Finding:
     try:
         page = await connection.api(f"CONSUMER.LIST.{stream}")
     except LogError as wrong:
-        return Finding("readers", Verdict.WARN, f"this user may not list them: {wrong}", "look as another user")
+        return Finding("readers", Verdict.WARN, f"this user may not list them: {wrong}", _OTHER_USER)
     return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
 
 
@@ -169,7 +185,7 @@ async def _workers(connection: Connection, patient: Patient, partitions: Partiti
         members = await KeyValueMembership(connection).members()
     except LogError as wrong:
         seen = f"this user may not ask who is alive: {wrong}"
-        return [Finding("workers", Verdict.WARN, seen, "look as another user")]
+        return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
     alive = readable(members)
     return [
         judge_workers(patient.actors, [presence.actors for presence in alive if presence.actors]),
@@ -182,7 +198,9 @@ async def _workers(connection: Connection, patient: Patient, partitions: Partiti
 async def _ledger(connection: Connection, path: Path, last: int) -> Finding:
     fault = await ledger_fault(connection)
     if fault and fault != NO_LEDGER:
-        return Finding("ledger", Verdict.FAIL, fault, "nothing is lost: the ledger is written on once it can be")
+        return Finding(
+            "ledger", Verdict.FAIL, f"{path}: {fault}", "nothing is lost: the ledger is written on once it can be"
+        )
     return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last)
 
 
@@ -284,12 +302,15 @@ def judge_ledger(path: Path, position: int | str | None, last: int) -> Finding:
     if position is None:
         return Finding("ledger", Verdict.WARN, f"there is no {path}", "run `neuraxis worker ledger`")
     if isinstance(position, str):
-        return Finding("ledger", Verdict.FAIL, position, "see the message")
+        return Finding("ledger", Verdict.FAIL, position, _BAD_LEDGER)
     behind = last - position
     seen = f"{path} is {counted(behind, 'event')} behind the stream's {last:,}"
     if behind < 0:
         return Finding(
-            "ledger", Verdict.FAIL, f"{path} is ahead of the stream by {-behind:,}", "it is another stream's"
+            "ledger",
+            Verdict.FAIL,
+            f"{path} is ahead of the stream by {-behind:,}",
+            f"it is another stream's: name its own folder with --data, or {_NEW_LEDGER}",
         )
     if behind <= LAG_WARNING:
         return Finding("ledger", Verdict.OK, seen)
@@ -302,11 +323,11 @@ def judge_processes(run: RunFile | None) -> Finding:
         return Finding("processes", Verdict.SKIP, "no set runs in this data folder")
     down = [process.name for process in run.processes if not process.ready]
     if down:
-        return Finding("processes", Verdict.FAIL, f"{', '.join(down)} not ready", "see the log of `neuraxis up`")
+        return Finding("processes", Verdict.FAIL, f"{', '.join(down)} not ready", _NOT_READY)
     restarted = {process.name: process.restarts for process in run.processes if process.restarts}
     names = ", ".join(f"{name} {times} times" for name, times in restarted.items())
     if names:
-        return Finding("processes", Verdict.WARN, f"started again: {names}", "see the log of `neuraxis up` for why")
+        return Finding("processes", Verdict.WARN, f"started again: {names}", _RESTARTED)
     return Finding("processes", Verdict.OK, f"{len(run.processes)} run, since {run.started}")
 
 

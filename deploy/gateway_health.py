@@ -29,7 +29,25 @@ def judge_gateway(url: str, status: int, checks: dict[str, str]) -> Finding:
     if status == 200:
         return Finding("gateway", Verdict.OK, f"serves at {url}")
     wrong = ", ".join(f"{name}: {said}" for name, said in checks.items() if not passes(said))
-    return Finding("gateway", Verdict.FAIL, f"{url} does not serve: {wrong}", "see the log of `neuraxis up`")
+    return Finding("gateway", Verdict.FAIL, f"{url} does not serve: {wrong}", _remedy(checks))
+
+
+_REMEDIES = {
+    "http": "is its process alive? start the set again with `neuraxis up`, or the gateway with `neuraxis gateway`",
+    "log": "the broker is away or takes nothing: the checks of the broker say which",
+    "storing": "make room on the broker's disk, or raise its limits; `neuraxis up` then starts its broker anew",
+    "ledger": "make room where the ledger lies, or start its process with `neuraxis worker ledger`",
+    "stages": "run `neuraxis up`, or `neuraxis worker all`; the check of the stages names who is missing",
+    "guardrails": "run `neuraxis up`, or `neuraxis worker guardrails`",
+    "judgements": "wait: it reads the log from its beginning, and then serves",
+}
+"""What to do, by the check that fails, the one first that others may fail for."""
+
+
+def _remedy(checks: dict[str, str]) -> str:
+    wrong = [name for name, said in checks.items() if not passes(said)]
+    first = next((name for name in _REMEDIES if name in wrong), "")
+    return _REMEDIES.get(first, "read what its process printed, and start it again")
 
 
 def _reachable(url: str) -> str:

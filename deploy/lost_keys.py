@@ -55,7 +55,12 @@ async def examine_keys(connection: Connection, stream: str) -> Finding:
     try:
         return judge_keys(await keys_of_latest(connection, stream))
     except LogError as wrong:
-        return Finding("keys", Verdict.WARN, f"this user may not look for them: {wrong}", "look as another user")
+        return Finding(
+            "keys",
+            Verdict.WARN,
+            f"this user may not look for them: {wrong}",
+            "look with a login that may: --context of an operator, or --creds",
+        )
 
 
 def judge_keys(keys: Keys) -> Finding:

@@ -28,7 +28,9 @@ async def examine_model(use: ModelInUse | None, environment: Mapping[str, str], 
     try:
         key = api_key(environment, key_file)
     except BadEndpoint as wrong:
-        return Finding("model", Verdict.WARN, str(wrong), "see the message")
+        return Finding(
+            "model", Verdict.WARN, str(wrong), "correct llm.api_key_file, or the variable NEURAXIS_LLM_API_KEY"
+        )
     return judge_model(use, await listed_models(Endpoint(use.base_url, key), PATIENCE_S))
 
 

@@ -24,6 +24,7 @@ from deploy.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
 from events.errors import LogError
 from events.jetstream import Connection
 from events.ledger import exchange_result
+from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT
 from schemas.strict import BadInput, read
@@ -113,14 +114,23 @@ class _Exchange:
                 await request.respond(msgspec.json.encode(found))
 
 
+_logger = get_logger("neuraxis.ledger")
+
+
 class _LedgerHealth:
     def __init__(self, ledger: Path, projector: LedgerProjector) -> None:
         self._ledger = ledger
         self._projector = projector
+        self._fault = ""
 
     async def __call__(self, request: Request) -> None:
         if _answerable(request):
-            trouble = await asyncio.to_thread(writing_fault, self._ledger) or self._projector.waits_for
+            fault, before = await asyncio.to_thread(writing_fault, self._ledger), self._fault
+            if fault and fault != before:
+                _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
+            self._fault = fault
+            trouble = fault or self._projector.waits_for
+            trouble = trouble.replace(str(self._ledger), self._ledger.name)  # a probe of the gateway is told it
             health = LedgerHealth(position=self._projector.position, trouble=trouble)
             await request.respond(msgspec.json.encode(health))
 

@@ -29,7 +29,10 @@ class LedgerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def writing_fault(ledger: Path) -> str:
-    """Return why nothing can be written beside a ledger file, by writing there; empty when it can."""
+    """Return why nothing can be written beside a ledger file, by writing there; empty when it can.
+
+    It does not name the file: who may probe a gateway is told it.
+    """
     draft = ledger.with_name(f".{ledger.name}.look-{os.getpid()}")
     try:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -43,7 +46,7 @@ def writing_fault(ledger: Path) -> str:
             draft.unlink()
     except OSError as wrong:
         what = "the disk is full: make room" if wrong.errno in (errno.ENOSPC, errno.EDQUOT) else wrong.strerror
-        return f"the ledger {ledger} cannot be written: {what}"
+        return f"the ledger cannot be written: {what}"
     return ""
 
 

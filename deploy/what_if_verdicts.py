@@ -1,6 +1,9 @@
 """Whether other settings change too much, and why that cannot be told, in words. Pure."""
 
+from collections.abc import Iterator
+
 from events.whatif import Report
+from schemas.settings_fault import UNREADABLE_SETTINGS
 
 _HELD = {"sealed": "words sealed, forgotten or redacted"}
 
@@ -28,6 +31,8 @@ def complaint(report: Report, percent: float) -> str:
 
 def nothing_compared(report: Report) -> str:
     """Return why nothing can be said of other settings, or nothing where something can."""
+    if report.all_measured:
+        return "no decision reads what is changed: running processes measure with it, and what they measured stands"
     if report.unanswered:
         names = ", ".join(report.unanswered)
         return f"no decision of {names} could be made anew: {redecided(report)}"
@@ -44,6 +49,23 @@ def redecided(report: Report) -> str:
     return ", ".join((of, *reasons))
 
 
+def measured_texts(report: Report) -> Iterator[str]:
+    """Yield, for each changed setting that running processes read, what of the change cannot show."""
+    for name, reading in report.measured.items():
+        taken = "what they measured is taken from the record, whatever it is set to"
+        if reading == "alone":
+            yield f"{name} shows nothing: running processes alone read it, and {taken}"
+        else:
+            yield f"{name} shows in decisions alone: running processes read it too, and {taken}"
+
+
 def reason_text(reason: str) -> str:
-    """Return why a decision was taken from the record, in words where there are any."""
+    """Return why a decision could not be made again, in words where there are any, and what to do about it."""
+    if reason.startswith(UNREADABLE_SETTINGS):
+        told = reason.removeprefix(f"{UNREADABLE_SETTINGS}: ")
+        setting = told.partition(" = ")[0] if " = " in told else f"{told.partition(':')[0]}.SETTING"
+        return (
+            f"settings that this release does not take ({told}): the release that recorded them can, or one that has "
+            f"what they name; `what-if --set {setting}=VALUE` decides anew with another value"
+        )
     return _HELD.get(reason, reason)

@@ -5,6 +5,7 @@ has it open reads on.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -30,3 +31,9 @@ def make_private_folder(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     if not path.is_dir():
         raise NotADirectoryError(f"{path} is no folder")
+
+
+def remove_if_empty(path: Path) -> None:
+    """Remove a folder that nothing came into."""
+    with suppress(OSError):  # something is in it
+        path.rmdir()

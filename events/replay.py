@@ -24,7 +24,7 @@ from events.losses import LOSS_FILTER, is_loss
 from events.outcome import Coverage, Difference, Report, in_order
 from events.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.routes import consumed_filters, own_filters, routes, without_overlap
-from events.verification import BEYOND_BACKLOG, Unit, Verification, other_behaviour
+from events.verification import BEYOND_BACKLOG, Unit, Verification
 from events.view import Settled, View
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
@@ -259,7 +259,7 @@ class Replay:
                 self.coverage[view.actor.name].pending += len(view.waiting)
                 is_decidable = not self.verification.why_not(view, Settled(view.waiting[0], view.state, ()))
                 return undecided(view, spoke_ns) if is_decidable else None
-        return None if other_behaviour(view) else unfired(view, spoke_ns)
+        return None if view.undecidable else unfired(view, spoke_ns)
 
     def _settle_silent(self, reached: int) -> None:
         """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
@@ -276,7 +276,7 @@ class Replay:
                 self.views[unit].fold_before(next_place)
             return
         for view in self.views.values():
-            if view.open_decision or other_behaviour(view):
+            if view.open_decision or view.undecidable:
                 continue
             while view.waiting and view.waiting[0].stored.seq <= reached - self._stretch:
                 if not self._decide_silent(view):

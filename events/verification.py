@@ -1,8 +1,8 @@
 """Whether decisions come out as they were recorded: each is made again from the state before it, and compared.
 
 What was decided under an older behaviour is made again under that one. What cannot be made again is counted with the
-reason: a behaviour that this release does not have, sealed words, a model that is not at hand, what
-the broker refused, a backlog too long.
+reason: a behaviour that this release does not have, settings that it does not take, sealed words, a model that is not
+at hand, what the broker refused, a backlog too long.
 """
 
 from collections import Counter
@@ -21,6 +21,7 @@ from events.view import Offered, Settled, View
 from schemas.actor import Actor
 from schemas.event import Configured, Failed, topic_of
 from schemas.identity import content_hash
+from schemas.settings_fault import UNREADABLE_SETTINGS
 from schemas.subjects import Partitions, split_stored
 
 BEYOND_BACKLOG = "beyond_backlog"
@@ -74,6 +75,7 @@ class Verification:
         self._bodies: dict[Unit, Bodies] = {}
         self._matched: tuple[tuple[Decided, ...], Compared] | None = None
         self._forgotten: dict[Unit, Forgotten] = {}
+        self._misfolded: dict[Unit, str] = {}
 
     def watch(self, view: View) -> None:
         """Have everything compared that a view folds from here on because an event of its own settles it."""
@@ -105,7 +107,7 @@ class Verification:
             sealed = forgotten.needed_for(settled)
             forgotten.fold(settled)
         return (
-            other_behaviour(view)
+            self._undecidable(view)
             or (APPEND_REFUSED if settled.recorded and any(map(_is_refusal, settled.recorded)) else "")
             or (SEALED if sealed else "")
             or _missing_model(view, settled)
@@ -166,9 +168,23 @@ class Verification:
         elif isinstance(offered, Recorded) and self._forgotten_of(view).may_have_changed(offered.message):
             self._leave_unverified(view, SEALED)
             return
+        elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
+            self._leave_unverified(view, reason)
+            return
         else:
             self._differ(view, offered, compared.difference)
         self._count_new(view, compared, 1)
+
+    def _undecidable(self, view: View) -> str:
+        """Return why nothing can be decided where a view stands, and note what its state is no more to be trusted for.
+
+        What was consumed under settings that cannot be read is folded under those before. A decision on that state may
+        come out otherwise for this alone, whichever settings it was made under itself.
+        """
+        reason = view.undecidable
+        if reason.startswith(UNREADABLE_SETTINGS):
+            self._misfolded.setdefault((view.actor.name, view.partition), reason)
+        return reason
 
     def _count_identical(self, view: View, settled: Settled, count: int) -> None:
         coverage = self.coverage[view.actor.name]
@@ -205,13 +221,15 @@ class Verification:
             coverage.facts += 1
         elif own.stored.seal is Seal.CLOSED:
             self._leave_unverified(view, SEALED)
-        elif reason := other_behaviour(view):
+        elif reason := self._undecidable(view):
             self._leave_unverified(view, reason)
         else:
             compared = compare((own,), self._due(view, own, state), self._bodies_of(view))
             self._count_new(view, compared, 1)
             if compared.difference is None:
                 coverage.timers += 1
+            elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
+                self._leave_unverified(view, reason)
             else:
                 self._differ(view, own, compared.difference)
 
@@ -238,11 +256,6 @@ class Verification:
             self.differences.add(Difference(*where, *found, shown_at=self._reached()))
         if self.on_verdict is not None:
             self.on_verdict(offered, False, 1)
-
-
-def other_behaviour(view: View) -> str:
-    """Return why nothing can be decided again where a view stands: this release lacks the behaviour; or nothing."""
-    return view.actor.undecidable(view.behaviour)
 
 
 def _is_refusal(recorded: Recorded) -> bool:

@@ -87,6 +87,7 @@ class View:
         self.time_ns = start.time_ns
         self.configured = start.configured
         self._behaviour = actor.behaviour if start.configured is None else start.configured.behaviour
+        self._undecidable: str | None = None
         self.waiting: deque[Offered] = deque()
         self.on_settled: Callable[[Settled], None] | None = None
         self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
@@ -99,6 +100,13 @@ class View:
     def behaviour(self) -> int:
         """The behaviour in force at the view's place: the last recorded one, before any the actor's own."""
         return self._behaviour
+
+    @property
+    def undecidable(self) -> str:
+        """Why nothing can be decided here as it was: a behaviour or settings that this release does not have."""
+        if self._undecidable is None:
+            self._undecidable = self.actor.undecidable(self.configured)
+        return self._undecidable
 
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
@@ -239,6 +247,7 @@ class View:
         if isinstance(message.event, Configured):
             self.configured = message.event
             self._behaviour = message.event.behaviour
+            self._undecidable = None
             message = msgspec.structs.replace(message, behaviour=self._behaviour)
         try:
             self.state = self.actor.evolve(self.state, message)

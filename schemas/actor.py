@@ -15,6 +15,7 @@ import msgspec
 from schemas.attendance import Attendance
 from schemas.event import Configured, Event, Failed
 from schemas.known_part import known_part
+from schemas.settings_fault import settings_fault
 
 NEWEST = 2**31 - 1
 """The behaviour of a message outside a view: that of whoever decides it."""
@@ -138,9 +139,17 @@ class Actor(Generic[S]):
     models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
 
-    def undecidable(self, behaviour: int) -> str:
-        """Return why nothing can be decided as under a behaviour: this release has no branch for it; or nothing."""
-        return "" if self.oldest <= behaviour <= self.behaviour else f"behaviour_{behaviour}"
+    def undecidable(self, configured: Configured | None, *, latest: bool = False) -> str:
+        """Return why nothing can be decided as under what was recorded as in force, or nothing.
+
+        This release has no branch for the behaviour, or does not take the settings. ``latest``: today's behaviour
+        stands in for the recorded one.
+        """
+        if configured is None:
+            return ""
+        if not latest and not self.oldest <= configured.behaviour <= self.behaviour:
+            return f"behaviour_{configured.behaviour}"
+        return settings_fault(self.name, configured.settings, self.settings_type)
 
 
 def settings_of(configured: Configured, settings_type: type[Any]) -> Any:

@@ -23,3 +23,7 @@ class UnknownTopic(VocabularyError):
     """A subject that the catalogue does not hold."""
 
     code = "unknown_topic"
+
+
+UNREADABLE = frozenset(error.code for error in (UndecodableEvent, UnknownVersion, UnknownTopic))
+"""Why a stored message says nothing to anybody."""

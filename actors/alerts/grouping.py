@@ -1,17 +1,20 @@
 """What makes two events one alert, and what is said of them: data, a row a subject where the default will not do. Pure.
 
 By default an event of a session or an agent is grouped by its agent, not by its session: sessions are many, and an
-attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it.
+attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it. What
+cannot be read fails with everybody whom it is for: those failures are one alert of each severity, not one an actor.
 """
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from typing import TypeGuard
 
 import msgspec
 
 from schemas.actor import Message, Scope
 from schemas.catalogue import ALERTING, CATALOGUE
 from schemas.entry import Entry
+from schemas.errors import UNREADABLE
 from schemas.event import Event, Failed, topic_of
 
 OTHERS = "(others)"
@@ -77,17 +80,18 @@ _SPECIAL: Mapping[str, Grouping] = {
 
 
 class Key(msgspec.Struct, frozen=True):
-    """What a group is: its topic and what it is grouped by."""
+    """What a group is: its topic and what it is grouped by; ``shared_by`` stands for topics that share it, if any."""
 
     topic: str
     agent: str = ""
     session: str = ""
     detail: str = ""
+    shared_by: str = ""
 
     @property
     def id(self) -> str:
         """Sixteen hex digits that stand for the key."""
-        parts = (self.topic, self.agent, self.session, self.detail)
+        parts = (self.shared_by or self.topic, self.agent, self.session, self.detail)
         return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
 
 
@@ -102,7 +106,12 @@ def grouping_of(entry: Entry) -> Grouping:
 
 def key_of(topic: str, message: Message) -> Key:
     """Return the group of ``topic`` that a message belongs to, or whose end it is."""
-    grouping = GROUPINGS[topic]
+    grouping, event = GROUPINGS[topic], message.event
+    if _is_unreadable(event):
+        severity = ALERTING[topic].severity
+        assert severity is not None, "ALERTING holds what has one"
+        of_what = f"{event.reason} {event.failed_topic}"[:_LONGEST]
+        return Key(topic, detail=of_what, shared_by=f"unreadable {severity.value}")
     return Key(
         topic,
         message.agent if grouping.by_agent else "",
@@ -114,8 +123,17 @@ def key_of(topic: str, message: Message) -> Key:
 def summary(event: Event) -> str:
     """Return what an event says, in the catalogue's words and its own numbers and codes."""
     topic = topic_of(event)
+    if _is_unreadable(event):
+        return (
+            "A stored message cannot be read: all whom it is for pass it over, and nothing comes of it. "
+            f"reason={event.reason} failed_topic={_shown(event, 'failed_topic')} failed_seq={event.failed_seq}"
+        )
     told = [f"{name.rpartition('.')[2]}={shown}" for name in GROUPINGS[topic].tells if (shown := _shown(event, name))]
     return " ".join((CATALOGUE[topic].meaning, *told))
+
+
+def _is_unreadable(event: Event) -> TypeGuard[Failed]:
+    return isinstance(event, Failed) and event.reason in UNREADABLE
 
 
 def _shown(event: Event, name: str) -> str:

@@ -1,10 +1,9 @@
 """Settings of the arbiter."""
 
-from typing import Annotated
-
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.measuring import Budget
 
 
 class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,4 +25,4 @@ class ArbiterSettings(msgspec.Struct, frozen=True, kw_only=True):
     deliberative_timeout_ms: Milliseconds = 5_000
     pending_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     settled_lifetime_ms: Milliseconds = 600 * 1000
-    latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 100.0
+    latency_budget_ms: Budget = 100.0

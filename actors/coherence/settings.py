@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.measuring import Budget
 
 Weight = Annotated[float, msgspec.Meta(gt=0.0, le=1.0)]
 """How much a part counts, before the weights are brought to a sum of one."""
@@ -43,4 +44,4 @@ class CoherenceSettings(msgspec.Struct, frozen=True, kw_only=True):
     unread_limit: Share = 0.9
     pending_lifetime_ms: Milliseconds = 24 * 3600 * 1000
     settled_lifetime_ms: Milliseconds = 600 * 1000
-    latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 30.0
+    latency_budget_ms: Budget = 30.0

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.measuring import Budget
 
 Role = Literal["system", "user", "tool", "document"]
 
@@ -49,4 +50,4 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     work: Annotated[int, msgspec.Meta(ge=16 * COMPARISON)] = 2 * 1024 * 1024
     scored_characters: Annotated[int, msgspec.Meta(ge=4_096)] = 49_152
     ended_lifetime_ms: Milliseconds = 600 * 1000
-    latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 20.0
+    latency_budget_ms: Budget = 20.0

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from actors.reflex.library import Profile
+from schemas.measuring import Budget
 
 Role = Literal["system", "user", "tool", "document"]
 Decoding = Literal["spaced", "leetspeak", "rot13", "base64", "hex", "percent"]
@@ -30,4 +31,4 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
     decoded_views: tuple[Decoding, ...] = ("spaced", "leetspeak", "rot13", "base64", "hex", "percent")
     max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 524_288
     max_matches: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
-    latency_budget_ms: Annotated[float, msgspec.Meta(gt=0.0)] = 10.0
+    latency_budget_ms: Budget = 10.0

@@ -1,5 +1,6 @@
 """``neuraxis ask``."""
 
+import shutil
 import sys
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ def ask(target: Target, text: str, agent: str | None, user: str, session: str, t
         timeout,
         lambda within: converse(target, words, agent=whose, session=talk, deadline=within, speaker=speaker),
     )
-    show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "")
+    show(found, as_json=as_json, speaker=speaker)
     if found.action == "FAILED":
         raise CheckFailed(
             f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
@@ -80,7 +81,7 @@ def speaker_for(as_json: bool) -> "Speaker | None":
         return None
     from deploy.cli.speaking import Speaker
 
-    return Speaker(lambda text: click.echo(text, nl=False))
+    return Speaker(lambda text: click.echo(text, nl=False), shutil.get_terminal_size().columns)
 
 
 def new_session(kind: str) -> str:

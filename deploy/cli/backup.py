@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.rendering.counting import counted
 
@@ -48,14 +49,14 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
     if as_json:
         emit([{**msgspec.structs.asdict(found), "behind": behind}], as_json=True)
         return
-    click.echo(
+    saying.say(
         f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
         f" head {found.head[:12]}"
     )
     if found.bundle:
-        click.echo(f"{found.bundle}: the same events as a bundle")
+        saying.say(f"{found.bundle}: the same events as a bundle")
     if behind:
-        click.echo(f"the stream is {behind:,} events ahead of the ledger: they are not in it", err=True)
+        saying.say(f"the stream is {behind:,} events ahead of the ledger: they are not in it", err=True)
 
 
 async def _end(target: Target) -> int | None:

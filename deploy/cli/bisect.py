@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened, say
 
@@ -58,17 +59,17 @@ def bisect(
         click.echo(msgspec.json.encode(found).decode())
         return
     if not found.seq:
-        click.echo(f"{found.actor}/{found.partition}: it holds from the start")
+        saying.say(f"{found.actor}/{found.partition}: it holds from the start")
         return
     moment = datetime.fromtimestamp(found.time_ns / 1e9, UTC).isoformat(timespec="milliseconds")
     was, now = (
         "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
         for value in (found.before, found.after)
     )
-    click.echo(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
-    click.echo(printable(f"  {was} → {now}"))
+    saying.say(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
+    saying.say(printable(f"  {was} → {now}"))
     if found.exchange:
-        click.echo(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
+        saying.say(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
 
 
 async def _bisect(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
@@ -102,15 +103,15 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
         return
     colour = "green" if found.state == "NORMAL" else "red"
     head = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
-    click.echo(f"session {found.session} of agent {found.agent}: {head}")
+    saying.say(f"session {found.session} of agent {found.agent}: {head}")
     kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
-    click.echo(
+    saying.say(
         f"violations {sum(found.violations.values())} ({kinds})"
         # Of a terminated session these are not kept.
         + (f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else "")
     )
-    click.echo(f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}")
-    click.echo(f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}")
+    saying.say(f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}")
+    saying.say(f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}")
     if found.events:
         from deploy.cli.output import emit
 

@@ -49,7 +49,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue
-        show(found, as_json=as_json, spoken=speaker.spoken if speaker is not None else "", answer_first=True)
+        show(found, as_json=as_json, speaker=speaker, answer_first=True)
 
 
 async def _exchange(

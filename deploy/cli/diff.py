@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened, say
 
@@ -69,7 +70,7 @@ def diff(
     found = asyncio.run(_diff(target, log_file, names, wanted, points))
     for part in found:
         if not as_json:
-            click.echo(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
+            saying.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
         for change in part.changes:
             if as_json:
                 where = {"actor": part.actor, "partition": part.partition}
@@ -79,9 +80,9 @@ def diff(
                     "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
                     for value in (change.before, change.after)
                 )
-                click.echo(printable(f"  {path_text(change.path)}: {was} → {now}"))
+                saying.say(printable(f"  {path_text(change.path)}: {was} → {now}"))
     if not found and not as_json:
-        click.echo("nothing changed")
+        saying.say("nothing changed")
 
 
 def _is_behind(first: "Point", second: "Point") -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
@@ -89,9 +90,9 @@ def _tell(found: Shown) -> None:
     from deploy.cli.output import emit
 
     due = f"next {found.next}" if found.next else "next after an exchange"
-    click.echo(f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}")
+    saying.say(f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}")
     under_way = "a drift is under way" if found.drifting else "no drift is under way"
-    click.echo(f"{counted(found.open_exchanges, 'exchange')} open · {under_way}")
+    saying.say(f"{counted(found.open_exchanges, 'exchange')} open · {under_way}")
     for rows in (found.resting, found.thoughts):
         if rows:
             click.echo()

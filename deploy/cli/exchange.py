@@ -1,6 +1,8 @@
 """One exchange from the command line: send an input, wait for its end, show the decision beside the answer."""
 
 import asyncio
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
@@ -16,12 +18,14 @@ from deploy.deadline import Deadline
 from deploy.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
 from deploy.rendering.printable import printable
 from deploy.rendering.terminal import console, print_hanging
+from deploy.rendering.wrapping import wrapped
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
 
+_IN_THE_END = "(in the end)"
 _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
 
 
@@ -75,27 +79,33 @@ async def _told(log: JetStreamLog, agent: str, session: str, exchange: str, afte
     ]
 
 
-def show(found: Exchange, *, as_json: bool, spoken: str = "", answer_first: bool = False) -> None:
+def show(found: Exchange, *, as_json: bool, speaker: Speaker | None = None, answer_first: bool = False) -> None:
     """Print an exchange: a plain sentence on it, the answer, and below it the decision.
 
-    ``spoken`` is what stands on the terminal of the answer already: then the sentence comes below it, as with
-    ``answer_first``.
+    Where ``speaker`` has put some of the answer on the terminal already, the sentence comes below it, as with
+    ``answer_first``. On a terminal the answer is broken between words; elsewhere it stays as it is.
     """
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
     answer = printable(found.response, keep="\n\t")
+    spoken = speaker.spoken if speaker is not None else ""
     below = answer_first or bool(spoken)
     if not below:
         print_hanging(console(), sentence_of(found), 2)
-    if not spoken:
-        click.echo(answer or click.style("(no words)", dim=True))
-    elif answer.startswith(spoken):
-        click.echo(answer.removeprefix(spoken))
-    elif answer == spoken.rstrip():
+    if speaker is None or not spoken:
+        click.echo(_fitted(answer) or click.style("(no words)", dim=True))
+    elif answer.startswith(spoken) or answer == spoken.rstrip():
+        speaker.end(answer.removeprefix(spoken) if answer.startswith(spoken) else "")
         click.echo()
     else:
+        speaker.end()
         click.echo()
-        click.echo(f"{click.style('(in the end)', dim=True)} {answer}")
+        told = _fitted(f"{_IN_THE_END} {answer}")
+        click.echo(f"{click.style(_IN_THE_END, dim=True)}{told.removeprefix(_IN_THE_END)}")
     for line in [sentence_of(found), *lines_of(found)] if below else lines_of(found):
         print_hanging(console(), line, 2)
+
+
+def _fitted(answer: str) -> str:
+    return wrapped(answer, shutil.get_terminal_size().columns) if sys.stdout.isatty() else answer

@@ -52,7 +52,7 @@ def explain(error: Exception) -> tuple[str, int]:
         return "interrupted", INTERRUPTED
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx is not None else "neuraxis"
-        return f"{_sentence(_line(error.format_message()))} See `{command} --help`.", WRONG_USE
+        return f"{_sentence(_plain(_line(error.format_message())))} See `{command} --help`.", WRONG_USE
     if isinstance(error, click.ClickException):
         return _line(error.format_message()), error.exit_code
     if isinstance(error, (*_WRONG_USE, WrongUse)) or getattr(error, "code", "") in _WRONG_USE_CODES:
@@ -68,6 +68,21 @@ def explain(error: Exception) -> tuple[str, int]:
 
 def _sentence(line: str) -> str:
     return line if line.endswith((".", "?", ".)", "?)")) else f"{line}."
+
+
+def _plain(message: str) -> str:
+    """Return click's words without the names of its types."""
+    for theirs, ours in _PLAIN.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
+_PLAIN = {
+    "is not a valid float range": "is no number",
+    "is not a valid integer range": "is no whole number",
+    "is not a valid float": "is no number",
+    "is not a valid integer": "is no whole number",
+}
 
 
 def _line(message: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.ask import ANSWER_S
 from deploy.cli.options import Target, examples, speaker_options, target_options, timeout_option
 from deploy.cli.saying import say
@@ -169,9 +170,9 @@ async def _feed(
         if not feeding.cancelled():
             feeding.result()
         if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, _LOOK_S)):
-            click.echo(f"neuraxis: {reason}", err=True)
+            saying.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
-        click.echo(_SHARED, err=True)
+        saying.say(_SHARED, err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 
@@ -188,4 +189,4 @@ def _report(row: "Outcome | Failure", tally: "Tally") -> None:
     named = "".join(
         [f" (id {row.id})" if row.id is not None else "", f" (exchange {row.exchange})" if row.exchange else ""]
     )
-    click.echo(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)
+    saying.say(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)

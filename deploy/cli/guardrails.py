@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _WAIT_S = 15.0
 
-agent_option = click.option("--agent", default="default", show_default=True, help="Agent (citizen) of the loop.")
+agent_option = click.option("--agent", default="default", show_default=True, help="Agent of the loop.")
 
 
 class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +150,7 @@ def override(
         click.echo(msgspec.json.encode(done).decode())
         return
     lifted = " and ".join(name for name, on in (("fatigue", done.fatigue), ("the rerun limit", done.max_reruns)) if on)
-    click.echo(f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s")
+    saying.say(f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s")
 
 
 def _tell(found: Shown) -> None:
@@ -162,10 +163,10 @@ def _tell(found: Shown) -> None:
         printable(f"loop {found.loop_id} of agent {found.agent}"),
         click.style(printable(goes_on), bold=True),
     )
-    click.echo(f"{loop}: {goes_on} · {trace.rerun_reason}")
-    click.echo(printable(f"why: {trace.rerun_reason_detail} · scores by {trace.source}"))
+    saying.say(f"{loop}: {goes_on} · {trace.rerun_reason}")
+    saying.say(printable(f"why: {trace.rerun_reason_detail} · scores by {trace.source}"))
     family = f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}"
-    click.echo(printable(family))
+    saying.say(printable(family))
     for rows in (found.family, found.overrides):
         if rows:
             click.echo()
@@ -186,13 +187,13 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
             for recorded in map(decode, batch):
                 if isinstance(recorded, Recorded) and _is_of(recorded, agent, parted(loop)[0]):
                     family.append(recorded)
-    judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
-    latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
-    if latest is None:
-        raise NothingThere(
-            f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
-            "check the name, or name another --agent"
-        )
+        judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
+        latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
+        if latest is None:
+            raise NothingThere(
+                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
+                "check the name, or name another --agent"
+            )
     event = latest.message.event
     return Shown(
         agent=agent,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.log_tail import tail
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, stream_or_ledger, warn_of_shortfall
+from deploy.cli.source import check_shortfall, log_option, stream_or_ledger, warn_of_shortfall
 from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
@@ -118,16 +119,20 @@ def _why_empty(file: Path, lacks_journal: bool) -> str:
 def rebuild(target: Target, log_file: Path | None) -> None:
     """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
     from deploy.cli.failures import WrongUse
+    from deploy.looking import span_of
     from deploy.rendering.terminal import progress
+    from deploy.sources import LedgerSource
     from events.bundles import is_bundle
     from events.ledger import rebuild as rebuild_models
 
     file = log_file or target.data.ledger
     if file.is_file() and is_bundle(file):
         raise WrongUse(f"{file} is a bundle, which keeps no read models: name a ledger file")
+    with closing(LedgerSource(file)) as ledger:
+        asyncio.run(span_of(ledger))
     with progress("rebuilding", None):
         rebuild_models(file)
-    click.echo(f"rebuilt the read models of {file}")
+    saying.say(f"rebuilt the read models of {file}")
 
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
@@ -143,6 +148,7 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
             open_things.callback(ledger.close)
+            await check_shortfall(ledger)
             sources.append(ledger)
         return [await _extent(source) for source in sources]
 

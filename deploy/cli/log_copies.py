@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.source import filter_of, log_option, opened, opened_with_index, say
 from deploy.cli.writing import writing_file
@@ -81,7 +82,7 @@ def export(
     )
     with writing_file(output) as file:
         count = asyncio.run(_lines(target, log_file, selection, file, key))
-    click.echo(f"{output}: {counted(count, 'event')}", err=True)
+    saying.say(f"{output}: {counted(count, 'event')}", err=True)
 
 
 @click.command(
@@ -114,7 +115,7 @@ def record(
     Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
     """
     from deploy.cli.failures import WrongUse
-    from events.private_files import make_private_folder
+    from events.private_files import make_private_folder, remove_if_empty
 
     if not name or Path(name).name != name or name.startswith("."):
         raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")
@@ -128,7 +129,12 @@ def record(
     except OSError as wrong:
         raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
-    _report(str(path), asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None))))
+    try:
+        manifest = asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None)))
+    except BaseException:
+        remove_if_empty(folder)
+        raise
+    _report(str(path), manifest)
 
 
 class Choice(NamedTuple):
@@ -195,4 +201,4 @@ async def _recorded(target: Target, log_file: Path | None, path: Path, choice: C
 def _report(path: str, manifest: "Manifest") -> None:
     of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
     chosen = f", for {counted(len(manifest.chosen), 'exchange')}" if manifest.chosen else ""
-    click.echo(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)
+    saying.say(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)

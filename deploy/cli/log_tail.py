@@ -64,7 +64,7 @@ async def _tail(
 ) -> None:
     import msgspec
 
-    from deploy.rendering.entries import entry_of, line_of
+    from deploy.rendering.entries import entry_of, grouped, line_of
     from deploy.rendering.terminal import console, print_hanging
 
     out = console()
@@ -76,12 +76,13 @@ async def _tail(
     try:
         async with aclosing(_messages(target, log_file, filter, since, latest, follow)) as messages:
             async for batch in messages:
-                for stored in batch[:left]:
-                    entry = entry_of(stored, words=words)
-                    if as_json:
+                entries = [entry_of(stored, words=words) for stored in batch[:left]]
+                if as_json:
+                    for entry in entries:
                         click.echo(msgspec.json.encode(entry).decode())
-                    else:
-                        print_hanging(out, line_of(entry), 9)
+                else:
+                    for entry, others in grouped(entries):
+                        print_hanging(out, line_of(entry, others), 9)
                 if left is not None:
                     left -= len(batch)
                     if left <= 0:

@@ -164,8 +164,8 @@ def by_option(command: Any) -> Any:
 
 
 def agent_option(whose: str) -> Callable[[Any], Any]:
-    """Return what adds ``--agent``; ``whose`` ends the sentence that begins with "Agent (citizen)"."""
-    return click.option("--agent", default="default", show_default=True, help=f"Agent (citizen) {whose}.")
+    """Return what adds ``--agent``; ``whose`` ends the sentence that begins with "Agent"."""
+    return click.option("--agent", default="default", show_default=True, help=f"Agent {whose}.")
 
 
 def speaker_options(whose: str) -> Callable[[Any], Any]:
@@ -175,7 +175,7 @@ def speaker_options(whose: str) -> Callable[[Any], Any]:
         command = click.option(
             "--user", default="", metavar="NAME", help="Who says it, and has an agent if gateway.agent_per is user."
         )(command)
-        help = f"Agent (citizen) {whose}.  [default: default, or as gateway.agent_per says]"
+        help = f"Agent {whose}.  [default: default, or as gateway.agent_per says]"
         return click.option("--agent", default=None, help=help)(command)
 
     return with_both

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options, timeout_option
 from deploy.cli.source import log_option, opened
@@ -74,9 +75,9 @@ def import_(target: Target, file: str, name: str, by: str, timeout: float, as_js
         return
     held = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
     if last is None:
-        click.echo(f"{event.name}: unchanged, {held} are in force already")
+        saying.say(f"{event.name}: unchanged, {held} are in force already")
         return
-    click.echo(f"{event.name}: {held}, in force from the next input on")
+    saying.say(f"{event.name}: {held}, in force from the next input on")
 
 
 @patterns.command(
@@ -139,13 +140,13 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         click.echo(msgspec.json.encode(verdict).decode())
         return
     if isinstance(verdict, ReflexBlocked):
-        click.echo(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
+        saying.say(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
         table(verdict.matches)
     else:
-        click.echo(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
+        saying.say(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
         table(verdict.flags)
     for each in verdict.unread:
-        click.echo(
+        saying.say(
             f"not looked at: {each.amount} of {each.what} in {each.layer} ({each.why}); a match may have gone unseen"
         )
 
@@ -167,7 +168,7 @@ def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_js
     if as_json:
         click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
         return
-    click.echo(f"{name} is withdrawn, from the next input on")
+    saying.say(f"{name} is withdrawn, from the next input on")
 
 
 def _text(text: str) -> str:

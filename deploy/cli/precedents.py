@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import (
     Target,
@@ -75,7 +76,7 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
         click.echo(msgspec.json.encode(told).decode())
         return
     there = f"; {unchanged} unchanged" if unchanged else ""
-    click.echo(f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}")
+    saying.say(f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}")
 
 
 @precedents.command(
@@ -115,7 +116,7 @@ def withdraw(
     if as_json:
         click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
         return
-    click.echo(f"{len(names)} withdrawn for agent {agent}")
+    saying.say(f"{len(names)} withdrawn for agent {agent}")
 
 
 @precedents.command(epilog=examples("neuraxis precedents train prompts.jsonl --into models"))

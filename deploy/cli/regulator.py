@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
@@ -97,7 +98,7 @@ def _tell(found: Shown) -> None:
     from deploy.cli.output import emit
 
     cycle = "a cycle is due" if found.cycle_due else "no cycle is due"
-    click.echo(f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}")
+    saying.say(f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}")
     for pressure in found.pressures:
         click.echo(click.style(f"presses: {pressure}", fg="yellow"))
     for rows in (found.weights, found.events):

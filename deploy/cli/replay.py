@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.source import log_option, opened, say
 from deploy.rendering.counting import counted
@@ -166,7 +167,7 @@ def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, en
     out.print(f"\nfolded {counted(report.events, 'event')}, {span}, of {name}")
     for code, count in report.unreadable.items():
         out.print(f"{count:,} of them cannot be read by this release: {code}")
-    out.print(f"overall state hash {overall_hash(report)}", soft_wrap=True)
+    saying.say(f"overall state hash {overall_hash(report)}")
     if not verify:
         return
     out.print()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened
@@ -49,9 +50,9 @@ class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a citizen stands; ``gate`` is ``warming_up``, ``open`` or ``armed``. Scores are oldest first."""
+    """Where an agent stands; ``gate`` is ``warming_up``, ``open`` or ``armed``. Scores are oldest first."""
 
-    citizen: str
+    agent: str
     gate: str
     ticks: int
     criticality: float
@@ -66,7 +67,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     cls=Commands, epilog=examples("neuraxis review show felix", "neuraxis review show felix --json | jq .criticality")
 )
 def review() -> None:
-    """Look at how a citizen (an agent) reviews its own prompting."""
+    """Look at how an agent reviews its own prompting."""
 
 
 @review.command(
@@ -76,19 +77,19 @@ def review() -> None:
         "neuraxis review show felix --log backup/ledger.db --json | jq '.signals[]'",
     )
 )
-@click.argument("citizen")
+@click.argument("agent")
 @target_options
 @log_option
 @click.option(
     "--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many scores and entities to show."
 )
 @json_option
-def show(target: Target, citizen: str, log_file: Path | None, last: int, as_json: bool) -> None:
-    """Print a citizen's gate, signals against their records, last scores, entities with seats, and opposed modes.
+def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+    """Print an agent's gate, signals against their records, last scores, entities with seats, and opposed modes.
 
     Folded from the log, as self-review and memory themselves do it.
     """
-    found = asyncio.run(_show(target, log_file, citizen, last))
+    found = asyncio.run(_show(target, log_file, agent, last))
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return
@@ -102,16 +103,16 @@ def _tell(found: Shown) -> None:
     found = printable_struct(found)
     colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
     gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
-    click.echo(f"citizen {found.citizen}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")
+    saying.say(f"agent {found.agent}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")
     since = f" · since the review {_numbers(found.scores_since_review)}" if found.gate == "armed" else ""
-    click.echo(f"last scores {_numbers(found.last_scores)}{since}")
+    saying.say(f"last scores {_numbers(found.last_scores)}{since}")
     for rows in (found.signals, found.entities, found.opposition):
         if rows:
             click.echo()
             emit(rows, as_json=False)
 
 
-async def _show(target: Target, log_file: Path | None, citizen: str, last: int) -> Shown:
+async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     from actors.registry import actor_named
     from actors.self_review.decider import mind_of
     from deploy.looking import NothingThere
@@ -122,30 +123,30 @@ async def _show(target: Target, log_file: Path | None, citizen: str, last: int) 
 
     actors = [actor_named("self_review"), actor_named("memory")]
     async with opened(target, log_file) as source:
-        partition = source.partitions.agent_token(citizen)
+        partition = source.partitions.agent_token(agent)
         replay = Replay(actors, source.partitions)
         filters = without_overlap(name for actor in actors for name in partition_filters(actor, partition))
         with progress("folding", (await source.info()).last_seq) as advance:
             await run(source, replay, filters=filters, progress=advance)
         views = replay.views
         reviewing = views["self_review", partition].state if ("self_review", partition) in views else None
-        if reviewing is None or citizen not in reviewing.minds:
+        if reviewing is None or agent not in reviewing.minds:
             raise NothingThere(
-                f"citizen {citizen!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
+                f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
                 "that agent which reached deliberation, or a tick.observed of it"
             )
     memory: Any = views["memory", partition].state if ("memory", partition) in views else None
-    memories = memory.minds.get(citizen) if memory is not None else None
-    return _shown(citizen, mind_of(reviewing, citizen), memories, reviewing.settings, last)
+    memories = memory.minds.get(agent) if memory is not None else None
+    return _shown(agent, mind_of(reviewing, agent), memories, reviewing.settings, last)
 
 
-def _shown(citizen: str, mind: "Mind", memories: "Memories | None", settings: "SelfReviewSettings", last: int) -> Shown:
+def _shown(agent: str, mind: "Mind", memories: "Memories | None", settings: "SelfReviewSettings", last: int) -> Shown:
     from deploy.cli.output import latest
 
     scores = tuple(each.parts[-1] for each in mind.past if each.parts)
     warm = len(mind.past) >= settings.warm_up
     return Shown(
-        citizen=citizen,
+        agent=agent,
         gate="armed" if mind.armed else "open" if warm else "warming_up",
         ticks=mind.ticks,
         criticality=mind.criticality,

@@ -48,21 +48,38 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
     A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
     A broker that no flag names is asked only where a word is sealed.
 
+    Whoever finds nothing in a log that holds no event at all is told that, and why where the file tells.
+
     Raises:
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
+        NothingThere: the file is a copy that lacks all its rows.
     """
     from deploy.sources import LedgerSource, StreamSource
 
     async with AsyncExitStack() as open_things:
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
-            yield found if isinstance(found, LedgerSource) else StreamSource(found)
+            async with _telling_of_emptiness(found if isinstance(found, LedgerSource) else StreamSource(found)) as one:
+                yield one
             return
         ledger = LedgerSource(log_file)
         open_things.callback(ledger.close)
-        warn_of_shortfall(ledger)
+        await check_shortfall(ledger)
         await _find_keys(open_things, target, ledger)
-        yield ledger
+        async with _telling_of_emptiness(ledger) as one:
+            yield one
+
+
+@asynccontextmanager
+async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
+    """Raise, in the stead of what one thing is missing, that all of it is: where the log holds no event."""
+    from deploy.looking import NothingThere, span_of
+
+    try:
+        yield source
+    except NothingThere:
+        await span_of(source)
+        raise
 
 
 @asynccontextmanager
@@ -82,16 +99,17 @@ async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | Ledg
         except (NotRunning, Unavailable, UnknownOutcome) as why:
             if target.flags.named or not target.data.ledger.exists():
                 raise
-            found = await _ledger_instead(target, why)
-            open_things.callback(found.close)
+            found = await _ledger_instead(open_things, target, why)
         yield found
 
 
-async def _ledger_instead(target: Target, why: Exception) -> "LedgerSource":
+async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
     from deploy.running_set import NotRunning
     from deploy.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
+    open_things.callback(ledger.close)
+    await check_shortfall(ledger)
     stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
     last = (await ledger.info()).last_seq
     say(f"{stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
@@ -124,6 +142,15 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
             yield ledger
             return
         yield StreamSource(found)
+
+
+async def check_shortfall(ledger: "LedgerSource") -> None:
+    """Raise NothingThere for a copy that lacks all its rows, and say of one that may lack its last ones that it may."""
+    from deploy.looking import span_of
+
+    if ledger.lacks_journal:
+        await span_of(ledger)
+    warn_of_shortfall(ledger)
 
 
 def warn_of_shortfall(ledger: "LedgerSource") -> None:

@@ -7,6 +7,7 @@ import msgspec
 from nats.aio.msg import Msg
 
 from deploy.rendering.printable import printable
+from deploy.rendering.wrapping import Wrapping
 from events.jetstream import Connection
 
 
@@ -27,11 +28,17 @@ class Speaker:
 
     Attributes:
         spoken: What stands on the terminal as the beginning of the answer.
+
+    Args:
+        write: Prints a text, without an end of line.
+        width: Cells of the terminal's lines; words are not broken at their ends.
     """
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], None], width: int) -> None:
         self.spoken = ""
         self._write = write
+        self._width = width
+        self._wrapping = Wrapping(width)
         self._asked: tuple[str, int] | None = None
         self._next = 0
 
@@ -44,13 +51,18 @@ class Speaker:
         asked = (piece.request, piece.attempt)
         if asked != self._asked:
             if self.spoken:
-                self._write(" [...]\n")
+                self._write(f"{self._wrapping.rest()} [...]\n")
             self._asked, self._next, self.spoken = asked, 0, ""
+            self._wrapping = Wrapping(self._width)
         if piece.index != self._next:
             return  # a piece is missing (none is ever kept for anyone), or came twice: the answer will be shown whole
         text = printable(piece.text, keep="\n\t")
         self._next, self.spoken = self._next + 1, self.spoken + text
-        self._write(text)
+        self._write(self._wrapping.take(text))
+
+    def end(self, more: str = "") -> None:
+        """Put the rest of what was spoken on the terminal, with what the answer has behind it."""
+        self._write(self._wrapping.take(more) + self._wrapping.rest())
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.source import log_option, opened, say
 
@@ -53,7 +54,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     if not found.under_key and key != found.partition:
         # On stderr, so that a reader of JSON is told, too.
         told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
-        click.echo(printable(told), err=True)
+        saying.say(printable(told), err=True)
     if steps:
         values = found_at(found.state, found.under_key, steps)
         if not values:
@@ -63,7 +64,7 @@ def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, 
     elif as_json:
         click.echo(msgspec.json.encode(found).decode())
     else:
-        click.echo(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
+        saying.say(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
         if found.under_key:
             click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
         click.echo(f"\nstate:\n{_pretty(found.state)}")

@@ -214,10 +214,16 @@ def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> N
         for value, report in zip(sweep.values, reports, strict=True):
             _print({"key": sweep.key, "value": value, "share": report.share, "compared": report.compared}, report)
         return
-    from deploy.rendering.terminal import console
-    from deploy.rendering.what_if import render_sweep
+    from rich.text import Text
 
-    console().print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
+    from deploy.rendering.terminal import console, print_hanging
+    from deploy.rendering.what_if import render_sweep
+    from deploy.what_if_verdicts import measured_texts
+
+    out = console()
+    out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
+    for told in dict.fromkeys(text for report in reports for text in measured_texts(report)):
+        print_hanging(out, Text(told, "yellow"), 4)
 
 
 def _print(more: dict[str, Any], report: "Report") -> None:

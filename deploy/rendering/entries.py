@@ -12,6 +12,7 @@ from deploy.rendering.quoting import quoted
 from deploy.rendering.words import without_words
 from events.codec import Recorded, decode
 from events.log import Stored
+from schemas.errors import UNREADABLE
 from schemas.event import ROOT
 from schemas.subjects import split_stored
 
@@ -61,8 +62,32 @@ def entry_of(stored: Stored, *, words: bool) -> Entry:
     )
 
 
-def line_of(entry: Entry) -> Text:
-    """Return a row on one line."""
+def grouped(entries: Sequence[Entry]) -> list[tuple[Entry, tuple[str, ...]]]:
+    """Return rows for people: of a message that nobody can read, the first failure stands for all, with whose they are.
+
+    A message that cannot be read fails with everybody whom it is for, some fourteen actors.
+    """
+    rows: list[tuple[Entry, tuple[str, ...]]] = []
+    places: dict[tuple[object, object], int] = {}
+    for entry in entries:
+        if entry.data.get("reason") in UNREADABLE and entry.topic.endswith(".failed"):
+            of = entry.data.get("failed_seq"), entry.data["reason"]
+            if of in places:
+                first, others = rows[places[of]]
+                rows[places[of]] = first, (*others, entry.topic.split(".")[1])
+                continue
+            places[of] = len(rows)
+        rows.append((entry, ()))
+    return rows
+
+
+def line_of(entry: Entry, others: Sequence[str] = ()) -> Text:
+    """Return a row on one line; ``others`` are those that say the same, see :func:`grouped`."""
+    line = _line_of(entry)
+    return line.append(f"; likewise {', '.join(others)}", "dim") if others else line
+
+
+def _line_of(entry: Entry) -> Text:
     entry = printable_struct(entry)
     line = Text().append(f"{entry.seq:>8} ", "dim").append(f"{entry.time[11:23]} ", "dim")
     line.append(f"{entry.topic.removeprefix(ROOT + '.'):<24} ", "bold cyan")

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.quoting import quoted
+from deploy.what_if_verdicts import reason_text
 from events.effects import EffectFinding, EffectReport
 from events.pending import Pending
 from events.replay import Coverage, Difference, Report
@@ -53,7 +54,7 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType
     yield grid
     for actor, counts in coverage.items():
         for reason, count in sorted(counts.unverified.items()):
-            yield Text(f"{actor}: {count:,} unverified, {reason}", "yellow")
+            yield Text(f"{actor}: {count:,} unverified, {reason_text(reason)}", "yellow")
     for actor, counts in coverage.items():
         for place, count in counts.new_fields.items():
             yield Text(new_field_text(actor, place, count))

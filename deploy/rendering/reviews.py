@@ -1,4 +1,4 @@
-"""A citizen's reviews of its own prompting, as lines for people. Pure."""
+"""An agent's reviews of its own prompting, as lines for people. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

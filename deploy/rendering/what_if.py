@@ -12,7 +12,7 @@ from deploy.rendering.counting import counted
 from deploy.rendering.quoting import quoted
 from deploy.rendering.replay import new_field_text
 from deploy.rendering.words import without_words
-from deploy.what_if_verdicts import headline, nothing_compared, reason_text, redecided
+from deploy.what_if_verdicts import headline, measured_texts, nothing_compared, reason_text, redecided
 from events.whatif import LATEST, RECORDED, Example, Report, fields_of
 from schemas.catalogue import CATALOGUE
 
@@ -26,6 +26,8 @@ def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
     yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
     yield Text(redecided(report), "yellow" if report.taken else "")
     yield Text(_UNDER[report.behaviour])
+    for text in measured_texts(report):
+        yield Text(text, "yellow")
     for name in report.unanswered:
         yield Text(
             f"{name}: none of its decisions could be made anew, so that its other settings show nothing", "yellow"

@@ -17,7 +17,8 @@ from deploy.rendering.sentences import sentence_on
 from deploy.rendering.trunks import nodes_below, trunk
 from events.explain import Explanation, Node
 from schemas.catalogue import CATALOGUE
-from schemas.event import ROOT, Event
+from schemas.errors import UNREADABLE
+from schemas.event import ROOT, Event, Failed, topic_of
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -61,19 +62,36 @@ def render(
     way = frozenset(explanation.way)
     for root in explanation.roots:
         _grow(tree, root, way, case)
-    return Group(_sentence(events), tree, *_closing(explanation, events))
+    return Group(_sentence(explanation, events), tree, *_closing(explanation, events))
 
 
 def plain_sentence(explanation: Explanation) -> str:
     """Return how an exchange ended and why, in a plain sentence."""
-    return _sentence([event_of(node) for node in nodes_of(explanation)]).plain
+    return _sentence(explanation, [event_of(node) for node in nodes_of(explanation)]).plain
 
 
-def _sentence(events: list[Event]) -> Text:
+def _sentence(explanation: Explanation, events: list[Event]) -> Text:
     end = next((event for event in events if isinstance(event, ResponseEmitted)), None)
+    if end is None and (sentence := _never_read(explanation, events)):
+        return Text(printable(sentence), "bold red")
     if end is None:
         return Text("Open: it has no end yet.", "bold yellow")
     return Text(printable(sentence_on(end, events)), "bold green" if end.action == "EXECUTED" else "bold red")
+
+
+def _never_read(explanation: Explanation, events: list[Event]) -> str:
+    """Return, of an exchange whose input nobody could read, that this is so and what to do; else nothing."""
+    topic = topic_of(InputReceived)
+    failed = [event for event in events if isinstance(event, Failed) and event.failed_topic == topic]
+    if not failed or any(isinstance(event, InputReceived) for event in events):
+        return ""
+    seq = failed[0].failed_seq
+    if seq not in explanation.unreadable and not all(event.reason in UNREADABLE for event in failed):
+        return ""
+    return (
+        f"Never begun: the input at sequence {seq} cannot be read ({failed[0].reason}), so that all actors passed it "
+        "over and no end will come. Whoever wrote it did not write it as docs/inputs.md describes: send it again."
+    )
 
 
 def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:
@@ -90,8 +108,9 @@ def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:
 
 
 def _closing(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:
+    events = list(events)
     ended = any(isinstance(event, ResponseEmitted) for event in events)
-    if not ended:
+    if not ended and not _never_read(explanation, events):
         yield Text("the exchange is open: it has no end yet", "yellow")
     yield from hops(explanation)
     if explanation.unreached:

@@ -8,7 +8,15 @@ from events.loggers import get_logger
 FIRST_S, MOST_S = 1.0, 60.0
 """Seconds between the first two lines about one absence, and at most between any two."""
 
+LOGIN = "give a login that it knows, by --creds or --context"
+"""What to do about a broker that answers, and refuses whoever asks."""
+
 _logger = get_logger("neuraxis.broker")
+
+
+def is_refused(detail: str) -> bool:
+    """Whether a broker that could not be used is there, and does not know the login: by the client's words for it."""
+    return "authorization violation" in detail.lower()
 
 
 class Absence:
@@ -42,7 +50,7 @@ class Absence:
             servers=self._servers,
             for_s=round(now - self._since, 1),
             detail=detail,
-            remedy="start it, or name another with --nats; this process tries on",
+            remedy=f"{LOGIN if is_refused(detail) else 'start it, or name another with --nats'}; this process tries on",
         )
 
     def ended(self) -> None:

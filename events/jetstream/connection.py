@@ -19,7 +19,7 @@ from nats.errors import Error as NatsError
 from nats.errors import StaleConnectionError, UnexpectedEOF
 
 from events.errors import Misconfigured, Refused, Unavailable, UnknownOutcome
-from events.jetstream.absence import Absence
+from events.jetstream.absence import LOGIN, Absence, is_refused
 from events.jetstream.client import HeaderClient
 from events.loggers import get_logger
 
@@ -116,6 +116,8 @@ class Connection:
             await _abandon(nc)
             why = connection._last_error or str(wrong)  # time that is up says nothing more
             reason = f": {why}" if why else ""
+            if is_refused(why):
+                raise Unavailable(f"the broker at {access.servers} refuses this login{reason}; {LOGIN}") from wrong
             raise Unavailable(
                 f"no broker answers at {access.servers} within {deadline:.3g} s{reason}; start one with "
                 "`neuraxis up`, or name it with --nats"

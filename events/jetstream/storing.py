@@ -25,14 +25,17 @@ _SECOND = 1_000_000_000
 
 
 async def storing_fault(connection: Connection, stream: str, patience_s: float = PATIENCE_S) -> str:
-    """Return why the broker stores nothing in a stream now, for people; empty when it does."""
+    """Return why the broker stores nothing in a stream now, for people; empty when it does.
+
+    It names no place: who may probe a gateway is told it.
+    """
     if not connection.connected:
-        return f"the broker at {connection.access.servers} is away"
+        return "the broker is away"
     try:
         async with asyncio.timeout(patience_s):
             return await _fault(connection, stream)
     except TimeoutError:
-        return f"the broker at {connection.access.servers} has not answered within {patience_s:g} s"
+        return f"the broker has not answered within {patience_s:g} s"
     except LogError as wrong:
         return str(wrong)
 

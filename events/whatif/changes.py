@@ -11,6 +11,8 @@ from schemas.actor import Actor, readable_settings
 from schemas.choices import blame
 from schemas.event import Configured
 from schemas.known_part import known_part
+from schemas.measuring import Reading, leaves, measured
+from schemas.settings_fault import settings_fault
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,9 +30,35 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     added: Sequence[Recorded] = ()
     latest: bool = False
 
+    def measured(self, actors: Mapping[str, Actor[Any]]) -> tuple[dict[str, Reading], bool]:
+        """Return the changed settings that running processes read, and whether nothing else is otherwise.
+
+        Settings have the actor's name in front; one that decisions read as well is something else.
+        """
+        found = {
+            f"{name}.{path}": reading
+            for name, changed in self.settings.items()
+            for path, reading in measured(changed, actors[name].settings_type).items()
+        }
+        alone = {name for name, reading in found.items() if reading == "alone"}
+        every = {f"{name}.{path}" for name, changed in self.settings.items() for path in leaves(changed)}
+        return found, bool(alone) and alone == every and not (self.dropped or self.added or self.latest)
+
+    def undecidable(self, actor: Actor[Any], recorded: Configured) -> str:
+        """Return why nothing can be decided anew under recorded settings as changed, or nothing.
+
+        Raises:
+            Misconfigured: as :func:`laid_over`.
+        """
+        changed = self.settings.get(actor.name)
+        event, _ = laid_over(actor, recorded, changed) if changed else (recorded, False)
+        return actor.undecidable(event, latest=self.latest)
+
 
 def laid_over(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any]) -> tuple[Configured, bool]:
     """Return recorded settings with changed ones laid over them, and whether they are others than recorded.
+
+    Recorded ones that this release does not take stay as they are, unless they are what is changed.
 
     Raises:
         Misconfigured: the changed ones are not valid over the recorded ones.
@@ -41,10 +69,24 @@ def laid_over(actor: Actor[Any], recorded: Configured, changed: Mapping[str, Any
     try:
         settings = msgspec.convert(event.settings, actor.settings_type)
     except msgspec.ValidationError as wrong:
-        raise Misconfigured(
-            f"the changed settings of {actor.name} are not valid: {blame(actor.settings_type, str(wrong))}"
-        ) from wrong
+        if settings_fault(actor.name, recorded.settings, actor.settings_type):
+            _refuse_by_themselves(actor, changed)
+            return event, True
+        raise _misconfigured(actor, wrong) from wrong
     return event, settings != readable_settings(recorded, actor.settings_type)
+
+
+def _refuse_by_themselves(actor: Actor[Any], changed: Mapping[str, Any]) -> None:
+    """Raise Misconfigured where changed settings are not valid over the default ones either."""
+    try:
+        msgspec.convert(_merged(msgspec.to_builtins(actor.settings_type()), changed), actor.settings_type)
+    except msgspec.ValidationError as wrong:
+        raise _misconfigured(actor, wrong) from wrong
+
+
+def _misconfigured(actor: Actor[Any], wrong: msgspec.ValidationError) -> Misconfigured:
+    found = blame(actor.settings_type, str(wrong))
+    return Misconfigured(f"the changed settings of {actor.name} are not valid: {found}")
 
 
 def _merged(below: Any, above: Any) -> Any:

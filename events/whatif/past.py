@@ -17,7 +17,7 @@ from events.log import Seal, Stored
 from events.routes import routes
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
-from schemas.event import Configured, Failed
+from schemas.event import Failed
 from schemas.reading.weights import supplied
 from schemas.subjects import Partitions, split_stored
 
@@ -36,8 +36,6 @@ class Past(msgspec.Struct, frozen=True, eq=False):
         models: (actor, id of a message) -> the models that what it led to rests on, where one of them was supplied.
         edges: By partition, the sequence up to which its messages were decided when the record ended: what lies behind
             it led to nothing, or is still to be decided.
-        behaviours: By partition, in order, the behaviours that were recorded as in force, each with its place: the
-            sequence of the last message that was decided before it.
         actors: Those that took part: an actor records its settings before anything else.
         effectors: Those others that answered something.
         last_seq: Sequence of the last event.
@@ -51,16 +49,9 @@ class Past(msgspec.Struct, frozen=True, eq=False):
     held: Mapping[tuple[str, str], str]
     models: Mapping[tuple[str, str], tuple[str, ...]]
     edges: Mapping[Key, int]
-    behaviours: Mapping[Key, tuple[tuple[int, int], ...]]
     actors: frozenset[str]
     effectors: frozenset[str]
     last_seq: int
-
-    def undecidable(self, actor: Actor[Any], partition: str, seq: int) -> str:
-        """Return why what a partition decided about a message cannot be decided as it was, or nothing."""
-        recorded = reversed(self.behaviours.get((actor.name, partition), ()))
-        in_force = next((behaviour for place, behaviour in recorded if place < seq), actor.behaviour)
-        return actor.undecidable(in_force)
 
     def place_of(self, id: str) -> int:
         """Return the sequence of the event with this id, 0 where there is none."""
@@ -93,7 +84,6 @@ class PastReader:
         self._models: dict[tuple[str, str], tuple[str, ...]] = {}
         self._edges: dict[Key, int] = {}
         self._owners: dict[str, tuple[Key, ...]] = {}
-        self._behaviours: dict[Key, list[tuple[int, int]]] = {}
         self._effectors: set[str] = set()
         self._last = 0
 
@@ -144,18 +134,14 @@ class PastReader:
             self._held,
             self._models,
             self._edges,
-            {key: tuple(found) for key, found in self._behaviours.items()},
             frozenset(name for name, _ in self._spontaneous),
             frozenset(self._effectors),
             self._last,
         )
 
     def _note_spontaneous(self, actor: Actor[Any], recorded: Recorded) -> None:
-        event = recorded.message.event
         for key in self._writers(actor, recorded.stored.subject):
             self._spontaneous.setdefault(key, []).append(recorded)
-            if isinstance(event, Configured):
-                self._behaviours.setdefault(key, []).append((recorded.envelope.cause_seq, event.behaviour))
 
     def _note_edge(self, actor: Actor[Any], stored: Stored) -> None:
         place, index, count = (_number(stored.headers.get(name, "")) for name in _PLACE_HEADERS)

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from schemas.measuring import Reading
+
 EFFECT_MISSING = "effect_missing"
 """A decision asked for an effect that was never made."""
 
@@ -149,6 +151,9 @@ class Report(msgspec.Struct, frozen=True):
         fates: What became of the exchanges that were asked about, as far as they are in the log.
         behaviour: ``RECORDED``: each stretch of the log was decided under the behaviour that was in force there;
             ``LATEST``: all of it under today's.
+        measured: The changed settings that running processes read, to measure with: what they measured is taken from
+            the record. ``alone``: no decision reads it, so that the change shows nothing; ``too``: decisions do, too.
+        all_measured: Whether nothing else was changed than such settings as no decision reads.
     """
 
     events: int
@@ -167,6 +172,8 @@ class Report(msgspec.Struct, frozen=True):
     examples: tuple[Example, ...]
     fates: dict[str, Fate]
     behaviour: str = RECORDED
+    measured: dict[str, Reading] = {}
+    all_measured: bool = False
 
     @property
     def share(self) -> float:

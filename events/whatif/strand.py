@@ -12,9 +12,11 @@ from events.forgotten import Forgotten
 from events.log import Stored
 from events.routes import routes
 from events.view import Offered, Settled
+from events.whatif.changes import Changes
 from events.whatif.past import Key, Past
 from schemas.actor import Actor, Timer
 from schemas.envelope import Envelope
+from schemas.event import Configured
 from schemas.subjects import Partitions
 
 
@@ -31,7 +33,7 @@ class Strand:
     """
 
     def __init__(
-        self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int, *, latest: bool
+        self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int, changes: Changes
     ) -> None:
         self.actor = actor
         self.partition = partition
@@ -41,8 +43,13 @@ class Strand:
         self.edge = edge
         self.other = False
         self.behaviour = actor.behaviour
-        self._latest = latest
+        self._latest = changes.latest
         self._forgotten = Forgotten(actor)
+        self._undecidable = tuple(
+            (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
+            for recorded in spontaneous
+            if isinstance(recorded.message.event, Configured)
+        )
 
     def needs_sealed(self, offered: Offered) -> bool:
         """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
@@ -87,10 +94,9 @@ class Strand:
         self.fold_here(recorded)
         return self.behaviour != behaviour
 
-    @property
-    def undecidable(self) -> str:
-        """Why nothing can be decided where it stands: this release does not have the behaviour; or nothing."""
-        return self.actor.undecidable(self.behaviour)
+    def undecidable(self, seq: int) -> str:
+        """Return why what was decided about a message cannot be decided anew: behaviour, or settings; or nothing."""
+        return next((reason for place, reason in reversed(self._undecidable) if place < seq), "")
 
     @property
     def timer(self) -> Timer | None:
@@ -105,11 +111,11 @@ class Strands:
         timed: Those of actors that act by time.
     """
 
-    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past, *, latest: bool) -> None:
+    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past, changes: Changes) -> None:
         self._actors = tuple(actors)
         self._partitions = partitions
         self._past = past
-        self._latest = latest
+        self._changes = changes
         self._strands: dict[Key, Strand] = {}
         self._consuming: dict[str, tuple[Strand, ...]] = {}
         self.timed: list[Strand] = []
@@ -133,7 +139,7 @@ class Strands:
         strand = self._strands.get(key)
         if strand is None:
             spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
-            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge, latest=self._latest)
+            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge, self._changes)
             if actor.timer is not None:
                 self.timed.append(strand)
         return strand

@@ -60,7 +60,7 @@ class Timeline:
         self._past = past
         self._changes = changes
         self._requests = requests
-        self._strands = Strands(self._actors.values(), partitions, past, latest=changes.latest)
+        self._strands = Strands(self._actors.values(), partitions, past, changes)
         self._due: dict[str, Decided] = {}
         self._fired: set[str] = set()
         self._asked: set[str] = set()
@@ -117,7 +117,9 @@ class Timeline:
         self._comparison.close_all()
         unanswered = nothing_said(self._in_question, self._tallies, self._from_record)
         report = self._comparison.report(self._events, self._tallies, self._effects, self._unreadable, unanswered)
-        return msgspec.structs.replace(report, behaviour=LATEST if self._changes.latest else RECORDED)
+        measured, all_measured = self._changes.measured(self._actors)
+        behaviour = LATEST if self._changes.latest else RECORDED
+        return msgspec.structs.replace(report, behaviour=behaviour, measured=measured, all_measured=all_measured)
 
     def _go_on_behind_the_end(self) -> None:
         """Have decisions that the record ends before take effect in exchanges that have taken another course."""
@@ -181,10 +183,8 @@ class Timeline:
 
     def _stands(self, actor: Actor[Any], recorded: Recorded) -> bool:
         """Whether an event is taken from the record: its decision is held, its exchange on its recorded course."""
-        if not self._changes.latest and any(
-            self._past.undecidable(actor, strand.partition, recorded.envelope.cause_seq)
-            for strand in self._strands.writing(actor, recorded.stored.subject)
-        ):
+        writing = self._strands.writing(actor, recorded.stored.subject)
+        if any(strand.undecidable(recorded.envelope.cause_seq) for strand in writing):
             return not self._comparison.has_diverged(recorded.message.exchange)
         return (actor.name, recorded.envelope.cause) in self._held
 
@@ -303,7 +303,7 @@ class Timeline:
 
     def _why_held(self, strand: Strand, offered: Offered) -> str:
         sealed = strand.needs_sealed(offered)
-        if reason := strand.undecidable:
+        if reason := strand.undecidable(offered.stored.seq):
             return reason
         if sealed:
             return SEALED

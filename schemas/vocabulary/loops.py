@@ -70,7 +70,7 @@ Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
 
 
 class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observed"):
-    """The state of a citizen's mind at one tick, as an engine outside saw it.
+    """The state of an agent's mind at one tick, as an engine outside saw it.
 
     ``modes`` are the activations of its modes, ``working_memory`` the ids in it (the tick before is remembered),
     ``identity_stable`` the parts of its identity as written and ``identity_current`` those it used,
@@ -124,7 +124,7 @@ ENTRIES = (
         event=TickObserved,
         owner="gateway",
         scope=Scope.AGENT,
-        meaning="The state of a citizen's mind at one tick, seen by an engine outside.",
+        meaning="The state of an agent's mind at one tick, seen by an engine outside.",
         sample=TickObserved(
             arousal=0.9,
             valence=-0.8,

@@ -1,4 +1,4 @@
-"""An agent's review of its own prompting. Owner: ``self_review``. A citizen is an agent seen as a mind of its own."""
+"""An agent's review of its own prompting. Owner: ``self_review``. The field ``citizen`` names the agent."""
 
 from typing import Annotated, Literal
 
@@ -52,9 +52,9 @@ class SeatsApplied(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SelfReviewTriggered(Event, frozen=True, kw_only=True, tag="forged_id.self_review.triggered"):
-    """A signal set a record: the citizen reviews its own prompting.
+    """A signal set a record: the agent reviews its own prompting.
 
-    ``tick`` counts the citizen's ticks from 1, ``reasons`` are the records such as ``affect_record``, those that its
+    ``tick`` counts the agent's ticks from 1, ``reasons`` are the records such as ``affect_record``, those that its
     modes weigh most first, ``timestamp`` is the server's time of the tick.
     """
 
@@ -102,7 +102,7 @@ class SignalReading(msgspec.Struct, frozen=True, kw_only=True):
 class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_review.measured"):
     """The numbers that a review rests on, beside the ones of its result.
 
-    ``parts`` are the score's parts and the score, ``criticality`` how tense the citizen was, ``modes`` which were
+    ``parts`` are the score's parts and the score, ``criticality`` how tense the agent was, ``modes`` which were
     active.
     """
 
@@ -122,7 +122,7 @@ class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 
 
 class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
-    """What set off the last review has passed: the last scores are good and the citizen is calm."""
+    """What set off the last review has passed: the last scores are good and the agent is calm."""
 
     citizen: str
     tick: Count
@@ -157,7 +157,7 @@ ENTRIES = (
         event=SelfReviewTriggered,
         owner="self_review",
         scope=Scope.AGENT,
-        meaning="A signal set a record: the citizen reviews its own prompting.",
+        meaning="A signal set a record: the agent reviews its own prompting.",
         sample=SelfReviewTriggered(
             citizen="felix",
             tick=51234,
@@ -214,7 +214,7 @@ ENTRIES = (
         event=SelfReviewDisarmed,
         owner="self_review",
         scope=Scope.AGENT,
-        meaning="The citizen's gate may fire again.",
+        meaning="The agent's gate may fire again.",
         sample=SelfReviewDisarmed(citizen="felix", tick=51256),
     ),
     Entry(

@@ -135,6 +135,8 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("config", "show", "--set", "router.act=maybe"), 2, "got `str`: write true or false"),
         (("config", "show", "--set", "log.stream=a.b"), 2, "log.stream: write a name of letters, digits, _ and - "),
         (("config", "show", "--set", "log.replicas=2"), 2, "Invalid enum value 2: there are 1, 3, 5"),
+        (("ask", "x", "--timeout", "soon"), 2, "'soon' is no number."),
+        (("up", "--processes", "many"), 2, "'many' is no whole number."),
         (("alerts", "--severity", "bad"), 2, "'bad' is not one of 'info', 'warning', 'critical'."),
         (("worker", "router"), 3, "no set runs in .neuraxis"),
         (("worker", "router", "ledger"), 2, "run `neuraxis worker ledger` by itself"),

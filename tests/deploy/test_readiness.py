@@ -57,18 +57,16 @@ def test_a_ledger_whose_disk_alone_is_full_says_so_until_there_is_room(broker: B
     ):
         until(lambda: not fault_at(broker), "the ledger is written")
         disk.fill()
-        assert fault_at(broker) == f"the ledger {disk.folder}/ledger.db cannot be written: the disk is full: make room"
+        assert fault_at(broker) == "the ledger cannot be written: the disk is full: make room"
         disk.clear()
         # A row that could not be written meanwhile is waited out: the next attempt tells that there is room again.
         until(lambda: not fault_at(broker), "the ledger is written again")
         assert not list(disk.folder.glob(".ledger.db.look-*"))
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_told_without_its_name(tmp_path: Path) -> None:
     assert writing_fault(tmp_path / "ledger.db") == ""
-    assert "none/ledger.db cannot be written: No such file or directory" in writing_fault(
-        tmp_path / "none" / "ledger.db"
-    )
+    assert writing_fault(tmp_path / "none" / "ledger.db") == "the ledger cannot be written: No such file or directory"
     with small_disk(tmp_path / "small", megabytes=1) as disk:
         disk.protect(True)
         assert "Read-only file system" in writing_fault(disk.folder / "ledger.db")

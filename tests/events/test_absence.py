@@ -48,3 +48,10 @@ def test_the_next_absence_begins_anew_and_names_the_broker_and_what_to_do() -> N
         "connection refused",
     )
     assert "--nats" in lines[0]["remedy"]
+
+
+def test_a_login_that_is_refused_is_told_from_a_broker_that_is_not_there() -> None:
+    with capture_logs() as lines:
+        Absence("nats://a:1").failed("nats: 'Authorization Violation'")
+        Absence("nats://a:1").failed("connection refused")
+    assert ["--creds" in line["remedy"] for line in lines] == [True, False]

@@ -68,6 +68,14 @@ def test_a_server_without_jetstream_is_refused_with_the_setting_it_needs(tmp_pat
             server.kill()
 
 
+def test_a_broker_that_refuses_the_login_says_how_to_give_one(tmp_path: Path) -> None:
+    with (
+        Broker(tmp_path, more="authorization { user: somebody, password: secret }") as theirs,
+        pytest.raises(Unavailable, match=r"refuses this login.*--creds or --context"),
+    ):
+        asyncio.run(Connection.open(Access(servers=theirs.url), deadline=2.0))
+
+
 def test_where_nothing_listens_the_error_says_how_to_start_something(broker: Broker) -> None:
     broker.stop()
     with pytest.raises(Unavailable, match="start one with `neuraxis up`, or name it with --nats"):

@@ -1,9 +1,11 @@
 """The application: the endpoints behind the door, and the document that describes them."""
 
 from importlib.metadata import version
+from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar, Request, Router
 from litestar.datastructures import State
+from litestar.exceptions import NotFoundException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
@@ -13,6 +15,9 @@ from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Door, Limits
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.reading import strict_address
+
+SCHEMA = "/schema"
+"""Where the document is."""
 
 ENDPOINTS = (
     loops.complete_loop,
@@ -27,13 +32,22 @@ ENDPOINTS = (
 
 def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits, agent_per: AgentPer = "shared") -> Door:
     """Return the gateway as an ASGI application; see :class:`Door` and :func:`agent_for` for its arguments."""
+    renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
+    served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
+
+    async def refuse_other_paths(request: Request[Any, Any, Any]) -> None:
+        # The framework answers them with a page of its own, and all else that is wrong with our JSON.
+        if request.url.path.rstrip("/") not in served:
+            raise NotFoundException
+
     document = OpenAPIConfig(
         title="Neuraxis",
         version=version("neuraxis"),
-        path="/schema",
+        path=SCHEMA,
+        openapi_router=Router(SCHEMA, route_handlers=[], include_in_schema=False, before_request=refuse_other_paths),
         use_handler_docstrings=True,
         # No page that draws it: those load their scripts from foreign hosts.
-        render_plugins=[JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()],
+        render_plugins=renderers,
     )
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.

@@ -64,7 +64,7 @@ class GuardrailsOverride(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 
 class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fields=True):
-    """The state of a citizen's mind at one tick, as ``forged_id.tick.observed`` has it. ``agent``: another word."""
+    """The state of an agent's mind at one tick, as ``forged_id.tick.observed`` has it; ``citizen``: the agent, too."""
 
     topic: Literal["forged_id.tick.observed"] = "forged_id.tick.observed"
     citizen: Annotated[str, msgspec.Meta(max_length=200)] = ""
@@ -268,14 +268,14 @@ def overridden(loop_id: str, body: GuardrailsOverride) -> LoopOverridden:
 
 
 def observed(body: Tick) -> tuple[str, TickObserved]:
-    """Return the citizen of a tick (empty: it names none), and its event.
+    """Return the agent of a tick (empty: it names none), and its event.
 
     Raises:
-        InvalidField: it names two citizens, or holds too much.
+        InvalidField: it names two agents, or holds too much.
     """
     if body.citizen and body.agent and body.citizen != body.agent:
-        raise InvalidField("citizen", "citizen and agent name two: they are the same, give one of them")
-    citizen = body.citizen or body.agent
+        raise InvalidField("citizen", "agent and citizen name two: they are two words for one, give agent alone")
+    agent = body.agent or body.citizen
     tick = msgspec.convert(body, TickObserved, from_attributes=True)
     check_tick(tick)
-    return citizen, tick
+    return agent, tick

@@ -11,12 +11,13 @@ import msgspec
 from actors.gateway.agent_events import id_of, told
 from actors.gateway.edge import Edge
 from actors.gateway.http.bodies import Accepted
-from actors.gateway.http.checks import OK, passes
+from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.judgements import Answer, Judged, Judgement, Judgements
 from actors.gateway.inputs import Addressed
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.log import Log
+from events.loggers import get_logger
 from schemas.event import Event, topic_of
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -28,6 +29,8 @@ from schemas.vocabulary.guardrails import (
     GuardrailsRerunOrdered,
 )
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
+
+_logger = get_logger("neuraxis.gateway")
 
 LOG_PATIENCE_S = 2.0
 """Seconds in which a log that is asked whether it is there must say so."""
@@ -96,6 +99,7 @@ class Desk:
         self._hosted = hosted
         self._looks = dict(looks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
+        self._failing: Mapping[str, str] = {}
         self._now_ns = now_ns
         self._deadlines: set[asyncio.Timeout] = set()
 
@@ -153,13 +157,13 @@ class Desk:
             raise UnknownLoop(_unknown(agent, loop_id))
         return judged
 
-    async def observe(self, citizen: str, tick: TickObserved, key: str) -> Accepted:
+    async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
         """Record a tick; nothing answers it.
 
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, term = self._told(citizen, tick, key), self._term()
+        addressed, term = self._told(agent, tick, key), self._term()
         try:
             async with self._deadline(term):
                 seq = await self._edge.submit(addressed)
@@ -189,7 +193,18 @@ class Desk:
         }
         if (trouble := self._edge.trouble) and all(map(passes, checks.values())):
             checks["log"] = f"an append of late was not confirmed: {trouble}"
-        return checks
+        self._tell(checks)
+        return {name: without_places(said) for name, said in checks.items()}
+
+    def _tell(self, checks: Mapping[str, str]) -> None:
+        """Tell the process's log of checks that have failed, or pass again, since the last look: with all they say."""
+        failing = {name: said for name, said in checks.items() if not passes(said)}
+        for name, said in failing.items():
+            if said != self._failing.get(name):
+                _logger.warning("not_ready", check=name, detail=said)
+        for name in self._failing.keys() - failing:
+            _logger.info("ready_again", check=name)
+        self._failing = failing
 
     async def _guardrails(self) -> str:
         try:

@@ -8,6 +8,7 @@ from litestar.exceptions import HTTPException
 
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
+from actors.gateway.http.checks import without_places
 from actors.gateway.http.desk import NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
 from actors.gateway.http.reading import LOOP
 from actors.gateway.inputs import InvalidInput
@@ -59,7 +60,9 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
         headers["Retry-After"] = "1"
     if status >= 500:
         foreseen = isinstance(error, tuple(_STATUS))
-        _logger.warning("request_failed", path=request.url.path, error=type(error).__name__, exc_info=not foreseen)
+        detail = str(error) if isinstance(error, LogError) else None
+        told = {"path": request.url.path, "error": type(error).__name__, "detail": detail}
+        _logger.warning("request_failed", **told, exc_info=not foreseen)
     field = (error.field if isinstance(error, InvalidField) else "") or msgspec.UNSET
     failure = Failure(code=_code(error, status), field=field, message=message, loop_id=_loop(request))
     return Response(failure, status_code=status, headers=headers, media_type="application/json")
@@ -71,7 +74,7 @@ HANDLERS: Any = {HTTPException: failed, Exception: failed}
 
 def _message(error: Exception) -> str:
     if isinstance(error, LogError):
-        return f"the log: {error}"
+        return without_places(f"the log: {error}")
     if isinstance(error, tuple(_STATUS)):
         return str(error.args[0])
     return "a bug: see the gateway's log, and report it"

@@ -1,4 +1,4 @@
-"""The endpoint for engines outside: the state of a citizen's mind at a tick, for self-review."""
+"""The endpoint for engines outside: the state of an agent's mind at a tick, for self-review."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def observe_tick(
     idempotency_key: IdempotencyKey = "",
     user: User = "",
 ) -> Accepted:
-    """Take in the state of a citizen's mind at one tick; self-review looks at it once it is in the log."""
+    """Take in the state of an agent's mind at one tick; self-review looks at it once it is in the log."""
     desk: Desk = request.app.state.desk
-    citizen, tick = observed(data)
-    return await desk.observe(agent_of(request, citizen, user), tick, key_of(idempotency_key))
+    agent, tick = observed(data)
+    return await desk.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))

@@ -6,13 +6,16 @@ import os
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
+import click
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
+from deploy.sources import LedgerSource
 from events.bundles import read_manifest, write_bundle
 from events.ledger import LedgerWriter
 from events.log import Stored
@@ -42,6 +45,38 @@ LOOKING = [
     ("alerts", "--no-follow"),
     ("log", "tail"),
 ]
+
+
+COPIED: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("alerts",): ("alerts",),
+    ("backup",): ("backup", "kept"),
+    ("bisect",): ("bisect", "breaker", "evening", "trust < 0.5"),
+    ("diff",): ("diff", "1", "2"),
+    ("log", "export"): ("log", "export", "-o", "out.jsonl"),
+    ("log", "record"): ("log", "record", "case", "--folder", "kept"),
+    ("state",): ("state", "breaker", "evening"),
+    ("what-if",): ("what-if", "--set", "router.profile=seed"),
+    ("why",): ("why", "last"),
+}
+"""What some commands must be told besides the ledger that they read; others want a name, if anything."""
+
+
+def reading_a_ledger(group: click.Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield every command that reads a ledger file that is named, as it is called."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from reading_a_ledger(command, (*path, name))
+        elif flags := {flag for each in command.params for flag in each.opts} & {"--log", "--ledger"}:
+            wanted = [each for each in command.params if isinstance(each, click.Argument) and each.required]
+            if (*path, name) not in {("log", "import"), ("worker",)}:  # which take bundles, and write one
+                yield (*COPIED.get((*path, name), (*path, name, *("somebody" for _ in wanted))), *flags)
+
+
+READING = list(reading_a_ledger())
+assert len(READING) > 20
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +135,31 @@ def test_a_command_over_a_copy_without_its_write_ahead_log_says_what_is_missing(
     fails(neuraxis(*command, "--log", bare), "it was copied without bare.db-wal, which held them", "`neuraxis backup`")
 
 
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_every_command_over_a_copy_without_its_write_ahead_log_names_that(command: tuple[str, ...], bare: Path) -> None:
+    result = neuraxis(*command, bare)
+    fails(result, "copied without bare.db-wal", "`neuraxis ")
+    assert not Path("kept").exists()
+    assert lacks_its_rows(bare), "the copy itself still tells"
+
+
+def lacks_its_rows(path: Path) -> bool:
+    with closing(LedgerSource(path)) as ledger:
+        return ledger.lacks_journal
+
+
+def test_the_data_folder_of_a_stopped_set_without_its_write_ahead_log_names_that(bare: Path) -> None:
+    Path("copy").mkdir()
+    bare.rename("copy/ledger.db")
+    for command in (("why", "last"), ("log", "info"), ("replay",), ("breaker", "show", "noon")):
+        fails(neuraxis(*command, "--data", "copy"), "it was copied without ledger.db-wal")
+
+
+def test_read_models_of_nothing_are_not_rebuilt(tmp_path: Path) -> None:
+    write(tmp_path / "empty.db", [], partitions=PARTITIONS)
+    fails(neuraxis("log", "rebuild", "--log", "empty.db"), "holds no events")
+
+
 def test_a_copy_that_lacks_its_last_rows_is_read_with_a_warning(ledger: Path, talk: list[Stored]) -> None:
     async def main() -> None:
         more = [msgspec.structs.replace(each, seq=each.seq + len(talk)) for each in talk]
@@ -144,18 +204,18 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
         (("what-if", "--to", "1"), "nothing was decided anew"),
         (("log", "export", "--to", "2001-01-01", "-o", "-"), "holds no event up to 2001-01-01"),
         (("log", "export", "--format", "bundle", "--to", "2001-01-01", "-o", "x.nxb"), "holds no event up to"),
-        (("log", "export", "--topic", "forged_id.drift.>", "--from", "84", "-o", "-"), "nothing was exported"),
+        (("log", "export", "--topic", "forged_id.drift.>", "--from", "{end}", "-o", "-"), "nothing was exported"),
         (("replay", "--verify", "--key", "nobody"), "is of a session or agent 'nobody'"),
         (("replay", "--verify", "--actor", "clock", "--to", "1"), "nothing was replayed"),
         (("replay", "--verify", "--to", "1"), "nothing was"),
         (("replay", "--verify", "--to", "1", "--actor", "reflex"), "nothing was"),
-        (("alerts", "--open", "--since", "85"), "ends at sequence 84"),
+        (("alerts", "--open", "--since", "{beyond}"), "ends at sequence {end}"),
         (("bisect", "breaker", "nobody", "trust < 2"), "is of a session or agent 'nobody'"),
-        (("diff", "breaker", "nobody", "--at", "1", "--at", "84"), "is of a session or agent 'nobody'"),
+        (("diff", "breaker", "nobody", "--at", "1", "--at", "{end}"), "is of a session or agent 'nobody'"),
         (("state", "breaker", "nobody"), "nothing"),
-        (("alerts", "--open", "--since", "6000"), "ends at sequence 84"),
-        (("alerts", "--no-follow", "--since", "6000"), "ends at sequence 84"),
-        (("log", "tail", "--since", "6000"), "ends at sequence 84"),
+        (("alerts", "--open", "--since", "6000"), "ends at sequence {end}"),
+        (("alerts", "--no-follow", "--since", "6000"), "ends at sequence {end}"),
+        (("log", "tail", "--since", "6000"), "ends at sequence {end}"),
         (("log", "tail", "--topic", "forged_id.llm.>"), "is of that subject"),
         (("log", "export", "--exchange", "nobody", "-o", "x.jsonl"), "holds no such event of exchange 'nobody'"),
         (("log", "export", "--agent", "nobody", "-o", "x.jsonl"), "holds no such event of agent 'nobody'"),
@@ -172,8 +232,12 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
     ],
     ids=str,
 )
-def test_what_matches_nothing_fails_and_says_what_there_is(command: tuple[str, ...], told: str, ledger: Path) -> None:
-    fails(neuraxis(*command, "--log", ledger), told)
+def test_what_matches_nothing_fails_and_says_what_there_is(
+    command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
+) -> None:
+    end, beyond = len(talk), len(talk) + 1
+    asked = [word.format(end=end, beyond=beyond) for word in command]
+    fails(neuraxis(*asked, "--log", ledger), told.format(end=end))
     assert not [path for path in Path().iterdir() if path.stem == "x"]
 
 
@@ -197,12 +261,12 @@ def test_a_tail_of_a_file_is_its_latest_events_of_the_subject(
     assert shown == of_subject[-most:]
 
 
-def test_an_end_behind_the_log_is_taken_for_its_end_and_said_to_be(ledger: Path) -> None:
+def test_an_end_behind_the_log_is_taken_for_its_end_and_said_to_be(ledger: Path, talk: list[Stored]) -> None:
     result = neuraxis("replay", "--verify", "--to", "6000", "--log", ledger)
     assert result.exit_code == 0
-    assert "ends at sequence 84 (" in result.stderr
+    assert f"ends at sequence {len(talk)} (" in result.stderr
     assert "before sequence 6,000" in result.stderr
-    assert "before" not in neuraxis("replay", "--verify", "--to", "84", "--log", ledger).stderr
+    assert "before" not in neuraxis("replay", "--verify", "--to", len(talk), "--log", ledger).stderr
 
 
 def test_a_library_without_signatures_judges_nothing(tmp_path: Path) -> None:
@@ -263,9 +327,9 @@ def open_to_all() -> Iterator[None]:
     os.umask(before)
 
 
-def test_a_backup_is_read_by_whatever_reads_logs(ledger: Path) -> None:
+def test_a_backup_is_read_by_whatever_reads_logs(ledger: Path, talk: list[Stored]) -> None:
     (row,) = map(json.loads, neuraxis("backup", "back", "--bundle", "--ledger", ledger, "--json").stdout.splitlines())
-    assert (row["rows"], row["first_seq"], row["last_seq"], row["behind"]) == (84, 1, 84, None)
+    assert (row["rows"], row["first_seq"], row["last_seq"], row["behind"]) == (len(talk), 1, len(talk), None)
     hashes = set()
     for copy in (row["ledger"], row["bundle"], ledger):
         assert neuraxis("log", "verify", "--log", copy).exit_code == 0

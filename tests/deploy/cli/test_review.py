@@ -23,7 +23,7 @@ async def neuraxis(folder: Path, broker: Broker, *arguments: str, status: int = 
     return str(done.stdout if status == 0 else done.stderr)
 
 
-def test_a_citizen_is_shown_with_its_gate_records_scores_and_entities(broker: Broker, tmp_path: Path):
+def test_an_agent_is_shown_with_its_gate_records_scores_and_entities(broker: Broker, tmp_path: Path):
     async def scenario() -> None:
         log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
         async with living(broker, "a", actors=ACTORS):
@@ -32,7 +32,7 @@ def test_a_citizen_is_shown_with_its_gate_records_scores_and_entities(broker: Br
                 await log.append([Append([record(event, number)])])
             await written(log, 7)
             shown: Any = json.loads(await neuraxis(tmp_path, broker, "felix", "--json"))
-            assert (shown["citizen"], shown["gate"], shown["ticks"]) == ("felix", "armed", WARM_UP + 2)
+            assert (shown["agent"], shown["gate"], shown["ticks"]) == ("felix", "armed", WARM_UP + 2)
             affect = shown["signals"][0]
             assert (affect["signal"], affect["latest"], affect["record"], affect["median"]) == (
                 "affect",
@@ -54,7 +54,7 @@ def test_a_citizen_is_shown_with_its_gate_records_scores_and_entities(broker: Br
             assert worth["validator"] > worth["worse"]
             assert {each["weight"] for each in shown["entities"]} == {None}, "entities of an engine outside"
             text = await neuraxis(tmp_path, broker, "felix", "--last", "1")
-            assert "citizen felix: armed" in text
+            assert "agent felix: armed" in text
             assert "fires above" in text
             refused = await neuraxis(tmp_path, broker, "nobody", status=1)
             assert "'nobody' has had no tick" in refused

@@ -26,16 +26,20 @@ def piece(index: int, text: str, *, attempt: int = 1, request: str = "r") -> byt
 
 def spoken(*heard: bytes) -> tuple[str, Speaker]:
     written: list[str] = []
-    speaker = Speaker(written.append)
+    speaker = Speaker(written.append, 80)
     for data in heard:
         speaker.take(data)
+    speaker.end()
     return "".join(written), speaker
 
 
 def shown(capsys: pytest.CaptureFixture[str], answer: str, spoken: str) -> str:
     """Return what is printed of an answer behind what was spoken, without the decision below it."""
     end = msgspec.structs.replace(END, response=answer)
-    show(exchange_of("x", "ann", "s", end, (), 1.0), as_json=False, spoken=spoken)
+    speaker = Speaker(lambda text: print(text, end=""), 80)
+    if spoken:
+        speaker.take(piece(0, spoken))
+    show(exchange_of("x", "ann", "s", end, (), 1.0), as_json=False, speaker=speaker)
     return capsys.readouterr().out.partition("DELIBERATIVE")[0]
 
 
@@ -71,10 +75,10 @@ SENTENCE = "Answered by the composer with an answer, because the router chose RE
     ("spoken", "printed"),
     [
         ("", f"{SENTENCE}Lima is the capital.\n"),
-        ("Lima is", f" the capital.\n{SENTENCE}"),
-        ("Lima is the capital.", f"\n{SENTENCE}"),
-        ("Lima is the capital. \n", f"\n{SENTENCE}"),
-        ("Cusco", f"\n(in the end) Lima is the capital.\n{SENTENCE}"),
+        ("Lima is", f"Lima is the capital.\n{SENTENCE}"),
+        ("Lima is the capital.", f"Lima is the capital.\n{SENTENCE}"),
+        ("Lima is the capital. \n", f"Lima is the capital. \n\n{SENTENCE}"),
+        ("Cusco", f"Cusco\n(in the end) Lima is the capital.\n{SENTENCE}"),
     ],
 )
 def test_the_answer_completes_what_was_spoken(capsys: pytest.CaptureFixture[str], spoken: str, printed: str) -> None:
@@ -87,7 +91,7 @@ def test_pieces_come_to_the_inbox_of_the_caller(broker: Broker) -> None:
         theirs = await Connection.open(Access(servers=broker.url))
         written: asyncio.Queue[str] = asyncio.Queue()
         try:
-            async with hearing(hers, Speaker(written.put_nowait)) as inbox:
+            async with hearing(hers, Speaker(written.put_nowait, 80)) as inbox:
                 await taken_up(hers.nc)
                 for number, text in enumerate(("Lima", " is", " it.")):
                     await theirs.publish(inbox, piece(number, text))
@@ -99,4 +103,4 @@ def test_pieces_come_to_the_inbox_of_the_caller(broker: Broker) -> None:
 
     inbox, heard = asyncio.run(listen())
     assert inbox.startswith("_INBOX.")
-    assert heard == ["Lima", " is", " it."]
+    assert "".join(heard) == "Lima is "

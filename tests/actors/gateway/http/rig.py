@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -58,6 +58,7 @@ async def gateway(
     wait_s: float = 10.0,
     most: int = 64,
     agent_per: AgentPer = "shared",
+    looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block."""
     log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
@@ -68,7 +69,7 @@ async def gateway(
     async with Edge.open(log) as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
-        desk = Desk(log, edge, judgements, wait_s=wait_s, hosted=hosted, now_ns=VirtualClock().now_ns)
+        desk = Desk(log, edge, judgements, wait_s=wait_s, hosted=hosted, looks=looks, now_ns=VirtualClock().now_ns)
         app = application(desk, ApiKeys(keys), local=local, limits=limits, agent_per=agent_per)
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:

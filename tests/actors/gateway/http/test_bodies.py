@@ -199,7 +199,7 @@ def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
     assert refused({**SEED_COMPLETION, field: "\x1b[31mEVIL"}).field == field
 
 
-def test_a_tick_of_two_citizens_is_refused() -> None:
+def test_a_tick_of_two_agents_is_refused() -> None:
     with pytest.raises(InvalidField, match="citizen"):
         observed(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
 

@@ -52,6 +52,35 @@ def test_where_keys_are_asked_for_the_page_asks_for_one() -> None:
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        "/nowhere",
+        "/schema/swagger",
+        "/schema/redoc/",
+        "/schema/a/b",
+        "/schema/openapi.yml/x",
+        "/docs/x",
+        "/v1",
+        "/healthz/x",
+    ],
+)
+def test_what_is_not_served_is_answered_as_json_wherever_it_would_be(path: str) -> None:
+    for answer in answers(("GET", path), ("POST", path)):
+        assert answer.status_code in (404, 405)
+        assert answer.headers["content-type"].startswith("application/json")
+        assert answer.json()["code"] in ("not_found", "bad_method")
+
+
+@pytest.mark.parametrize(
+    "path", ["/schema", "/schema/", "/schema/openapi.json", "/schema/openapi.yaml", "/schema/openapi.yml"]
+)
+def test_the_document_is_served_under_each_of_its_names(path: str) -> None:
+    [answer] = answers(("GET", path))
+    assert answer.status_code == 200
+    assert "loop-complete" in answer.text
+
+
+@pytest.mark.parametrize(
     "path", ["/healthz", "/readyz", "/", "/schema", "/orchestrator/guardrails-status/nobody", "/v1/ticks", "/nowhere"]
 )
 def test_head_is_answered_as_get_is_without_the_body(path: str) -> None:

@@ -1,0 +1,59 @@
+"""A text that comes in pieces, broken between words for a terminal that would break it within them. Pure."""
+
+import re
+
+from rich.cells import cell_len
+
+_TAB = 8
+
+
+class Wrapping:
+    """Breaks what it is given before a word that has no room on its line.
+
+    A word is kept back until it ends, or is as long as a line. What has no blanks is left to the terminal.
+
+    Args:
+        width: Cells of a line.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = max(1, width)
+        self._column = 0
+        self._word = ""
+
+    def take(self, text: str) -> str:
+        """Return what is to be printed now, after a piece has come."""
+        return "".join(self._taken(part) for part in re.split(r"(\s)", text) if part)
+
+    def rest(self) -> str:
+        """Return what was kept back; the text goes on behind it, if it does."""
+        word, self._word = self._word, ""
+        wide = cell_len(word)
+        broken = "\n" if self._column and self._column + wide > self._width else ""
+        self._column = wide if broken else self._column + wide
+        if self._column > self._width:
+            self._column %= self._width  # the terminal breaks it
+        return broken + word
+
+    def _taken(self, part: str) -> str:
+        if part.isspace():
+            return self.rest() + self._blank(part)
+        self._word += part
+        return self.rest() if cell_len(self._word) >= self._width else ""
+
+    def _blank(self, blank: str) -> str:
+        if blank in "\r\n":
+            self._column = 0
+            return blank
+        wide = _TAB - self._column % _TAB if blank == "\t" else cell_len(blank)
+        if self._column + wide > self._width:
+            self._column = 0
+            return "\n"
+        self._column += wide
+        return blank
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return a whole text, broken between words."""
+    wrapping = Wrapping(width)
+    return wrapping.take(text) + wrapping.rest()
