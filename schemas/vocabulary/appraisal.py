@@ -18,7 +18,8 @@ class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
     ``layer`` is ``text`` or the role and place of a layer such as ``document[1]``; ``characters`` its length.
     ``unread`` counts the characters around telling words, and of decoded text, that were not read for the bounds on the
     work; ``unread_share`` is their share in what should have been read, by which ``falsehood`` is raised. Parts that
-    were read together share these numbers.
+    were read together share these numbers. Where an input has more layers than anybody looks at, the last row is
+    ``layers[1024..]``, and its ``unread`` is how many.
     """
 
     layer: str
