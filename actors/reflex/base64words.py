@@ -118,7 +118,7 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
 def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) -> Flags:
     """Return for every word but the last whether nothing but white space parts it from the next."""
     begins, closes = ends[:-1], starts[1:]
-    near = (codes[begins] == _SPACE) & (codes[closes - 1] == _SPACE)
+    near: Flags = (codes[begins] == _SPACE) & (codes[closes - 1] == _SPACE)
     # What begins and ends with white space is looked into, if it has anything between.
     wide = np.flatnonzero(near & (closes - begins > 2))
     if len(wide):

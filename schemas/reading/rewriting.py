@@ -67,7 +67,7 @@ def likeness(text: str, how: Rewriting | None = None) -> float:
     """Return the share of common words of five European languages among the words of a text, or of it rewritten."""
     if not text.isascii():
         return _share(_WORD.findall(fold(text if how is None else REWRITE[how](text))), _COMMON)
-    if how in _SOUGHT:
+    if how is None or how in _SOUGHT:
         # These keep words apart as they are: the text's are held against common words in rot13, or backwards.
         return _share(_words(text), _SOUGHT[how])
     return _share(_words(REWRITE[how](text)), _SOUGHT[None])

@@ -98,6 +98,17 @@ def telling_in(text: str, begin: int, end: int) -> tuple[Numbers, Numbers]:
     return places + begin, words
 
 
+def has_reversed(squeezed: bytes) -> bool:
+    """Whether a text without its white space, in lower case, has a telling word backwards."""
+    return bool(_backwards().find_matches_as_indexes(squeezed.translate(_UNDONE)))
+
+
+@cache
+def _backwards() -> BytesAhoCorasick:
+    words = ["".join(word.split())[::-1].encode() for word in PLAIN_TELLING]
+    return BytesAhoCorasick(words, implementation=Implementation.DFA)
+
+
 def _search(data: bytes) -> tuple[Numbers, Numbers]:
     found = _automaton().find_matches_as_indexes(data, overlapping=True)
     if not found:
