@@ -37,7 +37,7 @@ MOST_UNREAD = 16
 _OUT_A_PART, _OUT_A_CHARACTER = 1_024, 16
 """Characters that a part can come to, decoded in several ways to the full depth: for itself, for each of its own."""
 
-_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 32
+_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 96
 """Steps that decoding a part can come to: for itself, and for each of its characters."""
 
 

@@ -50,6 +50,8 @@ TEXTS = {
     "images in markdown": _images(),
     "escaped letters": json.dumps([f"Die Größe der Städte in ihrer Übersicht, {n}" for n in range(6_000)]),
     "certificates": "\n".join(base64.b64encode(DRAW.randbytes(48)).decode() for _ in range(5_500)),
+    "a hex dump": "\n".join(f"{n * 16:08x}  {DRAW.randbytes(16).hex(' ')}  |..|" for n in range(1_400)),
+    "generated names": " ".join(f"api-{_hash(n)[:10]}-{_hash(n)[-5:]} 1/1 Running {n}d\n" for n in range(2_000)),
     "numbers": " ".join(f"{DRAW.random():.6f}" for _ in range(40_000)),
 }
 
