@@ -81,6 +81,9 @@ def inputs(size: int, layers: int) -> Iterator[tuple[str, InputReceived]]:
         text, step = texts(size)[name], size // layers
         parts = tuple(Layer(role="document", content=text[n * step : n * step + step]) for n in range(layers))
         yield f"{name}, {layers} layers", InputReceived(text="Please look at this.", layers=parts)
+    # What only a publisher past every edge can send: a message full of layers.
+    pages = tuple(f"page {number}" for number in range(2 * size // 10))
+    yield "layers past every edge", InputReceived(text="Please look at this.", documents=pages)
 
 
 def _message(event: Event) -> Message:
@@ -146,7 +149,7 @@ def _copy(received: InputReceived) -> InputReceived:
     global _copies
     _copies += 1
     layers = tuple(Layer(role=layer.role, content=f"{layer.content} {_copies}") for layer in received.layers)
-    return InputReceived(text=received.text, layers=layers)
+    return InputReceived(text=received.text, layers=layers, left_out=received.left_out)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,15 @@ from schemas.event import Unit
 
 DECIMALS = 6
 
-What = Literal["base64", "hex", "percent", "overlaps", "comparisons", "characters", "telling"]
+What = Literal["base64", "hex", "percent", "overlaps", "comparisons", "characters", "telling", "layers"]
 """What may go unlooked at.
 
 Encoded runs; places where signatures overlap; passages that are to be compared with precedents, and characters that are
-to be read for it; and what stands around telling words, for the scorer.
+to be read for it; what stands around telling words, for the scorer; and whole layers, of an input with too many.
 """
 
-Bound = Literal["decoding", "candidates", "work", "most_read", "scored_characters"]
-"""Bounds that may be met: reflex's work on decoding and its candidates; intuition's three."""
+Bound = Literal["decoding", "candidates", "work", "most_read", "scored_characters", "most_layers"]
+"""Bounds that may be met: reflex's work on decoding and its candidates; intuition's three; and what nobody reads."""
 
 
 class Unread(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         layer: ``text``, or the role and place of a layer such as ``document[1]``; empty: over the whole input.
         what: What was not looked at.
-        amount: How much of it: comparisons, and characters of anything else.
+        amount: How much of it: comparisons, layers, and characters of anything else.
         why: The bound that was met.
         share: How heavily it weighs.
     """
@@ -46,6 +46,11 @@ class Unread(msgspec.Struct, frozen=True, kw_only=True):
 def weighed(amount: int, half: int) -> float:
     """Return a share that is 0 for nothing, one half at ``half``, and comes near 1 for much more."""
     return round(amount / (amount + half), DECIMALS) if amount > 0 else 0.0
+
+
+def layers_left_out(count: int) -> tuple[Unread, ...]:
+    """Return what a guard says of layers that nobody looks at: with them, the input is as good as unread."""
+    return (Unread(layer="", what="layers", amount=count, why="most_layers", share=1.0),) if count else ()
 
 
 def heaviest(unread: tuple[Unread, ...]) -> float:

@@ -12,7 +12,7 @@ from actors.appraisal.embedder import Model, model_of
 from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
 from actors.appraisal.risks import intent_of
 from actors.appraisal.settings import AppraisalSettings
-from actors.appraisal.trust import less_trusted, trust_of, trusted
+from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.vectors import to_text
 from schemas.reading.model import Model as Judge
@@ -80,6 +80,8 @@ def _layers(
     for place, layer in enumerate(received.layers):
         judge = partial(_of_part, trusts, evaluator) if layer.role in settings.judged_layers else trusted
         layers.append(judge(f"{layer.role}[{place}]", layer.content))
+    if received.left_out:
+        layers.append(unseen(f"layers[{len(received.layers)}..]", received.left_out))
     return tuple(layers)
 
 

@@ -83,6 +83,19 @@ def less_trusted(trust: LayerTrust, unread: int) -> LayerTrust:
     )
 
 
+def unseen(name: str, layers: int) -> LayerTrust:
+    """Return the trust in layers that nobody looks at, because there are too many: they may say anything."""
+    return LayerTrust(
+        layer=name,
+        characters=0,
+        truth=0.0,
+        indeterminacy=round(1.0 - UNREAD_WEIGHT, _DECIMALS),
+        falsehood=UNREAD_WEIGHT,
+        unread=layers,
+        unread_share=1.0,
+    )
+
+
 def trusted(layer: str, text: str) -> LayerTrust:
     """Return the trust in an operator's own prompt: it may tell the model what to do."""
     return LayerTrust(layer=layer, characters=len(text), truth=1.0, indeterminacy=0.0, falsehood=0.0)

@@ -15,7 +15,7 @@ from schemas.reading.evidence import read_text, unread_share
 from schemas.reading.model import Model
 from schemas.reading.sheets import sheets_of
 from schemas.reading.weights import supplied
-from schemas.unread import DECIMALS, Unread, weighed
+from schemas.unread import DECIMALS, Unread, layers_left_out, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
 
@@ -46,10 +46,11 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Input(msgspec.Struct, frozen=True):
-    """What there is to judge of an input; the first part is its text."""
+    """What there is to judge of an input; the first part is its text. ``left_out`` counts layers that nobody sees."""
 
     parts: tuple[Part, ...]
     situation: str
+    left_out: int = 0
 
 
 class _Scored(NamedTuple):
@@ -66,7 +67,7 @@ def input_of(received: InputReceived, settings: IntuitionSettings) -> Input:
         for place, layer in enumerate(received.layers)
         if layer.role in settings.scanned_layers
     )
-    return Input((Part(TEXT, received.text), *layers), received.situation)
+    return Input((Part(TEXT, received.text), *layers), received.situation, received.left_out)
 
 
 def judge(
@@ -81,7 +82,8 @@ def judge(
     near, similar, cut, characters = compare(library, settings, tuple(named), asked.situation)
     scorer = scorer_of(models)
     scored, missed = _scored(named, settings.scored_characters, scorer) if settings.scorer else (None, ())
-    unread = (*_uncompared(cut, characters, sum(map(len, named))), *missed)
+    left_out = layers_left_out(asked.left_out)
+    unread = (*left_out, *_uncompared(cut, characters, sum(map(len, named))), *missed)
     precedents = tuple(_listed(library, similar, settings))
     model = scorer.name if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold

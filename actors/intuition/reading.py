@@ -49,14 +49,21 @@ class Reading(NamedTuple):
     phrases: npt.NDArray[np.int64]
 
 
-def read(text: str, most: int = MOST_CHARACTERS) -> Reading:
-    """Read a text, or ``most`` characters of it: half of them from its beginning, half from its end."""
+def read(text: str, most: int = MOST_CHARACTERS, most_words: int = MOST_CHARACTERS) -> Reading:
+    """Read a text, or ``most`` characters of it: half of them from its beginning, half from its end.
+
+    Words beyond ``most_words`` are not read: a signature covers no more.
+    """
     words: list[str] = []
     phrases = [0]
     for phrase in _PHRASE_END.split(normalised(text, most)):
         words += _WORD.findall(phrase)
         if len(words) > phrases[-1]:
             phrases.append(len(words))
+        if len(words) >= most_words:
+            del words[most_words:]
+            phrases[-1] = len(words)
+            break
     hashes = {word: _hash_of(word) for word in set(words)}
     return Reading(
         np.fromiter(map(hashes.__getitem__, words), np.uint64, len(words)),

@@ -66,9 +66,10 @@ def to_bytes(signature: Hashes) -> bytes:
     return signature.astype("<u8").tobytes()
 
 
+@lru_cache(maxsize=8)
 def text_signature(text: str) -> Hashes:
-    """Return the signature of a whole text."""
-    return signature_of(read(text).words)
+    """Return the signature of a whole text, not to be written to; a precedent's is asked for twice in a row."""
+    return signature_of(read(text, most_words=MOST_WORDS).words)
 
 
 @lru_cache(maxsize=1024)

@@ -9,10 +9,10 @@ signatures, whatever their case, accents, look-alike letters, invisible characte
 The library is a profile that ships and what operators have imported (``operator.patterns_imported``); with the first
 input after a change a partition says by ``reflex.library_changed`` which library it judges by.
 
-Texts are also read otherwise: spaced, leetspeak and rot13, and decoded from base64, hex and percent-encoding, two deep.
-A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at index 1, whose role is
-document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in rot13. Spans are
-character offsets in that text or layer as it was received, or in the decoded text.
+Texts are also read otherwise: spaced, leetspeak, rot13 and backwards, and decoded from base64, hex and
+percent-encoding, two deep. A match names its view: ``plain`` is the input's text, ``document[1]:plain`` the layer at
+index 1, whose role is document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in
+rot13. Spans are character offsets in that text or layer as it was received, or in the decoded text.
 
 The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
 that are looked at (``matcher``). Where a bound was met, the verdict lists what was not looked at (``schemas.unread``),

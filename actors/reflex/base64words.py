@@ -15,6 +15,9 @@ MIN_DIGITS = 11
 LONG_WORD = 16
 """A mixed word of this length begins a series by itself; after shorter ones, and before, other starts are tried too."""
 
+FEW_WORDS = 256
+"""Words up to which each is looked at by itself: a text that is one run of base64 is one word."""
+
 MAX_STARTS = 8
 """Words of a series tried as its first."""
 
@@ -89,9 +92,7 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
     edges = np.concatenate((([0] if in_word[0] else []), edges, ([len(codes)] if in_word[-1] else []))).astype(np.int64)
     starts, ends = edges[::2], edges[1::2]
     mixed = _mixed_words(codes, in_word, starts, ends)
-    # Two words are neighbours if nothing but white space parts them.
-    parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
-    near = parting[ends[:-1]] == parting[starts[1:]]
+    near = _neighbours(codes, starts, ends)
     taken = mixed.copy()
     taken[1:-1] |= mixed[:-2] & mixed[2:] & near[:-1] & near[1:]
     words = np.flatnonzero(taken)
@@ -105,7 +106,7 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
     if not len(firsts):
         return None
     near = np.concatenate(([False], near, [False]))
-    padded = np.append(codes, _OTHER)[ends] == _PADDING
+    padded = (codes.take(ends, mode="clip") == _PADDING) & (ends < len(codes))
     nexts = np.minimum(lasts + 1, len(starts) - 1)
     ended, closed = near[lasts + 1], near[lasts + 1] & padded[nexts]
     short = ends[firsts] - starts[firsts] < LONG_WORD
@@ -114,12 +115,28 @@ def runs_of_words(kinds: bytes) -> WordRuns | None:
     return WordRuns(starts[firsts], np.where(closed, ends[nexts], ends[lasts]), words_at, firsts, lasts, several)
 
 
+def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) -> Flags:
+    """Return for every word but the last whether nothing but white space parts it from the next."""
+    begins, closes = ends[:-1], starts[1:]
+    near: Flags = (codes[begins] == _SPACE) & (codes[closes - 1] == _SPACE)
+    # What begins and ends with white space is looked into, if it has anything between.
+    wide = np.flatnonzero(near & (closes - begins > 2))
+    if len(wide):
+        parting = np.concatenate(([0], np.cumsum((codes == _OTHER) | (codes == _PADDING), dtype=np.int32)))
+        near[wide] = parting[begins[wide]] == parting[closes[wide]]
+    return near
+
+
 def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, ends: Offsets) -> Flags:
     """Return for every word whether it is mixed; a capital before small letters is not, at the start of a word."""
-    is_mixed = _IS_MIXED[codes[:-1] * 8 + codes[1:]]
+    is_mixed = _IS_MIXED.take(codes[:-1] * 8 + codes[1:])
     capital = (codes[:-1] == _UPPER) & (codes[1:] == _LOWER)
     capital[1:] &= ~in_word[:-2]
-    counts = np.concatenate(([0], np.cumsum(is_mixed & ~capital, dtype=np.int32)))
+    is_mixed &= ~capital
+    if len(starts) <= FEW_WORDS:
+        pairs = zip(starts.tolist(), (ends - 1).tolist(), strict=True)
+        return np.array([is_mixed[start:end].any() for start, end in pairs], dtype=bool)
+    counts = np.concatenate(([0], np.cumsum(is_mixed, dtype=np.int32)))
     return np.asarray(counts[ends - 1] > counts[starts])
 
 

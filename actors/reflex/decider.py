@@ -22,7 +22,7 @@ from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.reading.sheets import shares
-from schemas.unread import Bound, Unread, What, weighed
+from schemas.unread import Bound, Unread, What, layers_left_out, weighed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
@@ -39,7 +39,7 @@ MOST_UNREAD = 16
 _OUT_A_PART, _OUT_A_CHARACTER = 1_024, 16
 """Characters that a part can come to, decoded in several ways to the full depth: for itself, for each of its own."""
 
-_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 32
+_WORK_A_PART, _WORK_A_CHARACTER = 32_768, 96
 """Steps that decoding a part can come to: for itself, and for each of its characters."""
 
 
@@ -112,7 +112,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
     more than once, its first place in the text, then in the layers.
     """
     places: list[_Place] = []
-    unread: list[Unread] = []
+    unread: list[Unread] = list(layers_left_out(received.left_out))
     sheets = _sheets(settings, received)
     room = FREE_CANDIDATES
     for sheet, allowance in zip(sheets, _Allowances(settings, [sheet.text for sheet in sheets]), strict=True):
@@ -180,7 +180,7 @@ def _unread(sheet: Sheet, what: What, amount: int, why: Bound) -> Unread:
 
 def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:
     """Return what was not looked at, the heaviest first, as much of it as an event lists."""
-    return tuple(sorted(unread, key=lambda each: -each.amount)[:MOST_UNREAD])
+    return tuple(sorted(unread, key=lambda each: (-each.share, -each.amount))[:MOST_UNREAD])
 
 
 def _library_of(state: State) -> Library:

@@ -18,7 +18,7 @@ Of decoded bytes only what is text counts (``plaintext``).
 
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -31,10 +31,10 @@ from schemas.reading.sheets import shares
 
 Encoding = Literal["base64", "hex", "percent"]
 
-MAX_WORK = 2_621_440
-"""Steps that all decoding for one input may take: some 25 ms."""
+MAX_WORK = 5_242_880
+"""Steps that all decoding for one input may take: lists of thousands of hashes are read whole."""
 
-_BASE64_SPAN, _HEX_RUN, _HEX_PLACE, _ESCAPE_WINDOW = 192, 256, 32, 128
+_BASE64_SPAN, _HEX_RUN, _HEX_PLACE, _ESCAPE_WINDOW = 192, 128, 32, 128
 """Steps that a run takes by itself."""
 
 _PER_DIGIT = 2
@@ -59,7 +59,11 @@ _HEX_KINDS = bytes(
     for code in range(256)
 )
 _HEX_BARE = (b"h" * 12, b" ".join([b"hh"] * 6), b"  ".join([b"hh"] * 6))
-_HEX_PREFIXES = (b"\\x", b"\\X", b"0x", b"0X", b"\\u00", b"&#x", b"&#X", b"U+00")
+# Whether a character may be the first of a prefix, and (twice that) whether it may be the second.
+_OPENS_PREFIX = bytes((chr(code) in "0\\&U") + 2 * (chr(code) in "xXu#+") for code in range(256))
+_MANY_PLACES = 2_048
+"""Places that may begin a prefix beyond which a single search for all is faster."""
+
 _HEX_PREFIX = rb"0[xX]|\\[xX]|\\u00|&#[xX](?:00)?|U\+00"
 _HEX_BREAK = rb"[\s,:;|_.-]"
 _PAIR = rb"[0-9A-Fa-f][0-9A-Fa-f]"
@@ -125,13 +129,11 @@ def base64_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     runs = runs_of_words(kinds)
     if runs is None:
         return NONE
-    codes = np.frombuffer(kinds, dtype=np.uint8)
-    before = np.concatenate(([0], np.cumsum(codes >= _FIRST_DIGIT, dtype=np.int32)))  # digits before a place
-    digits = ascii_text.translate(_URL_SAFE, _NOT_BASE64)
     lengths = runs.ends - runs.starts
     chosen, work = _affordable(_BASE64_SPAN + _PER_DIGIT * lengths, room.work)
     unread = int(lengths.sum() - lengths[chosen].sum())
-    spans = [[(int(start), int(end))] for start, end in zip(runs.starts[chosen], runs.ends[chosen], strict=True)]
+    likeliest = list(zip(runs.starts[chosen].tolist(), runs.ends[chosen].tolist(), strict=True))
+    spans = [[span] for span in likeliest]
     # The shortest first, so that a long one leaves the others something.
     open_ended = np.flatnonzero(runs.several[chosen])
     for place in open_ended[np.argsort(lengths[chosen][open_ended], kind="stable")].tolist():
@@ -143,9 +145,14 @@ def base64_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
             spans[place] += others
         work += min(cost, room.work - work + 1)  # one too dear ends it: those behind are no shorter
     unread += sum(int(lengths[chosen[place]]) for place in open_ended.tolist() if len(spans[place]) == 1)
-    parts = [digits[before[start] : before[end]] for some in spans for start, end in some]
-    texts = iter(texts_in([_from_base64(part) for part in parts]))
-    found = [run for some in spans if (run := _joined([Run(*span, next(texts)) for span in some])) is not None]
+    parts = [ascii_text[start:end].translate(_URL_SAFE, _NOT_BASE64) for some in spans for start, end in some]
+    texts = texts_in(list(map(_from_base64, parts)))
+    if len(parts) == len(spans):
+        found = [Run(start, end, text) for (start, end), text in zip(likeliest, texts, strict=True) if text]
+    else:
+        said = iter(texts)
+        several = (_joined([Run(*span, next(said)) for span in some]) for some in spans)
+        found = [run for run in several if run is not None]
     return _within(found, room.characters, unread, work)
 
 
@@ -184,9 +191,7 @@ def _from_base64(digits: bytes) -> bytes:
 def hex_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     """Return the hexadecimal runs of a text; ``ascii_text`` is the same with a ``?`` for every other character."""
     most = max(0, room.work // _HEX_PLACE)
-    spans: list[_Span] = []
-    if any(sign in ascii_text for sign in _HEX_PREFIXES):
-        spans = [match.span() for match in islice(_PREFIXED_HEX.finditer(ascii_text), most)]
+    spans = [match.span() for match in islice(_prefixed(ascii_text), most)]
     work = _HEX_PLACE * len(spans)
     until = spans[-1][1] if spans and len(spans) == most else len(ascii_text)
     spans = [(start, end) for start, end in spans if end - start >= 2 * _MIN_PAIRS]
@@ -217,6 +222,21 @@ def hex_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     unread = len(ascii_text) - (until if work <= room.work else max(kept)[1] if kept else 0)
     found = [Run(*span, text) for span, text in zip(kept, texts_in(parts), strict=True) if text]
     return _within(found, room.characters, unread, work)
+
+
+def _prefixed(ascii_text: bytes) -> "Iterator[re.Match[bytes]]":
+    """Yield the runs that begin with a prefix, in order."""
+    firsts = np.frombuffer(ascii_text.translate(_OPENS_PREFIX), dtype=np.uint8)
+    places = np.flatnonzero(firsts[:-1] & (firsts[1:] >> 1)).tolist()
+    if len(places) > _MANY_PLACES:
+        yield from _PREFIXED_HEX.finditer(ascii_text)
+        return
+    until = 0
+    for place in places:
+        match = _PREFIXED_HEX.match(ascii_text, place) if place >= until else None
+        if match is not None:
+            until = match.end()
+            yield match
 
 
 def _from_hex(written: bytes) -> bytes:

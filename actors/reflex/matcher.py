@@ -9,8 +9,8 @@ A hit holds if
   single letter (``spaced``);
 - neither end goes on into a longer word, unless the signature opted out: two letters, digits or underscores
   with nothing but combining marks between them belong to one word;
-- its letters are the signature's, or those of the signature in rot13 (``rot13``), or pass for the signature's
-  (``leetspeak``).
+- its letters are the signature's, or those of the signature in rot13 (``rot13``) or backwards (``reversed``), or pass
+  for the signature's (``leetspeak``).
 
 The search reports overlapping hits: where the longest fails, a shorter one within it may hold.
 
@@ -32,15 +32,21 @@ import numpy as np
 from ahocorasick_rs import MATCHKIND_LEFTMOST_LONGEST, BytesAhoCorasick, Implementation
 
 from actors.reflex.library import Library
-from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, blur, lay_out, rot13, squeeze
+from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
 from actors.reflex.spellings import Spelling, deep_chain, is_word, spell
+from schemas.reading.rewriting import REWRITE, Rewriting
+from schemas.reading.telling import has_reversed
 from schemas.vocabulary.patterns import PatternSet, Signature
 
-Reading = Literal["plain", "spaced", "leetspeak", "rot13"]
-"""How the characters of a text were read, in the order of preference."""
+Reading = Literal["plain"] | Rewriting
+"""How the characters of a text were read."""
 
-READINGS: tuple[Reading, ...] = ("plain", "spaced", "leetspeak", "rot13")
-_PLAIN, _SPACED, _LEETSPEAK, _ROT13 = range(4)
+READINGS: tuple[Reading, ...] = ("plain", *REWRITE)
+"""In the order of preference: as they stand, and every rewriting that guards undo (``schemas.reading.rewriting``)."""
+
+_PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED = map(
+    READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed")
+)
 
 FREE_CANDIDATES = 32_768
 """Candidates an input may have besides those that its letters earn: some 20 ms."""
@@ -116,11 +122,14 @@ class Matcher:
         wanted = frozenset(READINGS.index(reading) for reading in READINGS if reading in readings)
         squeezed = squeeze(text)
         search = _Search(self, text, limit, wanted, room)
-        search.run(squeezed, turned=False)
+        search.run(squeezed)
         if _ROT13 in wanted:
             turned = rot13(squeezed)
             if turned != squeezed:  # without ASCII letters both read the same
-                search.run(turned, turned=True)
+                search.run(turned, _ROT13)
+        # Searched backwards only where a telling word stands backwards: it takes as long as reading the text.
+        if _REVERSED in wanted and has_reversed(squeezed):
+            search.run(squeezed.decode()[::-1].encode(), _REVERSED)
         first: dict[int, int] = {}
         for hit in search.hits:
             first[hit.rank] = min(hit.reading, first.get(hit.rank, hit.reading))
@@ -149,8 +158,8 @@ class _Search:
         """Patterns of the automaton that stand for settled signatures only."""
         self.layout: Layout | None = None
 
-    def run(self, squeezed: bytes, *, turned: bool) -> None:
-        """Search the squeezed text, or with ``turned`` that in rot13."""
+    def run(self, squeezed: bytes, turned: int = _PLAIN) -> None:
+        """Search the squeezed text, or with ``turned`` that in rot13 or backwards."""
         letters = ""
         letter_of: Offsets | None = None
         if turned:  # found in a better reading already, and so of no use in this one
@@ -162,6 +171,8 @@ class _Search:
                 continue
             if not letters:
                 self.layout = self.layout or lay_out(self.text)
+                if turned == _REVERSED:
+                    self.layout = backwards(self.layout)
                 letters = squeezed.decode()
                 letter_of = None if len(squeezed) == len(letters) else _letters_of(squeezed)
             self._read(candidates, squeezed, letters, letter_of, turned)
@@ -185,7 +196,7 @@ class _Search:
         return [each for each in found if each[0] not in done] if done else found
 
     def _read(
-        self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, turned: bool
+        self, candidates: list[_Candidate], squeezed: bytes, letters: str, letter_of: Offsets | None, turned: int
     ) -> None:
         layout = self.layout
         assert layout is not None
@@ -207,7 +218,8 @@ class _Search:
         count = self.counts.get((rank, reading), 0)
         if reading not in self.wanted or count >= self.limit:
             return
-        hit = Hit(rank, reading, int(layout.origins[start]), int(layout.origins[end - 1]) + 1)
+        first, last = sorted((int(layout.origins[start]), int(layout.origins[end - 1])))
+        hit = Hit(rank, reading, first, last + 1)
         if hit in self.hits:
             return
         self.hits[hit] = None
@@ -253,7 +265,7 @@ def _in_letters(candidates: list[_Candidate], letter_of: Offsets) -> list[_Candi
 
 
 def _reading(
-    spelling: Spelling, squeezed: bytes, first: int, letters: str, layout: Layout, start: int, end: int, turned: bool
+    spelling: Spelling, squeezed: bytes, first: int, letters: str, layout: Layout, start: int, end: int, turned: int
 ) -> int | None:
     """Return the index of the reading in which a candidate holds, None if in none.
 
@@ -269,7 +281,7 @@ def _reading(
     exact = squeezed.startswith(spelling.letters, first)
     if turned:
         fits = spelling.long and exact and _agree(gaps, start, end, spelling.gaps)
-        return _ROT13 if fits else None
+        return turned if fits else None
     if _agree(gaps, start, end, spelling.gaps):
         return _PLAIN if exact else _LEETSPEAK
     may_be_spaced = spelling.long and JOINED in spelling.gaps

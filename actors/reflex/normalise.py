@@ -89,6 +89,11 @@ def lay_out(text: str) -> Layout:
     return Layout(gaps.tobytes(), apart.tobytes(), origins)
 
 
+def backwards(layout: Layout) -> Layout:
+    """Return the layout of the same letters from the last to the first."""
+    return Layout(layout.gaps[::-1], layout.apart[::-1], layout.origins[::-1])
+
+
 def _lay_out_ascii(text: str) -> Layout:
     """Return what ``lay_out`` does, in a quarter of its time: nearly all texts are ASCII."""
     kinds = np.frombuffer(text.encode("ascii").translate(_ASCII_GAPS), dtype=np.uint8)

@@ -33,10 +33,27 @@ _LENGTHS = bytes(map(_length, range(256)))
 
 
 def texts_in(parts: Sequence[bytes]) -> list[str]:
-    """Return the text in each part, its stretches one a line; all parts at once, since a call costs more than its work.
+    """Return the text in each part, its stretches one a line.
 
-    Takes some 10 ms a megabyte, whatever the bytes.
+    What is ASCII is text as it stands. Of other parts it takes some 10 ms a megabyte, whatever the bytes.
     """
+    texts = [""] * len(parts)
+    others = []
+    for place, part in enumerate(parts):
+        if len(part) < MIN_CHARACTERS:
+            continue
+        if part.isascii():
+            texts[place] = part.decode("ascii")
+        else:
+            others.append(place)
+    if others:
+        for place, text in zip(others, _texts_in([parts[place] for place in others]), strict=True):
+            texts[place] = text
+    return texts
+
+
+def _texts_in(parts: Sequence[bytes]) -> list[str]:
+    """Return the text in each part; all parts at once, since a call costs more than its work."""
     data = _NO_TEXT.join([*parts, b""])
     starts, covered = _characters(data)
     edges = np.flatnonzero(np.diff(covered, prepend=False, append=False))

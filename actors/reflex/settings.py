@@ -8,7 +8,7 @@ from actors.reflex.library import Profile
 from schemas.measuring import Budget
 
 Role = Literal["system", "user", "tool", "document"]
-Decoding = Literal["spaced", "leetspeak", "rot13", "base64", "hex", "percent"]
+Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "base64", "hex", "percent"]
 
 
 class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     profile: Profile = "standard"
     scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
-    decoded_views: tuple[Decoding, ...] = ("spaced", "leetspeak", "rot13", "base64", "hex", "percent")
+    decoded_views: tuple[Decoding, ...] = ("spaced", "leetspeak", "rot13", "reversed", "base64", "hex", "percent")
     max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 524_288
     max_matches: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
     latency_budget_ms: Budget = 10.0

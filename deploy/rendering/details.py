@@ -67,6 +67,7 @@ def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
     lines += [Text(f"{layer.role}: {quoted(layer.content)}", "italic") for layer in event.layers]
     facts = [f"label {event.label}"] if event.label else []
     facts += [f"situation {event.situation}"] if event.situation != "general" else []
+    facts += [f"{event.left_out:,} layers beyond what anybody looks at"] if event.left_out else []
     facts += [f"deadline {event.deadline_after_ms / 1000:g} s"]
     return [*lines, Text(", ".join(facts), "dim")]
 

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.rendering.counts import Counts
 from deploy.rendering.quoting import quoted
 from deploy.what_if_verdicts import reason_text
 from events.effects import EffectFinding, EffectReport
@@ -36,10 +37,8 @@ def render_states(report: Report) -> Table:
 
 def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
     """Yield a table of what became of each actor's decisions, why some could not be made again, and what is new."""
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("actor", no_wrap=True)
-    for name in ("identical", "silent", "different", "pending", "timers", "facts", "unverified"):
-        grid.add_column(name, justify="right", no_wrap=True)
+    names = ("identical", "silent", "different", "pending", "timers", "facts", "unverified")
+    grid = Counts("actor", names)
     for actor, counts in coverage.items():
         numbers = (
             counts.identical,
@@ -50,7 +49,7 @@ def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType
             counts.facts,
             sum(counts.unverified.values()),
         )
-        grid.add_row(actor, *(f"{number:,}" for number in numbers), style="red" if counts.different else "")
+        grid.add(actor, numbers, "red" if counts.different else "")
     yield grid
     for actor, counts in coverage.items():
         for reason, count in sorted(counts.unverified.items()):
@@ -90,13 +89,10 @@ def render_effects(report: EffectReport) -> Iterator[RenderableType]:
     """Yield a table of what was recorded of each effector, and the first that is wrong."""
     if not report.counts:
         return
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("effects, not performed again", no_wrap=True)
-    for name in ("requests", "answered", "open", "wrong"):
-        grid.add_column(name, justify="right", no_wrap=True)
+    grid = Counts("effects, not performed again", ("requests", "answered", "open", "wrong"))
     for effector, counts in report.counts.items():
         numbers = (counts.requests, counts.answered, counts.open, counts.wrong)
-        grid.add_row(effector, *(f"{number:,}" for number in numbers), style="red" if counts.wrong else "")
+        grid.add(effector, numbers, "red" if counts.wrong else "")
     yield grid
     for finding in report.findings[:1]:
         yield Text(f"first wrong effect: {effect_text(finding)}", "bold red")

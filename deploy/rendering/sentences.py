@@ -97,7 +97,7 @@ def _dissonant(end: ResponseEmitted, event: CoherenceRejected | None) -> str:
 
 
 def _counted(what: What) -> str:
-    return what if what in ("comparisons", "characters") else f"characters of {what}"
+    return what if what in ("comparisons", "characters", "layers") else f"characters of {what}"
 
 
 def _withheld(end: ResponseEmitted, event: BreakerTripped | None) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.counting import counted
+from deploy.rendering.counts import Counts
 from deploy.rendering.quoting import quoted
 from deploy.rendering.replay import new_field_text
 from deploy.rendering.words import without_words
@@ -133,15 +134,12 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
         yield Text(f"  {count:>{wide},}  {was}{' as before' if same else f' → {now}'}", "dim" if same else "yellow")
 
 
-def _tallies(report: Report) -> Table:
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    grid.add_column("actor", no_wrap=True)
-    for name in ("decided", "identical", "different", "gone", "new", "pending"):
-        grid.add_column(name, justify="right", no_wrap=True)
+def _tallies(report: Report) -> Counts:
+    grid = Counts("actor", ("decided", "identical", "different", "gone", "new", "pending"))
     for actor, tally in report.tallies.items():
         numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new, tally.pending)
         changed = tally.different or tally.gone or tally.new
-        grid.add_row(actor, *(f"{number:,}" for number in numbers), style="yellow" if changed else "")
+        grid.add(actor, numbers, "yellow" if changed else "")
     return grid
 
 

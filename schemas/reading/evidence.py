@@ -21,6 +21,9 @@ Numbers = npt.NDArray[np.float64]
 WEIGHT_UNIT = 1024.0
 """N-gram weights are whole multiples of one over this."""
 
+_SIEVED = np.uint32(12)
+"""Bits of a key that a first look leaves out: the table of the others has a million entries."""
+
 _NO_EVIDENCE = -6.0
 _HOT, _WARM = 0.0, -1.0
 
@@ -85,17 +88,28 @@ def evidence_names() -> tuple[str, ...]:
     )
 
 
-def known(table_keys: Keys, reading: Reading) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def known(table: Table, reading: Reading) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the places in the table of a reading's n-grams that it knows, and the segment of each."""
-    spots = np.searchsorted(table_keys, reading.keys)
-    found = np.nonzero(table_keys[np.minimum(spots, len(table_keys) - 1)] == reading.keys)[0]
+    # Most n-grams are none of the table's, and nearly all of these are told by their first bits alone.
+    likely = np.nonzero(_sieve(table)[reading.keys >> _SIEVED])[0]
+    keys = reading.keys[likely]
+    spots = np.searchsorted(table.keys, keys)
+    right = table.keys[np.minimum(spots, len(table.keys) - 1)] == keys
+    found = likely[right]
     segments = np.searchsorted(reading.starts, reading.places[found], side="right") - 1
-    return spots[found].astype(np.int64), segments.astype(np.int64)
+    return spots[right].astype(np.int64), segments.astype(np.int64)
+
+
+@lru_cache(maxsize=8)
+def _sieve(table: Table) -> npt.NDArray[np.bool_]:
+    begins = np.zeros(1 << (32 - int(_SIEVED)), dtype=np.bool_)
+    begins[table.keys >> _SIEVED] = True
+    return begins
 
 
 def evidence(table: Table, text: Text) -> Numbers:
     """Return the numbers of ``evidence_names`` for a text; of a text and its views the stronger counts."""
-    rows = [known(table.keys, reading) for reading in text.readings]
+    rows = [known(table, reading) for reading in text.readings]
     whole = _whole(table, _distinct(np.concatenate([keys for keys, _ in rows])))
     parts = np.concatenate(
         [_parts(table, keys, segments, reading) for (keys, segments), reading in zip(rows, text.readings, strict=True)]

@@ -5,6 +5,7 @@ version of the libraries.
 """
 
 import zlib
+from bisect import bisect_left
 from functools import cache, lru_cache
 
 import msgspec
@@ -32,6 +33,7 @@ _SALTS = np.array([11, 23, 37, 51, 67, 83], dtype=np.uint64)
 
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _ENDS = frozenset(".!?;\u3002\uff01\uff1f")
+_OPEN_ENDS = _ENDS | {"\n"}
 _NEIGHBOURS = 6
 
 
@@ -136,12 +138,21 @@ def _ngrams(words: list[str], kinds: npt.NDArray[np.int64]) -> tuple[Keys, npt.N
 
 
 def _segments(words: list[str]) -> npt.NDArray[np.int64]:
+    # How many words have gone by at each end of a sentence or line.
+    ends = [number for number, word in enumerate(words, 1) if word[0] in _OPEN_ENDS and _ends(word)]
     starts = [0]
-    for place, word in enumerate(words, 1):
-        size = place - starts[-1]
-        if size >= SEGMENT_MOST or (size >= SEGMENT_LEAST and (word in _ENDS or word[0] == "\n")):
-            starts.append(place)
+    while True:
+        start = starts[-1]
+        place = bisect_left(ends, start + SEGMENT_LEAST)
+        close = min(ends[place] if place < len(ends) else len(words) + 1, start + SEGMENT_MOST)
+        if close > len(words):
+            break
+        starts.append(close)
     # A short rest belongs to the segment before it; an empty text is one empty segment.
     if len(starts) > 1 and len(words) - starts[-1] < SEGMENT_LEAST // 2:
         starts.pop()
     return np.array(starts, dtype=np.int64)
+
+
+def _ends(word: str) -> bool:
+    return word in _ENDS or word[0] == "\n"

@@ -7,6 +7,7 @@ entries that fit at a place the longest phrase wins, then the exact word, then t
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import compress
 
 import msgspec
 
@@ -99,7 +100,8 @@ def classify(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
     classes: list[int] = []
     done = 0
     # Few tokens begin a phrase; what lies between is taken in one go.
-    for place in [place for place, token in enumerate(tokens[:-1]) if token in phrases]:
+    begun = map(phrases.__contains__, tokens[:-1])
+    for place in compress(range(len(tokens)), begun):
         if place < done:
             continue
         found = _phrase_at(phrases[tokens[place]].get(tokens[place + 1], ()), tokens, place)

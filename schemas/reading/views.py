@@ -8,19 +8,18 @@ the fourth on they are one view. What the shares cut off is counted.
 
 import base64
 import binascii
-import codecs
 import html
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
-from schemas.reading.excerpt import LEET, PLAIN_TELLING
-from schemas.reading.folding import fold
+from schemas.reading.prefilter import kinds_in
+from schemas.reading.rewriting import REWRITE, Rewriting, likeness
 from schemas.reading.sheets import shares
+from schemas.reading.telling import LEET_MARKS, PLAIN_TELLING
 
 SEARCHED = 16_384
 MAX_PAYLOADS = 4
@@ -39,16 +38,6 @@ _AROUND = 256
 KINDS = ("base64", "base32", "hex", "binary", "morse", "escaped", "tags", "rot13", "reversed", "leetspeak", "spaced")
 """Names of the views, in the order they are returned in."""
 
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "a about all an and are as at be but by can do for from give how i if ignore in is it me my no not of on or "
-        "please say show so tell that the this to was we what which who why will with write you your der die das und "
-        "ist sie nicht ich ein eine von zu mit wie was auf alle den im le la les et est vous que pour dans un une de "
-        "el los en y es un una por con il di e che per non sono ",
-    )
-)
-_WORD = re.compile(r"[^\W\d_]+")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}={0,2}")
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])[A-Z2-7]{16,}={0,6}(?![A-Za-z0-9])")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:(?:0x|\\x)?[0-9a-fA-F]{2}[\s:,]{0,2}){8,}")
@@ -95,7 +84,8 @@ def views_of(text: str) -> tuple[View, ...]:
 def read_views(text: str) -> Views:
     """Return the decoded readings of a text, in the order of ``KINDS``, and what was left out of them."""
     head = text[:SEARCHED]
-    found = [View(kind, said) for kind, decode in _DECODERS for said in decode(head)]
+    may_have = kinds_in(head)
+    found = [View(kind, said) for kind, decode in _DECODERS if kind in may_have for said in decode(head)]
     lengths = [len(view.text) for view in found]
     had = shares(lengths, min(MAX_VIEWED, max(LEAST_VIEWED, len(head))))
     kept = (View(view.kind, view.text[:share]) for view, share in zip(found, had, strict=True) if share)
@@ -171,40 +161,29 @@ def _tags(head: str) -> Iterator[str]:
         yield hidden
 
 
-@lru_cache(maxsize=8)
-def likeness(text: str) -> float:
-    """Return the share of common words of five European languages among the words of a text.
-
-    Several rewritings are held against the same text: it is looked at once.
-    """
-    words = _WORD.findall(fold(text))
-    return sum(map(_COMMON.__contains__, words)) / max(len(words), 6)
-
-
 def _rot13(head: str) -> Iterator[str]:
     # Texts that name the cipher are taken at their word: short payloads hold too few common words to tell.
     margin = -1.0 if _NAMES_ROT13.search(head) else 0.1
-    yield from _rewritten(head, lambda text: codecs.decode(text, "rot13"), partial(_is_likelier, by=margin))
+    yield from _rewritten(head, "rot13", lambda text, _: likeness(text, "rot13") > likeness(text) + margin)
 
 
 def _reversed(head: str) -> Iterator[str]:
-    yield from _rewritten(head, lambda text: text[::-1], partial(_is_likelier, by=0.1))
+    yield from _rewritten(head, "reversed", lambda text, _: likeness(text, "reversed") > likeness(text) + 0.1)
 
 
 def _leetspeak(head: str) -> Iterator[str]:
-    yield from _rewritten(head, lambda text: text.translate(LEET), _is_leetspeak)
-
-
-def _is_likelier(text: str, other: str, by: float) -> bool:
-    return likeness(other) > likeness(text) + by
+    yield from _rewritten(head, "leetspeak", _is_leetspeak)
 
 
 def _is_leetspeak(text: str, plain: str) -> bool:
+    if sum(map(text.count, LEET_MARKS)) < 2:
+        return False
     found = len(_LEET_WORD.findall(text))
     return found >= 2 and (found >= 0.3 * len(text.split()) or likeness(plain) > likeness(text) + 0.03)
 
 
-def _rewritten(head: str, rewrite: Callable[[str], str], is_likelier: Callable[[str, str], bool]) -> Iterator[str]:
+def _rewritten(head: str, how: Rewriting, is_likelier: Callable[[str, str], bool]) -> Iterator[str]:
+    rewrite = REWRITE[how]
     said: list[str] = []
     for start in range(0, len(head), STRETCH):
         text = head[start : start + STRETCH]
@@ -226,11 +205,8 @@ def _telling_parts(text: str, other: str) -> Iterator[str]:
 
 
 def _spaced(head: str) -> Iterator[str]:
-    if not _SPACED.search(head):
-        return
-    # Words are set apart by wider gaps, where the writer kept them apart at all.
-    wide = re.sub(r"[ \u00a0]{2,}|\s*\n\s*", "\x00", head)
-    yield re.sub(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))", "", wide).replace("\x00", " ")
+    if _SPACED.search(head):
+        yield REWRITE["spaced"](head)
 
 
 _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (

@@ -18,7 +18,8 @@ class LayerTrust(msgspec.Struct, frozen=True, kw_only=True):
     ``layer`` is ``text`` or the role and place of a layer such as ``document[1]``; ``characters`` its length.
     ``unread`` counts the characters around telling words, and of decoded text, that were not read for the bounds on the
     work; ``unread_share`` is their share in what should have been read, by which ``falsehood`` is raised. Parts that
-    were read together share these numbers.
+    were read together share these numbers. Where an input has more layers than anybody looks at, the last row is
+    ``layers[1024..]``, and its ``unread`` is how many.
     """
 
     layer: str
@@ -43,7 +44,9 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     ``models`` names and versions what the numbers came from. ``novelty`` is one minus the highest similarity to the
     session's last stimuli. ``proposed_action`` is what a thought about the input would do with it,
     ``affects_swarm`` whether it asks for configuration, broadcasts or other agents. ``embedding`` is the text's vector,
-    whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same.
+    whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same. Of a long
+    text ``valence`` and ``arousal`` rest on 2,048 characters, the embedding and what follows from it on 4,096: these
+    steer, and neither pass nor refuse anything, so that what they leave is not counted as unread.
     """
 
     models: str

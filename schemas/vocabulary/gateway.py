@@ -1,12 +1,14 @@
 """What comes in from outside. Owner: ``gateway``, the edge that accepts inputs."""
 
-from typing import Literal
+from itertools import chain, islice
+from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
+from schemas.limits import MOST_LAYERS
 
 Role = Literal["system", "user", "tool", "document"]
 
@@ -28,6 +30,9 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
 
     ``documents`` and ``tool_results`` are for publishers of their own, who may write them by these names. Whoever reads
     the event finds them among ``layers``, behind those, and nowhere else: no guard can leave them out.
+
+    ``left_out`` counts layers beyond ``schemas.limits.MOST_LAYERS``, which no reader of the event gets to see: every
+    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
     """
 
     text: Personal
@@ -39,17 +44,21 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     stream: bool = False
     documents: tuple[Personal, ...] = ()
     tool_results: tuple[Personal, ...] = ()
+    left_out: Annotated[int, msgspec.Meta(ge=0)] = 0
 
     def __post_init__(self) -> None:
-        """Take documents and tool results as layers of those roles."""
-        if not self.documents and not self.tool_results:
+        """Take documents and tool results as layers of those roles, and no more layers than anybody looks at."""
+        given = len(self.layers) + len(self.documents) + len(self.tool_results)
+        if given == len(self.layers) <= MOST_LAYERS:
             return
-        layers = (
-            *self.layers,
-            *(Layer(role="document", content=content) for content in self.documents),
-            *(Layer(role="tool", content=content) for content in self.tool_results),
+        # Made one by one, and no more than are kept: a message of the log has room for two hundred thousand texts.
+        more = chain(
+            (Layer(role="document", content=content) for content in self.documents),
+            (Layer(role="tool", content=content) for content in self.tool_results),
         )
-        for name, value in (("layers", layers), ("documents", ()), ("tool_results", ())):
+        layers = (*self.layers[:MOST_LAYERS], *islice(more, max(0, MOST_LAYERS - len(self.layers))))
+        left_out = self.left_out + given - len(layers)
+        for name, value in (("layers", layers), ("documents", ()), ("tool_results", ()), ("left_out", left_out)):
             msgspec.structs.force_setattr(self, name, value)
 
 

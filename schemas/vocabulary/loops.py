@@ -16,6 +16,7 @@ LoopName = Annotated[str, msgspec.Meta(min_length=1)]
 
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
+Label = Annotated[str, msgspec.Meta(max_length=200)]
 Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -29,15 +30,15 @@ class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.comple
     """
 
     loop_id: LoopId
-    reflection_status: str = "done"
-    orchestrator_persona: str = ""
+    reflection_status: Label = "done"
+    orchestrator_persona: Label = ""
     alignment_score: Unit | None = None
     drift_score: Unit | None = None
     critics_conflict: bool = False
     bias_tags: Tags = ()
     override_fatigue: bool = False
     override_max_reruns: bool = False
-    override_by: str = ""
+    override_by: Label = ""
 
 
 class LoopOverridden(Event, frozen=True, kw_only=True, tag="forged_id.loop.overridden"):
@@ -64,6 +65,12 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     terms: Annotated[tuple[Personal, ...], msgspec.Meta(max_length=1000)] = ()
 
 
+MOST_TERMS = 5_000
+"""Terms of all parts of a tick together, chosen and candidates; more would take self-review over a second."""
+
+MOST_NUMBERS = 100_000
+"""Numbers of all their centroids together."""
+
 Names = Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)]
 Lines = Annotated[tuple[Personal, ...], msgspec.Meta(max_length=1000)]
 Vector = Annotated[tuple[float, ...], msgspec.Meta(max_length=4096)]
@@ -82,7 +89,7 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
     valence: Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)] = 0.0
     novelty: Unit = 0.0
     uncertainty: Unit = 0.0
-    modes: dict[str, Unit] = msgspec.field(default_factory=dict)
+    modes: Annotated[dict[str, Unit], msgspec.Meta(max_length=1000)] = msgspec.field(default_factory=dict)
     working_memory: Names = ()
     identity_stable: Names = ()
     identity_current: Names = ()
@@ -96,6 +103,23 @@ class TickObserved(Event, frozen=True, kw_only=True, tag="forged_id.tick.observe
     candidates: Annotated[tuple[Part, ...], msgspec.Meta(max_length=256)] = ()
     token_budget: Annotated[int, msgspec.Meta(ge=0)] = 0
     fatigue: Unit = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a tick whose parts hold more together than self-review can go through between other decisions."""
+        if over := over_together(self):
+            raise ValueError(over)
+
+
+def over_together(tick: TickObserved) -> str:
+    """Return what all parts of a tick have too much of together, and how much they may have; empty: nothing."""
+    parts = (*tick.chosen, *tick.candidates)
+    for what, count, most in (
+        ("terms", sum(len(part.terms) for part in parts), MOST_TERMS),
+        ("centroids", sum(len(part.centroid) for part in parts), MOST_NUMBERS),
+    ):
+        if count > most:
+            return f"chosen and candidates have {count} {what} together: at most {most}"
+    return ""
 
 
 ENTRIES = (

@@ -13,9 +13,9 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """A signature found in a text.
 
     ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
-    layer at index 1, whose role is document. ``spaced``, ``leetspeak`` and ``rot13`` read the same characters
-    otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may be read
-    further: ``document[1]:base64:rot13``.
+    layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13`` and ``reversed`` read the same
+    characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may be
+    read further: ``document[1]:base64:rot13``.
 
     ``span`` is the start and end of the match as character (code point) offsets, whatever was normalised to find it:
     into the text as it was received, or into the decoded view. For the latter ``source`` says where in the

@@ -17,7 +17,8 @@ from actors.reflex.views import views_of
 from schemas.actor import Message
 from schemas.reading import evidence, features
 from schemas.reading.evidence import read_text
-from schemas.reading.excerpt import LEET, TELLING, WHOLE, excerpt_of
+from schemas.reading.excerpt import WHOLE, excerpt_of
+from schemas.reading.telling import LEET, TELLING
 from schemas.reading.views import MAX_VIEWED, read_views
 from schemas.unread import Unread, heaviest, weighed
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected

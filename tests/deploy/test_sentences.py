@@ -18,7 +18,7 @@ from deploy.rendering.sentences import FACTS, is_known, sentence_on
 from schemas.attendance import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
-from schemas.unread import Unread
+from schemas.unread import Unread, layers_left_out
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
 from schemas.vocabulary.breaker import (
     BreakerState,
@@ -182,6 +182,14 @@ SELECTED = entry_of(ModeSelected).sample
             msgspec.structs.replace(entry_of(CoherenceRejected).sample, violations=("unread",), unread_of=JUNK),
             "Refused: too much of it could not be looked at within the work that one input may cost; 72,000 "
             "characters of base64 were not.",
+        ),
+        (
+            an_end("COHERENCE", "REJECTED", "UNREAD"),
+            msgspec.structs.replace(
+                entry_of(CoherenceRejected).sample, violations=("unread",), unread_of=layers_left_out(198_976)[0]
+            ),
+            "Refused: too much of it could not be looked at within the work that one input may cost; 198,976 layers "
+            "were not.",
         ),
         (
             an_end("ARBITER", "FAILED", "no_owner: arbiter"),

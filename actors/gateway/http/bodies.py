@@ -70,6 +70,9 @@ class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fi
     citizen: Annotated[str, msgspec.Meta(max_length=200)] = ""
     agent: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
+    def __post_init__(self) -> None:
+        """Take what holds too much, too: ``observed`` refuses it by its field."""
+
 
 _SEEN = frozenset(TickObserved.__struct_fields__)
 
@@ -276,6 +279,6 @@ def observed(body: Tick) -> tuple[str, TickObserved]:
     if body.citizen and body.agent and body.citizen != body.agent:
         raise InvalidField("citizen", "agent and citizen name two: they are two words for one, give agent alone")
     agent = body.agent or body.citizen
+    check_tick(body)
     tick = msgspec.convert(body, TickObserved, from_attributes=True)
-    check_tick(tick)
     return agent, tick

@@ -1,13 +1,13 @@
 """How much one tick may hold: what self-review makes of it is done between other decisions. Pure.
 
-The vocabulary bounds how many things a tick names; here, at the door, are bounds on how long each is, and on all terms
-together. The largest tick within them takes self-review some 20 ms.
+The vocabulary bounds how many things a tick names, and the terms and numbers of all its parts together; here, at the
+door, are bounds on how long each is. The largest tick within them takes self-review some 20 ms.
 """
 
 from collections.abc import Iterable
 
 from actors.gateway.agent_events import InvalidField, check_name
-from schemas.vocabulary.loops import TickObserved
+from schemas.vocabulary.loops import TickObserved, over_together
 
 MOST_MODES = 64
 LONGEST_NAME = 200
@@ -15,11 +15,6 @@ LONGEST_NAME = 200
 
 LONGEST_TERM = 100
 LONGEST_LINE = 2_000
-MOST_TERMS = 5_000
-"""Terms of all chosen parts and candidates together."""
-
-MOST_NUMBERS = 100_000
-"""Numbers of all their centroids together."""
 
 
 def check_tick(tick: TickObserved) -> None:
@@ -40,16 +35,11 @@ def check_tick(tick: TickObserved) -> None:
     for field, part in parts:
         check_name(f"{field}.id", part.id, most=LONGEST_NAME)
         _check_lengths(f"{field}.terms", part.terms, LONGEST_TERM)
-    _check_all("terms", sum(len(part.terms) for _, part in parts), MOST_TERMS)
-    _check_all("centroids", sum(len(part.centroid) for _, part in parts), MOST_NUMBERS)
+    if over := over_together(tick):
+        raise InvalidField("candidates", over)
 
 
 def _check_lengths(field: str, texts: Iterable[str], most: int) -> None:
     longest = max(map(len, texts), default=0)
     if longest > most:
         raise InvalidField(field, f"{field}: one has {longest} characters, at most {most}")
-
-
-def _check_all(what: str, count: int, most: int) -> None:
-    if count > most:
-        raise InvalidField("candidates", f"chosen and candidates have {count} {what} together: at most {most}")

@@ -320,7 +320,7 @@ def test_80_kb_of_base64_are_read_from_every_start_and_more_from_the_likeliest_f
 
 
 def test_what_may_be_tried_is_shared_by_text_and_layers() -> None:
-    text = "aB3d " * 2_000
+    text = "aB3d " * 4_000
     layer = Layer(role="tool", content=text)
     assert not judged(text, OWN).unread
     shared = judge(matcher(OWN), ReflexSettings(), InputReceived(text=text, layers=(layer,) * 12))

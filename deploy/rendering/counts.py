@@ -1,0 +1,47 @@
+"""Tables of counts: beside each other where they have room, else named and below each other. No number is cut."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2
+
+
+class Counts:
+    """Counts by what they are of: a row each, with as many counts as there are ``headings``, and a style.
+
+    ``of`` is the heading of what they are of. It is laid out for the terminal that it is printed on.
+    """
+
+    def __init__(self, of: str, headings: Sequence[str]) -> None:
+        self._of, self._headings = of, tuple(headings)
+        self._rows: list[tuple[str, tuple[str, ...], str]] = []
+
+    def add(self, name: str, counts: Sequence[int], style: str = "") -> None:
+        """Add a row."""
+        self._rows.append((name, tuple(f"{count:,}" for count in counts), style))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield a table, or where that is too wide for the terminal, each row as lines of its counts."""
+        columns = [(self._of, [name for name, _, _ in self._rows])]
+        columns += [(heading, [row[1][place] for row in self._rows]) for place, heading in enumerate(self._headings)]
+        wide = sum(max(map(len, (heading, *cells))) + _GAP for heading, cells in columns) - _GAP
+        if wide <= options.max_width:
+            yield self._grid()
+            return
+        for name, counts, style in self._rows:
+            yield Text(name, style or "bold")
+            told = ", ".join(f"{count}\u00a0{heading}" for count, heading in zip(counts, self._headings, strict=True))
+            yield Padding(Text(told, style), (0, 0, 0, _GAP))
+
+    def _grid(self) -> Table:
+        grid = Table(box=None, pad_edge=False, header_style="bold")
+        grid.add_column(self._of, no_wrap=True)
+        for heading in self._headings:
+            grid.add_column(heading, justify="right", no_wrap=True)
+        for name, counts, style in self._rows:
+            grid.add_row(name, *counts, style=style)
+        return grid
