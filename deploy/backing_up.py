@@ -50,6 +50,7 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     for taken in (copy, archive):
         if taken.exists():
             raise Misconfigured(f"{taken} exists: name another place, or move it away")
+    was_there = folder.exists()
     try:
         make_private_folder(folder)
     except OSError as wrong:
@@ -57,11 +58,13 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     try:
         found = back_up(ledger, copy)
     except Exception:
-        remove_if_empty(folder)
+        if not was_there:
+            remove_if_empty(folder)
         raise
     if not found.rows:
         copy.unlink()
-        remove_if_empty(folder)
+        if not was_there:
+            remove_if_empty(folder)
         raise NothingThere(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
     if bundle:
         asyncio.run(_bundle(copy, archive))

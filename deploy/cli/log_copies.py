@@ -124,6 +124,7 @@ def record(
     path = folder / f"{name}.nxb"
     if path.exists():
         raise WrongUse(f"{path} exists: choose another name, or delete it")
+    was_there = folder.exists()
     try:
         make_private_folder(folder)
     except OSError as wrong:
@@ -132,7 +133,8 @@ def record(
     try:
         manifest = asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None)))
     except BaseException:
-        remove_if_empty(folder)
+        if not was_there:
+            remove_if_empty(folder)
         raise
     _report(str(path), manifest)
 

@@ -225,7 +225,7 @@ def test_a_bundle_of_nothing_fails(command: tuple[str, ...], ledger: Path) -> No
         (("breaker", "show", "nobody"), "session 'nobody'"),
         (("guardrails", "show", "nobody"), "no loop 'nobody'"),
         (("regulator", "show", "nobody"), "agent 'nobody'"),
-        (("review", "show", "nobody"), "citizen 'nobody'"),
+        (("review", "show", "nobody"), "agent 'nobody'"),
         (("drift", "show", "nobody"), "agent 'nobody'"),
         (("reflection", "show", "nobody"), "agent 'nobody'"),
         (("precedents", "list", "--agent", "nobody"), "is of a session or agent 'nobody'"),

@@ -124,7 +124,7 @@ def test_an_empty_ledger_has_no_last_exchange(tmp_path: Path) -> None:
     path = tmp_path / "empty.db"
     write(path, [])
     # An empty file has no tables until something is written; the writer makes them when it opens.
-    assert "holds no exchange yet" in neuraxis("why", "last", "--log", str(path)).stderr
+    assert "holds no events" in neuraxis("why", "last", "--log", str(path)).stderr
 
 
 def without_alerts(path: Path, later: Sequence[int]) -> Path:
