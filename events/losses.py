@@ -69,6 +69,13 @@ class Losses:
         return True
 
     @property
+    def gap_ends(self) -> tuple[int, ...]:
+        """The last sequences of the gaps that are recorded, in order, of adjoining ones the last; see ``Reading``."""
+        lost = [loss.event for loss in self.found if not loss.event.given_again]
+        begun = [(event.first_seq - 1, event.through_seq) for event in lost]
+        return tuple(sorted({end for _, end in begun if not any(before <= end < later for before, later in begun)}))
+
+    @property
     def first_lost(self) -> int | None:
         """The first sequence that is recorded as lost for good, None when none is."""
         return min((loss.event.first_seq for loss in self.found if not loss.event.given_again), default=None)

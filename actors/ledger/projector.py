@@ -11,12 +11,13 @@ import msgspec
 import structlog
 
 from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
-from actors.ledger.losing import EVERYTHING, find_gaps, find_loss, record_loss, tell
+from actors.ledger.losing import EVERYTHING, find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
 from events.errors import Conflict, LogCut, LogError, Unavailable
 from events.ledger import Head, LedgerWriter, place_aside, put_aside
 from events.log import Log, Stored, Tail
+from events.loss_recording import record_loss, tell
 from events.losses import Losses, gaps
 from schemas.vocabulary.ledger import LossRecorded
 

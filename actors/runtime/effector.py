@@ -21,7 +21,8 @@ from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
-from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
+from events.jetstream.delivery import Delivery
+from events.jetstream.durable import ACK_WAIT, DurablePull
 from events.log import Seal
 from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message, Scope
@@ -162,7 +163,7 @@ class EffectorWorker:
         )
         last = (await self._insist(self._log.info)).last_seq
         losses = self._losses = await self._insist(lambda: Losses.of(self._log, last))
-        pull.lost_at(losses.last_seq)
+        pull.lost_at(losses.last_seq, losses.gap_ends)
         off = self._log.connection.on_reconnect(self._answers.doubt)
         try:
             await self._work(pull, losses, last, stop)
@@ -194,7 +195,7 @@ class EffectorWorker:
                 if [stored for stored in await tail.next() if losses.note(stored)]:
                     _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
                     self._answers.doubt()
-                    pull.lost_at(losses.last_seq)
+                    pull.lost_at(losses.last_seq, losses.gap_ends)
         finally:
             await tail.close()
 

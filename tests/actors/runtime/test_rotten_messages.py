@@ -4,10 +4,10 @@ from collections import Counter
 
 import pytest
 
-from actors.ledger.losing import record_loss
 from actors.runtime import wholeness
 from events.jetstream import JetStreamLog
 from events.log import Stored
+from events.loss_recording import record_loss
 from schemas.event import topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.ledger import LossRecorded
