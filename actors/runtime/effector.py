@@ -17,13 +17,14 @@ import structlog
 from actors.runtime.answers import Answer, Answers
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.records import to_record
+from actors.runtime.wholeness import Wholeness
 from events.codec import Recorded, Unreadable, decode
 from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.delivery import Delivery
 from events.jetstream.durable import ACK_WAIT, DurablePull
-from events.log import Seal
+from events.log import Seal, Stored
 from events.losses import LOSS_FILTER, Losses
 from schemas.actor import Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
@@ -140,6 +141,9 @@ class EffectorWorker:
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
+        self._wholeness: Wholeness | None = None
+        self._pull: DurablePull | None = None
+        self._begun_at = 0
         self._out = 0
         self._lost = asyncio.Event()
 
@@ -149,7 +153,7 @@ class EffectorWorker:
         Raises:
             LogCut: the log no longer holds what was read from it; a new worker may begin on what is left.
         """
-        pull = DurablePull(
+        pull = self._pull = DurablePull(
             self._log.connection,
             self._log.stream,
             durable_name(self.effector.name),
@@ -161,21 +165,24 @@ class EffectorWorker:
             lost=self._lose,
             imported_through=self._log.imported_through,
         )
-        last = (await self._insist(self._log.info)).last_seq
+        last = self._begun_at = (await self._insist(self._log.info)).last_seq
         losses = self._losses = await self._insist(lambda: Losses.of(self._log, last))
+        self._wholeness = Wholeness(
+            self._log, losses, source=self._source, build=self._build, now_ns=self._clock.now_ns
+        )
         pull.lost_at(losses.last_seq, losses.gap_ends)
         off = self._log.connection.on_reconnect(self._answers.doubt)
         try:
-            await self._work(pull, losses, last, stop)
+            await self._work(pull, last, stop)
         finally:
             off()
         await pull.make_room()
 
-    async def _work(self, pull: DurablePull, losses: Losses, last: int, stop: asyncio.Event) -> None:
+    async def _work(self, pull: DurablePull, last: int, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(pull.run())
             yielding = tasks.create_task(self._yield())
-            following = tasks.create_task(self._follow_losses(pull, losses, last))
+            following = tasks.create_task(self._follow_losses(last))
             slots = [tasks.create_task(self._serve(pull, stop)) for _ in range(self.effector.concurrency)]
             await stop.wait()
             for task in (pulling, yielding, following, *self._idle):
@@ -184,7 +191,7 @@ class EffectorWorker:
             for slot in slots:
                 slot.cancel()
 
-    async def _follow_losses(self, pull: DurablePull, losses: Losses, last: int) -> None:
+    async def _follow_losses(self, last: int) -> None:
         """Whenever the log is found to have lost messages, have all requests delivered again.
 
         Answers may be among what is lost; a request that has one is only looked up.
@@ -192,12 +199,30 @@ class EffectorWorker:
         tail = await self._insist(lambda: self._log.tail([LOSS_FILTER], last))
         try:
             while True:
-                if [stored for stored in await tail.next() if losses.note(stored)]:
-                    _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
-                    self._answers.doubt()
-                    pull.lost_at(losses.last_seq, losses.gap_ends)
+                self._note_losses(await tail.next())
         finally:
             await tail.close()
+
+    def _note_losses(self, found: Sequence[Stored]) -> None:
+        losses, pull = self._losses, self._pull
+        if [stored for stored in found if losses.note(stored)] and pull is not None:
+            _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
+            self._answers.doubt()
+            pull.lost_at(losses.last_seq, losses.gap_ends)
+
+    async def _know_losses(self) -> None:
+        """Learn of every loss that is recorded by now: what was delivered may repeat a lost request."""
+        last = await self._log.last(LOSS_FILTER)
+        if last > self._losses.last_seq:
+            async for batch in self._log.history([LOSS_FILTER], self._losses.last_seq, last):
+                self._note_losses(batch)
+
+    async def _settle(self, seq: int) -> None:
+        """Have every gap since a request recorded: its answer may be among what rotted, and is about to be repeated."""
+        wholeness = self._wholeness
+        assert wholeness is not None, "requests come while it runs"
+        upto = (await self._log.info()).last_seq
+        await wholeness.settle(seq, upto, self._answers.read_at)
 
     async def _finish(self, slots: Sequence[asyncio.Task[None]]) -> None:
         """Let performances end within the stop deadline, and those that merely wait at once."""
@@ -327,6 +352,7 @@ class EffectorWorker:
                 wait = await self._wait(error, wait)
 
     async def _is_answered(self, request: _Request) -> bool:
+        await self._insist(self._know_losses)
         since = self._answerable_since(request)
         return await self._insist(lambda: self._answers.holds(request.filter, request.answer, since))
 
@@ -394,6 +420,9 @@ class EffectorWorker:
                 if emissions is None:
                     if await self._is_answered(request):
                         return None
+                    seq = offered.stored.seq
+                    if under_way.delivery.attempt > 1 or seq <= self._begun_at:
+                        await self._insist(lambda: self._settle(seq))
                     emissions = await self._perform(under_way, offered.message, limit)
         except asyncio.CancelledError as cancelled:
             me = asyncio.current_task()

@@ -71,9 +71,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What a shard needs of the process it lives in.
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
-    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` what it
-    lacks; ``begin_anew`` has every partition fold what is left of a log with gaps. ``offload`` runs a function beside
-    the loop, which goes on meanwhile.
+    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` has
+    recorded what it lacks. ``offload`` runs a function beside the loop, which goes on meanwhile.
     """
 
     log: Log
@@ -92,7 +91,6 @@ class Surroundings(msgspec.Struct, frozen=True):
     counters: Counters
     losses: Losses
     wholeness: Wholeness
-    begin_anew: Callable[[Sequence[tuple[int, int]]], None]
 
 
 class Shard:
@@ -145,6 +143,7 @@ class Shard:
         self._saving: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._read_back: tuple[int, int] | None = None
+        self._read_at = 0.0
         self._proving: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
@@ -342,18 +341,19 @@ class Shard:
             self._around.committer.submit(self)
 
     async def _is_whole(self, since: int) -> bool:
-        """Whether the log lacks nothing of what was read back, from a sequence on; where it does, begin anew."""
+        """Whether the log lacks nothing unrecorded of what was read back, from a sequence on, and this still leads.
+
+        Where a gap is recorded meanwhile, every partition begins anew, this one too.
+        """
         epoch = self.epoch
         if self._read_back is None:
             return True
         try:
-            missing = await self._around.wholeness.unrecorded(since, self._read_back[1])
+            await self._around.wholeness.settle(since, self._read_back[1], self._read_at)
         except LogError as error:
             if self.epoch == epoch:
                 self.lost(error.code)
             return False
-        if self.epoch == epoch and missing:
-            self._around.begin_anew(missing)
         return self.epoch == epoch
 
     # --- the committer's side
@@ -564,6 +564,7 @@ class Shard:
         if self._read_back is not None or self.view.waiting:
             after = self.view.place if self._read_back is None else self._read_back[0]
             self._read_back = after, self._around.position()
+            self._read_at = asyncio.get_running_loop().time()
         if fence_last is not None:
             _logger.error("own_event_lost", actor=self.actor.name, partition=self.partition, seq=self.view.fenced)
             self._fence_last = fence_last
