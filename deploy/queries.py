@@ -120,8 +120,8 @@ class _LedgerHealth:
 
     async def __call__(self, request: Request) -> None:
         if _answerable(request):
-            trouble = await asyncio.to_thread(writing_fault, self._ledger) or self._projector.waits_for
-            health = LedgerHealth(position=self._projector.position, trouble=trouble)
+            trouble = await asyncio.to_thread(writing_fault, self._ledger) or self._projector.progress.trouble
+            health = LedgerHealth(position=self._projector.progress.position, trouble=trouble)
             await request.respond(msgspec.json.encode(health))
 
 
