@@ -14,7 +14,8 @@ from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.feed import Feed, Key
 from actors.runtime.presence import BEAT, Presence, beat, leave, presence_of
-from actors.runtime.shard import Counters, Role, Shard, Surroundings
+from actors.runtime.shard import Shard
+from actors.runtime.surroundings import Counters, Role, Surroundings
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
