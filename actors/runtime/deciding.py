@@ -6,7 +6,7 @@ Synchronous: decisions are put into an outbox. Only a proof that the log is whol
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -218,6 +218,11 @@ class Deciding(ABC):
         if self.role is Role.LEADING:
             self.work()
 
+    def refused(self, group: Group, why: str) -> None:
+        """Take note that the broker will never store this group: a failure is recorded for its cause instead."""
+        self._refused.add(group.decided[0].cause_seq)
+        self.lost("append_refused")
+
     def _complete_decision(self) -> None:
         if not self.view.open_decision:
             return
@@ -276,8 +281,9 @@ class Deciding(ABC):
         self._submit()
         self._timekeeper.look()
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return self._around.tasks.create_task(work)
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._around.tasks.create_task(work)
+        return task
 
     async def _warm_live(self) -> None:
         """The same for a state that a message has changed while this shard leads: it decides no more until then."""

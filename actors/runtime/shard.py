@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from actors.runtime.committer import Group
 from actors.runtime.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.deciding import Deciding
 from actors.runtime.reading_back import read_back
@@ -125,11 +124,6 @@ class Shard(Deciding):
         self._lost_at = now
         self._forget()
         self._recover()
-
-    def refused(self, group: Group, why: str) -> None:
-        """Take note that the broker will never store this group: a failure is recorded for its cause instead."""
-        self._refused.add(group.decided[0].cause_seq)
-        self.lost("append_refused")
 
     # --- recovery
 
