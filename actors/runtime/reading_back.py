@@ -26,15 +26,9 @@ class ReadBack(msgspec.Struct, frozen=True):
 
 async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upto: int) -> ReadBack:
     """Fold the recorded view of a partition up to a sequence; raises LogError."""
-    losses = 0
-
-    async def load() -> Standing | None:
-        nonlocal losses
-        data = await around.snapshots.load(snapshot_key(actor, partition))
-        losses = around.losses.last_seq
-        return await _usable(actor, partition, around, data) if data is not None else None
-
-    standing = await load()
+    data = await around.snapshots.load(snapshot_key(actor, partition))
+    losses = around.losses.last_seq
+    standing = await _usable(actor, partition, around, data) if data is not None else None
     view = View(actor, partition, around.log.partitions, standing)
     own_prefixes = frozenset(prefixes_of(actor.name))
     async for batch in around.log.history(partition_filters(actor, partition), view.place, upto):
