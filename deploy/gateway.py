@@ -4,6 +4,7 @@ import asyncio
 import gc
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -119,7 +120,15 @@ async def _serve(
             "ledger": LedgerLook(connection, expected=lifeline.supervised),
             "stages": said_of(unserved),
         }
-        desk = Desk(log, edge, judgements, wait_s=settings.wait_s, hosted=hosted, looks=looks)
+        desk = Desk(
+            log,
+            edge,
+            judgements,
+            wait_s=settings.wait_s,
+            hosted=hosted,
+            unserved=partial(stages.lacking, "guardrails"),
+            looks=looks,
+        )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         entrance.open(application(desk, job.keys, local=local, limits=limits, agent_per=settings.agent_per))

@@ -20,7 +20,7 @@ from deploy.supervisor import Supervisor
 from events.bundles import Manifest, unpack
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection
-from events.jetstream.importing import Recording, append, begin, finish, standing_of
+from events.jetstream.importing import Recording, append, begin, check, finish, standing_of
 from events.ledger import LedgerReader
 from events.sealing.bodies import HEADER as SEALED
 
@@ -121,6 +121,8 @@ async def _import(
         if not standing.whole:
             await append(connection, stream, recording, standing.after, partial(progress, "importing"))
             await finish(connection, stream, recording, partial(progress, "reading back"), replicas)
+        else:
+            await check(connection, stream, recording, partial(progress, "reading back"))
         return Imported(unpacked.manifest, standing.after, recording.sealed)
     finally:
         await connection.close()

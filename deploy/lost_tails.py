@@ -5,12 +5,12 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from actors.ledger.losing import record_loss, tell
 from actors.registry import ACTORS
 from deploy.config import Config
 from deploy.configured_log import configured_log
 from events.jetstream import Access, Connection, KeyValueSnapshots
 from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
+from events.loss_recording import record_loss, tell
 from events.routes import partition_names
 from events.snapshot import partition_key
 from schemas.moments import rfc3339

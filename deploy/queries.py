@@ -129,9 +129,9 @@ class _LedgerHealth:
             if fault and fault != before:
                 _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
             self._fault = fault
-            trouble = fault or self._projector.waits_for
+            trouble = fault or self._projector.progress.trouble
             trouble = trouble.replace(str(self._ledger), self._ledger.name)  # a probe of the gateway is told it
-            health = LedgerHealth(position=self._projector.position, trouble=trouble)
+            health = LedgerHealth(position=self._projector.progress.position, trouble=trouble)
             await request.respond(msgspec.json.encode(health))
 
 

@@ -1,7 +1,8 @@
 """Who serves which stage, read from workers' leases themselves: no actor has to live for it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 from actors.runtime.attendance import Place, Watch, by_stage
 from actors.swarm.settings import SwarmSettings
@@ -11,7 +12,7 @@ from events.jetstream import Access, Connection, KeyValueMembership
 from events.log import Membership
 from events.loggers import get_logger
 from schemas.attendance import Lack
-from schemas.stages import REQUIRED, WITNESSES, names_of, scopes
+from schemas.stages import REQUIRED, WITNESSES, names_of, scopes, token_of
 from schemas.subjects import Partitions
 
 NEEDED = (*REQUIRED, *WITNESSES)
@@ -47,6 +48,7 @@ class Stages:
     def __init__(self, membership: Membership, partitions: Partitions, needed: Sequence[str] = NEEDED) -> None:
         self._membership = membership
         self._needed = tuple(needed)
+        self._partitions = partitions
         self._watch = Watch(partitions)
 
     async def look(self) -> None:
@@ -76,6 +78,20 @@ class Stages:
         }
         return by_stage(away, self._needed)
 
+    def lacking(self, stage: str, agent: str, session: str = "") -> str:
+        """Return why nobody serves a stage for an agent and session, in words; empty where somebody does, or may soon.
+
+        One that was served counts as :meth:`unserved` has it, one that never was after twice as long: it may be
+        starting. One that recovers is served soon.
+        """
+        now, scope = asyncio.get_running_loop().time(), scopes()[stage]
+        place = stage, token_of(scope, len(names_of(scope, self._partitions)), agent, session)
+        lack = self._watch.lacks.get(place)
+        if lack in (None, "recovering") or self._watch.attendance(now) is None:
+            return ""
+        patience = AWAY_S if self._watch.has_seen(place) else 2 * AWAY_S
+        return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= patience else ""
+
     async def follow(self, heard: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
         """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""
         last: Unserved = {}
@@ -89,6 +105,18 @@ class Stages:
                     last, before = now, last
                     heard(now, before)
             await asyncio.sleep(LOOK_S)
+
+
+@asynccontextmanager
+async def followed(connection: Connection, partitions: Partitions) -> AsyncIterator[Stages]:
+    """Watch who serves what for the length of a block."""
+    stages = Stages(KeyValueMembership(connection), partitions)
+    following = asyncio.create_task(stages.follow(), name="stages")
+    try:
+        yield stages
+    finally:
+        following.cancel()
+        await asyncio.wait((following,))
 
 
 def say(now: Unserved, before: Unserved) -> None:

@@ -9,13 +9,13 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from difflib import get_close_matches
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
 from actors.ledger import LedgerProjector, LedgerSettings
-from actors.ledger.projector import Progress
 from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
@@ -146,12 +146,11 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     projector: LedgerProjector | None = None
     works: dict[str, Callable[[], bool]] = {}
     if LEDGER in job.hosts:
-        progress = LedgerProgress()
         # Sealed words stay sealed in the ledger: it is what the stream holds, and is copied about.
-        projector = _projector(job, log.as_stored(), member, progress)
+        projector = _projector(job, log.as_stored(), member)
         running.append(projector.run(stop))
-        ready.append(progress.written)
-        works[LEDGER] = progress.is_well
+        ready.append(projector.following)
+        works[LEDGER] = partial(_is_well, projector)
     if any(host in ACTORS for host in job.hosts):
         worker = await _actors(job, connection, log, member)
         running.append(worker.run(stop))
@@ -227,28 +226,12 @@ async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[
         yield workers
 
 
-class LedgerProgress:
-    """What a ledger's projector says of its progress.
-
-    Attributes:
-        written: Set once it follows the log.
-    """
-
-    def __init__(self) -> None:
-        self.written = asyncio.Event()
-        self._trouble = ""
-
-    def note(self, progress: Progress) -> None:
-        """Take in what it says."""
-        self._trouble = progress.trouble
-        self.written.set()
-
-    def is_well(self) -> bool:
-        """Whether it follows the log, and is not waiting for something to be mended."""
-        return self.written.is_set() and not self._trouble
+def _is_well(projector: LedgerProjector) -> bool:
+    """Whether a projector follows the log, and is not waiting for something to be mended."""
+    return projector.following.is_set() and not projector.progress.trouble
 
 
-def _projector(job: Job, log: JetStreamLog, member: str, progress: LedgerProgress) -> LedgerProjector:
+def _projector(job: Job, log: JetStreamLog, member: str) -> LedgerProjector:
     return LedgerProjector(
         log,
         job.ledger_file,
@@ -256,7 +239,6 @@ def _projector(job: Job, log: JetStreamLog, member: str, progress: LedgerProgres
         settings=job.config.section(LEDGER, LedgerSettings),
         source=f"neuraxis/{member}/ledger",
         build=version("neuraxis"),
-        on_progress=progress.note,
     )
 
 

@@ -42,7 +42,6 @@ class Losses:
 
     def __init__(self) -> None:
         self.found: list[Loss] = []
-        self._suspected: list[tuple[int, int]] = []
 
     @classmethod
     async def of(cls, log: Log, upto: int) -> "Losses":
@@ -69,6 +68,13 @@ class Losses:
         return True
 
     @property
+    def gap_ends(self) -> tuple[int, ...]:
+        """The last sequences of the gaps that are recorded, in order, of adjoining ones the last; see ``Reading``."""
+        lost = [loss.event for loss in self.found if not loss.event.given_again]
+        begun = [(event.first_seq - 1, event.through_seq) for event in lost]
+        return tuple(sorted({end for _, end in begun if not any(before <= end < later for before, later in begun)}))
+
+    @property
     def first_lost(self) -> int | None:
         """The first sequence that is recorded as lost for good, None when none is."""
         return min((loss.event.first_seq for loss in self.found if not loss.event.given_again), default=None)
@@ -79,19 +85,13 @@ class Losses:
         It has folded the log up to ``reached``, as the log was when its last known loss was recorded at ``since``.
         Sequences that were given again are no matter: by its time, the message there is known to be another.
         """
-        if any(first <= reached for first, _ in self._suspected):
-            return False
         later = (loss.event for loss in self.found if loss.seq > since)
         return all(event.given_again or event.first_seq > reached for event in later)
 
     def has_gap(self, first: int, last: int) -> bool:
-        """Whether these sequences, which the log lacks, are recorded as lost for good, or suspected here."""
-        recorded = [(loss.event.first_seq, loss.event.through_seq) for loss in self.found if not loss.event.given_again]
-        return any(begin <= first and last <= end for begin, end in (*recorded, *self._suspected))
-
-    def suspect(self, missing: Sequence[tuple[int, int]]) -> None:
-        """Take gaps as lost for good, in this process, though nobody has recorded them."""
-        self._suspected += missing
+        """Whether these sequences, which the log lacks, are recorded as lost for good."""
+        lost = [loss.event for loss in self.found if not loss.event.given_again]
+        return any(event.first_seq <= first and last <= event.through_seq for event in lost)
 
     def excuse(self, seq: int, shown_at: int) -> bool:
         """Whether a decision about the message at ``seq`` rests on messages that are lost for good.

@@ -22,6 +22,9 @@ from schemas.subjects import Partitions
 
 Offered = Recorded | Unreadable
 
+MOST_ANSWERED = 10_000
+"""Ids of lost messages that a view keeps, the latest: only a writer's last event can be written again."""
+
 
 class Standing(msgspec.Struct, frozen=True):
     """Where a view stands: ``state`` after the message of sequence ``place`` and own events up to ``own_last``.
@@ -60,7 +63,8 @@ class View:
         waiting: Consumed messages not yet settled, in stream order.
         own_last: Sequence of the last own event, under whatever prefix.
         own_id: That event's id.
-        answered: Ids of messages that are not in this reading, and to which own events in it are the answer.
+        answered: Ids of messages that are not in this reading, and to which own events in it are the answer: the
+            latest :data:`MOST_ANSWERED`, in order.
         fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
         on_settled: Called for each message that recorded events settle, before it is folded.
         on_spontaneous: Called for each event that no message led to, with the state before it.
@@ -82,7 +86,7 @@ class View:
         self.place = start.place
         self.own_last = start.own_last
         self.own_id = start.own_id
-        self.answered = set(start.answered)
+        self.answered = dict.fromkeys(start.answered)
         self.fenced = start.own_last if start.fenced is None else start.fenced
         self.time_ns = start.time_ns
         self.configured = start.configured
@@ -111,7 +115,7 @@ class View:
     def standing(self) -> Standing:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
         where = self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id
-        return Standing(*where, tuple(sorted(self.answered)))
+        return Standing(*where, tuple(self.answered))
 
     def offer(self, offered: Offered) -> None:
         """Take a consumed message; those that were folded already or that wait are ignored.
@@ -209,7 +213,9 @@ class View:
         else:
             # The message lies before this reading began (a history read from the middle): only its events are known.
             if place > self.place:
-                self.answered.add(group[0].envelope.cause)
+                self.answered[group[0].envelope.cause] = None
+                if len(self.answered) > MOST_ANSWERED:
+                    del self.answered[next(iter(self.answered))]
             if self.on_stray is not None:
                 self.on_stray(group)
             for own in group:

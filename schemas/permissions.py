@@ -1,8 +1,8 @@
 """What each user of the broker may do, derived from the catalogue. Data only: deployment renders it.
 
-A worker's user may append under its owners' stored subjects and nothing else, read the stream through consumers,
-renew its membership, keep its own snapshots and serve its own queries. Nobody may publish under the public root:
-what appears there is what the stream republishes.
+A worker's user may append under its owners' stored subjects, record what the log has lost, and append nothing else;
+read the stream through consumers, renew its membership, keep its own snapshots and serve its own queries. Nobody may
+publish under the public root: what appears there is what the stream republishes.
 
 Three things the broker's permissions cannot say, and what holds instead:
 
@@ -24,12 +24,16 @@ from collections.abc import Sequence
 import msgspec
 
 from schemas.catalogue import CATALOGUE, owned_by, prefixes_of
-from schemas.event import ROOT
-from schemas.subjects import STORED_ROOT, topic_filter
+from schemas.event import ROOT, topic_of
+from schemas.subjects import NO_PARTITION, STORED_ROOT, stored_subject, topic_filter
+from schemas.vocabulary.ledger import LossRecorded
 
 STREAM = "NEURAXIS"
 MEMBERS_BUCKET = "NEURAXIS_members"
 SNAPSHOTS_BUCKET = "NEURAXIS_snapshots"
+LOSS_SUBJECT = stored_subject(topic_of(LossRecorded), NO_PARTITION, NO_PARTITION)
+"""Where a loss of the log is recorded: by the ledger, or by a worker that finds it first and may not go on before."""
+
 QUERY_ROOT = f"{ROOT}.query"
 """Requests that read a state and change nothing: ``forged_id.query.<owner>.<name>``."""
 
@@ -126,6 +130,8 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
     publish += _buckets(owner_names)
     publish += _keys(owner_names, stream)
     publish += [f"{root}.{stream}.{durable_name(owner)}.>" for owner in owner_names for root in _ACK_ROOTS]
+    if not BEGINNING.issuperset(owner_names):
+        publish.append(LOSS_SUBJECT)
     publish += [f"$JS.API.CONSUMER.UNPIN.{stream}.{durable_name(owner)}" for owner in owner_names]
     if asking:
         publish += [f"{QUERY_ROOT}.>", f"{_SERVICE_ROOT}.>"]

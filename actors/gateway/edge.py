@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 
 from actors.gateway.inputs import Addressed
+from actors.gateway.patience import Unserved, answered, served
 from events.codec import Recorded, decode
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Log, Tail
@@ -157,15 +158,20 @@ class Edge:
         finally:
             self._accepting.discard(accepted)
 
-    async def answer(self, exchange: str, deadline: float) -> Answered:
-        """Wait for the end of an exchange submitted here, ``deadline`` seconds at most.
+    async def answer(self, exchange: str, deadline: float, unserved: Callable[[], str] = served) -> Answered:
+        """Wait for the end of an exchange submitted here, ``deadline`` seconds at most; ``unserved`` as ``answered``.
 
         Raises:
-            Unavailable: no end came in time (the exchange goes on; its end will be in the log).
+            Unavailable: no end came in time, or nobody runs who ends exchanges (its end will be in the log).
         """
         try:
             async with asyncio.timeout(deadline):
-                return await asyncio.shield(self._ends[exchange])
+                return await answered(asyncio.shield(self._ends[exchange]), unserved)
+        except Unserved as lacking:
+            raise Unavailable(
+                f"exchange {exchange} is in the log and nobody ends it: nobody serves {lacking}; it ends when a worker "
+                f"does, `neuraxis why {exchange}` tells then"
+            ) from None
         except TimeoutError:
             raise Unavailable(
                 f"exchange {exchange} has no end after {deadline:g} s: are the workers running? `neuraxis doctor` tells"

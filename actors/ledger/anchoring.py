@@ -11,18 +11,9 @@ import msgspec
 from events.codec import Recorded, decode
 from events.ledger.chain import Head
 from events.ledger.rows import topic_of_subject
-from events.log import Append, Fence, Record, Stored
-from schemas.catalogue import entry_of
-from schemas.envelope import Envelope, encode_headers
-from schemas.event import ROOT, encode_event, topic_of
-from schemas.identity import event_id
-from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
+from events.log import Append, Fence, Stored
+from events.loss_recording import OWN_FILTER, OWN_PREFIX, ledger_record
 from schemas.vocabulary.ledger import LedgerAnchored
-
-OWNER = "ledger"
-OWN_PREFIX = f"{ROOT}.{OWNER}."
-OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
-"""Everything that ledger projectors append."""
 
 
 class Anchoring(msgspec.Struct, frozen=True):
@@ -78,15 +69,5 @@ def to_append(state: Anchoring, head: Head, source: str, time: str, build: str) 
     Its id depends on the sequence alone: two projectors' anchors of one row are one event.
     """
     event = LedgerAnchored(through_seq=head.seq, rows=head.rows, head=head.hash.hex())
-    topic = topic_of(event)
-    envelope = Envelope(
-        id=event_id(f"through {head.seq}", OWNER, 0),
-        topic=topic,
-        source=source,
-        time=time,
-        cause_seq=head.seq,
-        version=entry_of(event).version,
-        build=build,
-    )
-    record = Record(stored_subject(topic, NO_PARTITION, NO_PARTITION), encode_headers(envelope), encode_event(event))
+    record = ledger_record(event, f"through {head.seq}", head.seq, source, time, build)
     return Append((record,), Fence(OWN_FILTER, state.fence))

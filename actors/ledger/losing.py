@@ -1,25 +1,15 @@
-"""What a projector finds out when its ledger holds what the log does not: where the log was cut, and how to say so."""
+"""What a projector finds out when its ledger holds what the log does not: where the log was cut."""
 
 import asyncio
 from pathlib import Path
 
-from actors.ledger.anchoring import OWN_FILTER, OWNER
-from events.errors import Conflict, Misconfigured, Unavailable, UnknownOutcome
+from events.errors import Misconfigured
 from events.ledger import LedgerReader
-from events.log import Append, Fence, Log, Record, Stored
-from events.loggers import get_logger
-from events.losses import LOSS_TOPIC, Losses, gaps
-from schemas.catalogue import entry_of
-from schemas.envelope import Envelope, encode_headers
-from schemas.event import encode_event
-from schemas.identity import event_id
-from schemas.subjects import NO_PARTITION, stored_subject
+from events.log import Log, Stored
+from events.losses import Losses, gaps
 from schemas.vocabulary.ledger import LossRecorded
 
 EVERYTHING = "log.>"
-
-_ATTEMPTS = 20
-_logger = get_logger("neuraxis.ledger")
 
 
 async def find_gaps(
@@ -123,51 +113,4 @@ def same(message: Stored | None, row: Stored) -> bool:
         and (message.seq, message.time_ns, message.subject, message.data)
         == (row.seq, row.time_ns, row.subject, row.data)
         and dict(message.headers) == dict(row.headers)
-    )
-
-
-async def record_loss(log: Log, loss: LossRecorded, source: str, time: str, build: str) -> None:
-    """Say in the log what it has lost, once, however many projectors find out; raises LogError."""
-    for _ in range(_ATTEMPTS):
-        info = await log.info()
-        known = await Losses.of(log, info.last_seq)
-        if any(_tells(other.event, loss) and other.seq >= loss.first_seq for other in known.found):
-            return
-        fence = Fence(OWN_FILTER, await log.last(OWN_FILTER))
-        envelope = Envelope(
-            id=event_id(f"{loss.first_seq} to {loss.through_seq} at {info.last_seq}", OWNER, 0),
-            topic=LOSS_TOPIC,
-            source=source,
-            time=time,
-            cause_seq=info.last_seq,
-            version=entry_of(loss).version,
-            build=build,
-        )
-        subject = stored_subject(LOSS_TOPIC, NO_PARTITION, NO_PARTITION)
-        try:
-            await log.append([Append((Record(subject, encode_headers(envelope), encode_event(loss)),), fence)])
-        except Conflict:
-            continue  # another projector found it too, or noted its head
-        except UnknownOutcome as unknown:
-            raise Unavailable(f"whether the loss was recorded is not known: {unknown}") from unknown
-        return
-    raise Unavailable("the loss could not be recorded: others append to the ledger's subjects all the time")
-
-
-def _tells(recorded: LossRecorded, loss: LossRecorded) -> bool:
-    return (recorded.first_seq, recorded.through_seq) == (loss.first_seq, loss.through_seq)
-
-
-def tell(loss: LossRecorded, kept: Path | None) -> None:
-    """Say in this process's log what was lost, and how to look at what is left of it."""
-    look = f"neuraxis log tail --log {kept} --since {loss.first_seq}" if kept is not None else ""
-    _logger.error(
-        "log_lost_messages",
-        first_seq=loss.first_seq,
-        through_seq=loss.through_seq,
-        count=loss.through_seq - loss.first_seq + 1,
-        given_again=loss.given_again,
-        known_by=loss.known_by,
-        kept=str(kept or ""),
-        look=look,
     )

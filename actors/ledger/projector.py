@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
-from actors.ledger.losing import EVERYTHING, find_gaps, find_loss, record_loss, tell
+from actors.ledger.losing import EVERYTHING, find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
 from events.errors import Conflict, LogCut, LogError, Unavailable
 from events.ledger import Head, LedgerWriter, place_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
+from events.loss_recording import record_loss, tell
 from events.losses import Losses, gaps
 from schemas.vocabulary.ledger import LossRecorded
 
@@ -34,12 +35,12 @@ _logger = get_logger("neuraxis.ledger")
 class Progress(msgspec.Struct, frozen=True):
     """How far a projector is, for health: last sequence written, rows, the highest sequence an anchor vouches for.
 
-    ``trouble`` says why it is waiting, or what it could not anchor; empty when all is well.
+    ``trouble`` says why it is waiting, as on a full disk, or what it could not anchor; empty when all is well.
     """
 
-    position: int
-    rows: int
-    anchored_through: int
+    position: int = 0
+    rows: int = 0
+    anchored_through: int = 0
     trouble: str = ""
 
 
@@ -47,7 +48,8 @@ class LedgerProjector:
     """Follows a log and writes all of it into a ledger file. Several at once, even on one file, are harmless.
 
     Attributes:
-        waits_for: Why nothing can be written now, as on a full disk; empty when it can.
+        progress: What it last said of itself.
+        following: Set once it has said something: it is at work.
     """
 
     def __init__(
@@ -73,14 +75,10 @@ class LedgerProjector:
         self._now_ns = now_ns
         self._head = Head()
         self._anchoring = Anchoring()
-        self.waits_for = ""
+        self.progress = Progress()
+        self.following = asyncio.Event()
         self._losses = Losses()
         self._holed: list[LossRecorded] = []
-
-    @property
-    def position(self) -> int:
-        """The sequence of the last row written."""
-        return self._head.seq
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then note the head, if rows were added since the last time, and close.
@@ -249,10 +247,10 @@ class LedgerProjector:
         while True:
             try:
                 done = await attempt()
-                self.waits_for = ""
+                if self.progress.trouble:
+                    self._report()
                 return done
             except Unavailable as error:
-                self.waits_for = str(error)
                 _logger.warning("ledger_waits", path=str(self._path), error=str(error), retry_in_s=wait)
                 self._report(str(error))
             if await _set_within(stop, wait):
@@ -260,8 +258,10 @@ class LedgerProjector:
             wait = min(2 * wait, self._settings.retry_most_s)
 
     def _report(self, trouble: str = "") -> None:
+        self.progress = Progress(self._head.seq, self._head.rows, self._anchoring.through, trouble)
+        self.following.set()
         if self._on_progress is not None:
-            self._on_progress(Progress(self._head.seq, self._head.rows, self._anchoring.through, trouble))
+            self._on_progress(self.progress)
 
 
 async def _set_within(stop: asyncio.Event, seconds: float) -> bool:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from actors.runtime.shard import Role, Shard
+from actors.runtime.shard import Shard
+from actors.runtime.surroundings import Role
 
 STALL_S = 5.0
 """Seconds in which a leading partition where something waits must get on."""

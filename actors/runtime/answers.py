@@ -112,6 +112,11 @@ class Answers:
             known.users -= 1
             self._forget()
 
+    @property
+    def read_at(self) -> float:
+        """When the log was last read for what was stored before (the loop's time)."""
+        return max((known.read_at for known in self._known.values()), default=0.0)
+
     def doubt(self) -> None:
         """Believe nothing that was learned: the log was away, and may come back with less than it had."""
         for known in self._known.values():
@@ -136,6 +141,7 @@ class Known:
         queue: Answers to be stored, in order.
         users: How many are at it.
         doubtful: Whether what is known is to be learned anew.
+        read_at: When what was stored before was last read (the loop's time).
     """
 
     def __init__(self, log: Log, filter: str, most: int) -> None:
@@ -143,6 +149,7 @@ class Known:
         self.queue: deque[Answer] = deque()
         self.users = 0
         self.doubtful = False
+        self.read_at = 0.0
         self._log = log
         self._filter = filter
         self._most = most
@@ -159,7 +166,8 @@ class Known:
         """Learn what was stored meanwhile, from a sequence on where nothing is known; the lock is the caller's."""
         doubtful, self.doubtful = self.doubtful, False
         last = self._fence = await self._asked(self._log.last(self._filter))
-        if self._since is None or doubtful or last < self._last:  # nothing is known, or the log has been put back
+        anew = self._since is None or doubtful or last < self._last
+        if anew:  # nothing is known, or the log has been put back
             self._since = self._last = since
             self._ids.clear()
             self._order.clear()
@@ -168,6 +176,8 @@ class Known:
             last = (await self._asked(self._log.info())).last_seq
         if last > self._last:
             await self._asked(self._read(self._last, last))
+        if anew:
+            self.read_at = asyncio.get_running_loop().time()
         self._last = self._fence or self._last
 
     async def holds(self, id: str, since: int) -> bool:
@@ -253,4 +263,5 @@ class Known:
             self._order.extendleft(reversed(before))
             self._ids.update(one for _, one in before)
             self._since = since
+        self.read_at = asyncio.get_running_loop().time()
         return found

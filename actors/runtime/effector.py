@@ -9,37 +9,45 @@ forgotten message ids, one answer is stored.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
-
-import msgspec
 
 from actors.runtime.answers import Answer, Answers
 from actors.runtime.clock import Clock, SystemClock
+from actors.runtime.known_losses import KnownLosses
 from actors.runtime.records import to_record
-from events.codec import Recorded, Unreadable, decode
-from events.decision import APPEND_REFUSED, Cause, Decided, address, cause_of
+from actors.runtime.requests import (
+    EFFECT_ABANDONED,
+    EFFECT_RAISED,
+    EFFECT_TIMED_OUT,
+    RESULT_INVALID,
+    TEXT_FORGOTTEN,
+    EffectorCounters,
+    Request,
+    UnderWay,
+    check,
+    failure_of,
+    may_answer,
+)
+from actors.runtime.wholeness import Wholeness
+from events.codec import Unreadable, decode
+from events.decision import APPEND_REFUSED, Decided, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
-from events.jetstream.durable import ACK_WAIT, Delivery, DurablePull
+from events.jetstream.delivery import Delivery
+from events.jetstream.durable import ACK_WAIT, DurablePull
 from events.log import Seal
 from events.loggers import get_logger
 from events.losses import LOSS_FILTER, Losses
-from schemas.actor import Emission, Message, Scope
-from schemas.catalogue import CATALOGUE, entry_of
+from schemas.actor import Emission, Message
+from schemas.catalogue import entry_of
 from schemas.effector import Effector
 from schemas.event import Event, topic_of
 from schemas.identity import event_id
 from schemas.permissions import durable_name
-from schemas.subjects import STORED_ROOT, split_stored, topic_filter
+from schemas.subjects import STORED_ROOT, topic_filter
 
 T = TypeVar("T")
-
-EFFECT_RAISED = "effect_raised"
-EFFECT_TIMED_OUT = "effect_timed_out"
-EFFECT_ABANDONED = "effect_abandoned"
-RESULT_INVALID = "result_invalid"
-TEXT_FORGOTTEN = "text_forgotten"
-"""The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
 
 _LATE = 1.0
 """Seconds by which the broker may be late to take a request from a silent worker."""
@@ -56,43 +64,6 @@ _STOP_LOOK = 0.1
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
 _REFUSED_WAIT = 30.0
 _logger = get_logger("neuraxis.effector")
-
-
-class EffectorCounters(msgspec.Struct):
-    """What happened in a process.
-
-    ``delivered`` counts deliveries, ``performed`` performances that ended (also by raising), ``stored`` answers stored,
-    ``failed`` those of them that are failures, ``answered`` deliveries of requests that were answered already.
-    """
-
-    delivered: int = 0
-    performed: int = 0
-    stored: int = 0
-    failed: int = 0
-    answered: int = 0
-
-
-class _UnderWay(msgspec.Struct):
-    """A delivery that is being handled, and by whom.
-
-    ``request`` is what it asks, once it may have its turn, ``acts`` whether its performance has begun, ``lost`` whether
-    it is another worker's by now, to which it is handed back unless it ends first.
-    """
-
-    delivery: Delivery
-    task: asyncio.Task[Any]
-    request: Message | None = None
-    acts: bool = False
-    lost: bool = False
-
-
-class _Request(msgspec.Struct, frozen=True):
-    """A delivered request, and where its answer would be: ``filter`` holds it, ``answer`` is its first event's id."""
-
-    offered: Recorded | Unreadable
-    cause: Cause
-    filter: str
-    answer: str
 
 
 class EffectorWorker:
@@ -135,10 +106,12 @@ class EffectorWorker:
         self._ack_wait = ack_wait
         self._stop_deadline = stop_deadline
         self._prefix = entry_of(effector.failed).prefix
-        self._under_way: dict[tuple[int, int], _UnderWay] = {}
+        self._under_way: dict[tuple[int, int], UnderWay] = {}
         self._idle: set[asyncio.Task[Any]] = set()
         self._answers = Answers(log, log.as_stored())
         self._losses = Losses()
+        self._known: KnownLosses | None = None
+        self._begun_at = 0
         self._out = 0
         self._lost = asyncio.Event()
 
@@ -160,21 +133,24 @@ class EffectorWorker:
             lost=self._lose,
             imported_through=self._log.imported_through,
         )
-        last = (await self._insist(self._log.info)).last_seq
+        last = self._begun_at = (await self._insist(self._log.info)).last_seq
         losses = self._losses = await self._insist(lambda: Losses.of(self._log, last))
-        pull.lost_at(losses.last_seq)
+        source, now_ns = self._source, self._clock.now_ns
+        wholeness = Wholeness(self._log, losses, source=source, build=self._build, now_ns=now_ns)
+        self._known = KnownLosses(self._log, losses, wholeness, partial(self._begin_anew, pull))
+        pull.lost_at(losses.last_seq, losses.gap_ends)
         off = self._log.connection.on_reconnect(self._answers.doubt)
         try:
-            await self._work(pull, losses, last, stop)
+            await self._work(pull, self._known, last, stop)
         finally:
             off()
         await pull.make_room()
 
-    async def _work(self, pull: DurablePull, losses: Losses, last: int, stop: asyncio.Event) -> None:
+    async def _work(self, pull: DurablePull, known: KnownLosses, last: int, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
             pulling = tasks.create_task(pull.run())
             yielding = tasks.create_task(self._yield())
-            following = tasks.create_task(self._follow_losses(pull, losses, last))
+            following = tasks.create_task(self._follow_losses(known, last))
             slots = [tasks.create_task(self._serve(pull, stop)) for _ in range(self.effector.concurrency)]
             await stop.wait()
             for task in (pulling, yielding, following, *self._idle):
@@ -183,20 +159,14 @@ class EffectorWorker:
             for slot in slots:
                 slot.cancel()
 
-    async def _follow_losses(self, pull: DurablePull, losses: Losses, last: int) -> None:
-        """Whenever the log is found to have lost messages, have all requests delivered again.
+    async def _follow_losses(self, known: KnownLosses, last: int) -> None:
+        await known.follow(await self._insist(lambda: self._log.tail([LOSS_FILTER], last)))
 
-        Answers may be among what is lost; a request that has one is only looked up.
-        """
-        tail = await self._insist(lambda: self._log.tail([LOSS_FILTER], last))
-        try:
-            while True:
-                if [stored for stored in await tail.next() if losses.note(stored)]:
-                    _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
-                    self._answers.doubt()
-                    pull.lost_at(losses.last_seq)
-        finally:
-            await tail.close()
+    def _begin_anew(self, pull: DurablePull) -> None:
+        """Have all requests delivered again: answers may be among what is lost. One that has one is only looked up."""
+        _logger.error("requests_delivered_again", effector=self.effector.name, reason="log_loss")
+        self._answers.doubt()
+        pull.lost_at(self._losses.last_seq, self._losses.gap_ends)
 
     async def _finish(self, slots: Sequence[asyncio.Task[None]]) -> None:
         """Let performances end within the stop deadline, and those that merely wait at once."""
@@ -224,7 +194,7 @@ class EffectorWorker:
                         each.task.cancel()
                 await asyncio.sleep(_STOP_LOOK)
 
-    def _waiting(self) -> list[_UnderWay]:
+    def _waiting(self) -> list[UnderWay]:
         """Return what merely waits, and was not told to be handed back."""
         return [
             each
@@ -268,7 +238,7 @@ class EffectorWorker:
             return
         me = asyncio.current_task()
         assert me is not None
-        under_way = self._under_way[key] = _UnderWay(delivery, me)
+        under_way = self._under_way[key] = UnderWay(delivery, me)
         keeping = asyncio.create_task(self._keep(delivery))
         try:
             await self._answer(under_way)
@@ -297,13 +267,13 @@ class EffectorWorker:
             await asyncio.sleep(self._ack_wait / 3)
             await delivery.keep()
 
-    async def _answer(self, under_way: _UnderWay) -> None:
+    async def _answer(self, under_way: UnderWay) -> None:
         """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
         delivery = under_way.delivery
         offered = decode(await self._insist(lambda: self._log.opened(delivery.stored)))
         cause = cause_of(offered)
         answer = event_id(cause.id, self.effector.name, 0)
-        request = _Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
+        request = Request(offered, cause, f"{STORED_ROOT}.{cause.agent_token}.*.{self._prefix}.>", answer)
         started = self._clock.elapsed_ns()
         decided = await self._decide(request, under_way)
         if decided is None:
@@ -325,17 +295,19 @@ class EffectorWorker:
             except LogError as error:
                 wait = await self._wait(error, wait)
 
-    async def _is_answered(self, request: _Request) -> bool:
+    async def _is_answered(self, request: Request) -> bool:
+        assert self._known is not None, "requests come while it runs"
+        await self._insist(self._known.catch_up)
         since = self._answerable_since(request)
         return await self._insist(lambda: self._answers.holds(request.filter, request.answer, since))
 
-    def _answerable_since(self, request: _Request) -> int:
+    def _answerable_since(self, request: Request) -> int:
         """Return the sequence after which an answer can be: where a request was lost, its writer writes it again."""
         first_lost = self._losses.first_lost
         seq = request.offered.stored.seq
         return seq if first_lost is None else min(seq, first_lost)
 
-    async def _store(self, request: _Request, decided: Sequence[Decided], took_us: int) -> None:
+    async def _store(self, request: Request, decided: Sequence[Decided], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
@@ -354,7 +326,7 @@ class EffectorWorker:
         self.counters.stored += 1
         self._note(request, decided)
 
-    def _note(self, request: _Request, decided: Sequence[Decided]) -> None:
+    def _note(self, request: Request, decided: Sequence[Decided]) -> None:
         failure = decided[0].message.event
         if not isinstance(failure, self.effector.failed):
             return
@@ -376,7 +348,7 @@ class EffectorWorker:
 
     # --- from a request to the events that answer it
 
-    async def _decide(self, request: _Request, under_way: _UnderWay) -> tuple[Decided, ...] | None:
+    async def _decide(self, request: Request, under_way: UnderWay) -> tuple[Decided, ...] | None:
         """Return what answers a request, None where the log holds an answer."""
         offered = request.offered
         if isinstance(offered, Unreadable):
@@ -393,6 +365,9 @@ class EffectorWorker:
                 if emissions is None:
                     if await self._is_answered(request):
                         return None
+                    seq = offered.stored.seq
+                    if self._known is not None and (under_way.delivery.attempt > 1 or seq <= self._begun_at):
+                        await self._insist(partial(self._known.settle, seq, self._answers.read_at))
                     emissions = await self._perform(under_way, offered.message, limit)
         except asyncio.CancelledError as cancelled:
             me = asyncio.current_task()
@@ -406,55 +381,17 @@ class EffectorWorker:
             decided = address(self.effector.name, request.cause, tuple(emissions), self._log.partitions)
         except Exception as raised:
             return self._failure(request, RESULT_INVALID, raised)
-        if not decided or not all(self._may_answer(request, one) for one in decided):
+        if not decided or not all(may_answer(self.effector, request, one) for one in decided):
             return self._failure(request, RESULT_INVALID)
         return decided
 
     async def _perform(
-        self, under_way: _UnderWay, request: Message, limit: asyncio.Timeout
+        self, under_way: UnderWay, request: Message, limit: asyncio.Timeout
     ) -> Sequence[Event | Emission]:
         self.counters.performed += 1
         under_way.acts = True
         limit.reschedule(asyncio.get_running_loop().time() + self.effector.timeout_s)
         return await self.effector.perform(request)
 
-    def _may_answer(self, request: _Request, one: Decided) -> bool:
-        """Whether an event is the effector's own, and where a look for the answer finds it."""
-        _, agent_token, _ = split_stored(one.subject)
-        entry = entry_of(one.message.event)
-        return (
-            agent_token == request.cause.agent_token
-            and entry.owner == self.effector.name
-            and entry.prefix == self._prefix
-        )
-
-    def _failure(self, request: _Request, reason: str, error: BaseException | None = None) -> tuple[Decided, ...]:
-        offered, stored = request.offered, request.offered.stored
-        failed = self.effector.failed(
-            reason=reason,
-            error=type(error).__name__ if error is not None else "",
-            failed_seq=stored.seq,
-            failed_topic=split_stored(stored.subject)[0],
-        )
-        if isinstance(offered, Recorded):
-            failed = self.effector.naming(failed, offered.message)
-        return address(self.effector.name, request.cause, (failed,), self._log.partitions)
-
-
-def check(effector: Effector) -> None:
-    """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
-    if not effector.consumes:
-        raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")
-    for event in (*effector.consumes, effector.failed):
-        if topic_of(event) not in CATALOGUE:
-            raise ValueError(f"effector {effector.name}: the catalogue does not list {event.__name__}: add its entry")
-    failed = entry_of(effector.failed)
-    if failed.owner != effector.name:
-        raise ValueError(f"effector {effector.name}: {failed.topic} belongs to {failed.owner}: give it one of its own")
-    if len(set(effector.consumes)) != len(effector.consumes):
-        raise ValueError(f"effector {effector.name}: it consumes an event twice: list each once")
-    requests = [entry_of(event) for event in effector.consumes]
-    if failed.scope is Scope.GLOBAL and any(request.scope is not Scope.GLOBAL for request in requests):
-        raise ValueError(
-            f"effector {effector.name}: {failed.topic} is GLOBAL: a failure must carry its request's agent"
-        )
+    def _failure(self, request: Request, reason: str, error: BaseException | None = None) -> tuple[Decided, ...]:
+        return failure_of(self.effector, request, reason, error, self._log.partitions)

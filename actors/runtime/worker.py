@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,7 +13,8 @@ from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.feed import Feed, Key
 from actors.runtime.presence import BEAT, Presence, beat, leave, presence_of
-from actors.runtime.shard import Counters, Role, Shard, Surroundings
+from actors.runtime.shard import Shard
+from actors.runtime.surroundings import Counters, Role, Surroundings
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
@@ -125,8 +125,13 @@ class Worker:
                 snapshot_every=self._snapshot_every,
                 counters=self.counters,
                 losses=losses,
-                wholeness=Wholeness(self._log, losses),
-                begin_anew=partial(self._begin_anew, losses),
+                wholeness=Wholeness(
+                    self._log,
+                    losses,
+                    source=f"neuraxis/{self.name}",
+                    build=self._build,
+                    now_ns=self._clock.now_ns,
+                ),
             )
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))
@@ -140,12 +145,6 @@ class Worker:
             for task in (reading, committing, taking_turns):
                 task.cancel()
             self.committer.close()
-
-    def _begin_anew(self, losses: Losses, missing: Sequence[tuple[int, int]]) -> None:
-        """Have every partition fold what is left of a log with gaps that no projector has recorded."""
-        losses.suspect(missing)
-        for shard in self.shards.values():
-            shard.lost("log_gap")
 
     async def check_own(self) -> None:
         """Have every partition look whether the log still holds what it wrote: to be called when the broker is back."""

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 
 import click
 import msgspec
@@ -19,6 +20,7 @@ from deploy.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sen
 from deploy.rendering.printable import printable
 from deploy.rendering.terminal import console, print_hanging
 from deploy.rendering.wrapping import wrapped
+from deploy.stages import followed
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
@@ -57,7 +59,9 @@ async def converse(
         begun = time.perf_counter()
         started = await edge.submit(addressed, deadline.inner_s)
         deadline.stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
-        answered = await edge.answer(exchange, deadline.left)
+        stages = await stack.enter_async_context(followed(log.connection, log.partitions))
+        lacking = partial(stages.lacking, "responder", agent, session)
+        answered = await edge.answer(exchange, deadline.left, lacking)
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()
         # The answer is here: what stands beside it is not worth losing it for.

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -147,6 +148,7 @@ async def _feed(
     from deploy.deadline import Deadline
     from deploy.feeding import Feeder, Tally, lines_of
     from deploy.rendering.terminal import progress
+    from deploy.stages import followed
     from events.jetstream.storing import storing_fault
 
     tally, interrupted = Tally(), asyncio.Event()
@@ -155,7 +157,9 @@ async def _feed(
         async with Deadline(options["answer_s"], target.begun).kept() as opening:
             log = await open_things.enter_async_context(connected(target, deadline=opening))
             edge = await open_things.enter_async_context(Edge.open(log))
-        feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), **options)
+            stages = await open_things.enter_async_context(followed(log.connection, log.partitions))
+        lacking = partial(stages.lacking, "responder")
+        feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), unserved=lacking, **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
         begun = time.perf_counter()
         # Rows on a terminal are progress enough.

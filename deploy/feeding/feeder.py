@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection
+from functools import partial
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for
@@ -33,6 +34,7 @@ class Feeder:
         rate: Inputs begun a second at most; 0 is no limit.
         answer_s: Seconds that an exchange may take, from the moment it is sent to its end.
         unread: Fields of lines and turns that are no input's, and are passed over.
+        unserved: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
         limits: How large an input may be.
 
     Attributes:
@@ -55,6 +57,7 @@ class Feeder:
         rate: float = 0.0,
         answer_s: float = 65.0,
         unread: Collection[str] = (),
+        unserved: Callable[[str, str], str] = lambda agent, session: "",
         limits: InputLimits = DEFAULT_LIMITS,
     ) -> None:
         self._edge = edge
@@ -71,6 +74,7 @@ class Feeder:
         self._limits = limits
         self._pace = _Pace(rate)
         self._unread = frozenset(unread)
+        self._unserved = unserved
 
     async def feed(
         self,
@@ -122,9 +126,10 @@ class Feeder:
         begun = time.perf_counter()
         try:
             session = talk.session or self._session_of(talk)
+            agent = self._agent_of(talk, session)
             addressed = new_input(
                 said.text,
-                agent=self._agent_of(talk, session),
+                agent=agent,
                 session=session,
                 partitions=self._partitions,
                 now_ns=time.time_ns(),
@@ -135,7 +140,8 @@ class Feeder:
             )
             exchange = addressed.exchange
             await self._edge.submit(addressed, self._answer_s)
-            answered = await self._edge.answer(exchange, max(0.0, self._answer_s - (time.perf_counter() - begun)))
+            left = max(0.0, self._answer_s - (time.perf_counter() - begun))
+            answered = await self._edge.answer(exchange, left, partial(self._unserved, agent, session))
         except UnknownOutcome as wrong:
             detail = f"{wrong}; `neuraxis why {exchange}` tells, once the broker answers"
             return Failure(line=talk.line, id=talk.id, exchange=exchange, code=wrong.code, detail=detail)

@@ -1,20 +1,35 @@
-"""nats-py's client with its two costliest steps done quicker: writing and reading the headers of a message.
+"""nats-py's client with its two costliest steps done quicker, writing and reading a message's headers, and one mend.
 
 An event carries some sixteen headers, and nats-py spends on them most of what a publish and a delivery cost (55 and
 40 µs measured, of 65 and 54). Whatever is out of the ordinary goes the library's own way; so does everything, should a
 later version no longer call these methods.
 """
 
+import asyncio
 import re
 
-from nats.aio.client import Client
+from nats.aio.client import Client, Srv
 
 _LINE = b"NATS/1.0\r\n"
 _NAMES = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 class HeaderClient(Client):
-    """A nats-py client for messages with many headers."""
+    """A nats-py client for messages with many headers; one that is closed tries to reach no server any more."""
+
+    _ended = False
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:
+        self._ended = True
+        await super()._close(status, do_cbs)
+
+    async def _connect_to_server(self, s: Srv) -> None:
+        # The library cancels its reconnecting once. Where that meets an attempt that was just refused, ``wait_for``
+        # (until Python 3.12) raises the refusal in its place, and the loop over servers goes on for ever: the end of
+        # the event loop, which waits for every task, then never comes.
+        if self._ended:
+            raise asyncio.CancelledError
+        await super()._connect_to_server(s)
 
     async def _send_publish(
         self, subject: str, reply: str, payload: bytes, payload_size: int, headers: dict[str, str] | None

@@ -6,6 +6,10 @@ of the broker. On silence, on a status out of the ordinary and on every reconnec
 
 Where order matters one consumer works alone and the others stand by (the server's priority policy ``pinned_client``):
 whoever is served first is, for as long as it goes on asking. It knows itself by the id that its messages carry.
+
+A message that cannot be read any more holds back readable ones, or all (see ``reading``). So a consumer of several
+filters is made anew behind each gap that is known, once all that it has delivered of what is before it is done with:
+what stands behind the gap comes again, and whoever has done it already only looks that up.
 """
 
 import asyncio
@@ -19,9 +23,9 @@ from nats.errors import Error as NatsError
 
 from events.errors import LogError
 from events.jetstream.connection import ApiError, Connection
+from events.jetstream.delivery import Delivery
 from events.jetstream.imported import as_recorded
 from events.jetstream.pulling import HEARTBEAT, SILENCE, delivery, pull_request, unserved
-from events.log import Stored
 from events.loggers import get_logger
 
 ACK_WAIT = 10.0
@@ -48,47 +52,6 @@ _ANOTHER = "423"
 _SECOND = 1_000_000_000
 _RETRY_WAIT = 0.1
 _logger = get_logger("neuraxis.durable")
-
-
-class Delivery:
-    """A message of the log, delivered to this worker until it is acknowledged or handed back.
-
-    Attributes:
-        stored: The message.
-        attempt: How many times it was delivered, this time included.
-        was_out: Whether it was out when this worker began, with another or on its way here.
-    """
-
-    def __init__(
-        self, connection: Connection, stored: Stored, attempt: int, reply: str, *, was_out: bool = False
-    ) -> None:
-        self.stored = stored
-        self.attempt = attempt
-        self.was_out = was_out
-        self._connection = connection
-        self._reply = reply
-
-    async def acknowledge(self) -> None:
-        """Say that it is done with; should this get lost, the message comes again."""
-        await self._say(b"+ACK")
-
-    async def keep(self) -> None:
-        """Say that it is being worked on, which makes the wait for its acknowledgement start again."""
-        await self._say(b"+WPI")
-
-    async def hand_back(self, after: float = 0.0) -> None:
-        """Have it delivered again, to whichever worker asks first, ``after`` seconds from now."""
-        await self._say(b'-NAK {"delay": %d}' % int(after * _SECOND) if after else b"-NAK")
-
-    def renew(self, again: "Delivery") -> None:
-        """Take over the acknowledgement of a later delivery of the same message."""
-        self.attempt, self._reply = again.attempt, again._reply
-
-    async def _say(self, what: bytes) -> None:
-        try:
-            await self._connection.publish(self._reply, what)
-        except LogError as error:
-            _logger.info("ack_missed", seq=self.stored.seq, said=what.decode(), error=error.code)
 
 
 def _ignore(out: int) -> None:
@@ -143,6 +106,9 @@ class DurablePull:
         self._first = self._known_to = 0
         self._imported_through = imported_through
         self._lost_at = 0
+        self._gap_ends: tuple[int, ...] = ()
+        self._behind = 0
+        self._seen = (-1, -1)
         self._room = 0
         self._asked = 0
         self._heard = 0.0
@@ -165,9 +131,12 @@ class DurablePull:
                         await self._lost.wait()
                 except TimeoutError:
                     await self._stay_alone()
-                    if not await self._is_silent():
+                    if await self._is_through_to_gap():
+                        self._lost.set()
+                    elif await self._is_silent():
+                        _logger.warning("consumer_silent", consumer=self._name)
+                    else:
                         continue
-                    _logger.warning("consumer_silent", consumer=self._name)
                 self._lost.clear()
                 if self._connection.connected:
                     await self._begin()
@@ -195,15 +164,40 @@ class DurablePull:
         finally:
             self._room -= 1
 
-    def lost_at(self, seq: int) -> None:
-        """Note that the log last recorded a loss at a sequence (0: never).
+    def lost_at(self, seq: int, gap_ends: Sequence[int] = ()) -> None:
+        """Note that the log last recorded a loss at a sequence (0: never), and where its gaps end, in order.
 
         A consumer from before is made anew, from the log's start: what it counts as done may be undone, and its
         position may be of messages that are gone.
         """
         if seq > self._lost_at:
             self._lost_at = seq
+            self._gap_ends = tuple(gap_ends) if len(self._filters) > 1 else ()
+            self._behind = 0
             self._lost.set()
+
+    async def _is_through_to_gap(self) -> bool:
+        """Whether all that the consumer delivers of what is before the next gap is done with: it is to begin there.
+
+        So it is where all that is before the gap's end is acknowledged, or where nothing is out and nothing comes.
+        """
+        gap_end = next((end for end in self._gap_ends if end > self._behind), None)
+        if gap_end is None or not self._connection.connected:
+            return False
+        try:
+            info = await self._info()
+        except LogError as error:
+            _logger.info("consumer_unknown", consumer=self._name, error=error.code)
+            return False
+        if info is None:
+            return False
+        seen, self._seen = self._seen, (info["delivered"]["consumer_seq"], info["delivered"]["stream_seq"])
+        rests = info["num_waiting"] > 0 and seen == self._seen
+        nothing_out = not info["num_ack_pending"] and (rests or info["delivered"]["stream_seq"] > gap_end)
+        if not nothing_out and info["ack_floor"]["stream_seq"] <= gap_end:
+            return False
+        self._behind = gap_end
+        return True
 
     async def make_room(self) -> None:
         """Let another work at once; to be called when :meth:`run` has ended, and all that it brought is done with."""
@@ -250,21 +244,33 @@ class DurablePull:
         if self._lost_at:
             config["metadata"] = {LOST_AT: str(self._lost_at)}
             await self._drop_from_before_loss()
+            if self._behind:
+                config |= {"deliver_policy": "by_start_sequence", "opt_start_seq": self._behind + 1}
         return await self._connection.api(
             f"CONSUMER.CREATE.{self._stream}.{self._name}", {"stream_name": self._stream, "config": config}
         )
 
     async def _drop_from_before_loss(self) -> None:
+        """Drop the consumer that was made before the last loss, or begins before the gap that is done with."""
+        found = await self._info()
+        if found is None:
+            return
+        known = str((found["config"].get("metadata") or {}).get(LOST_AT, "0"))
+        begins_behind = int(found["config"].get("opt_start_seq", 1)) - 1
+        if known == str(self._lost_at) and begins_behind >= self._behind:
+            self._behind = begins_behind  # another worker was further on
+            return
+        _logger.warning("consumer_made_anew", consumer=self._name, lost_at=self._lost_at, behind=self._behind)
+        await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}")
+
+    async def _info(self) -> Mapping[str, Any] | None:
+        """Return what the broker tells of the consumer, None where there is none; raises LogError."""
         try:
-            found = await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._name}")
+            return await self._connection.api(f"CONSUMER.INFO.{self._stream}.{self._name}")
         except ApiError as error:
             if error.number == _NO_CONSUMER:
-                return
+                return None
             raise
-        known = str((found["config"].get("metadata") or {}).get(LOST_AT, "0"))
-        if known != str(self._lost_at):
-            _logger.warning("consumer_made_anew", consumer=self._name, lost_at=self._lost_at)
-            await self._connection.api(f"CONSUMER.DELETE.{self._stream}.{self._name}")
 
     async def _listen(self) -> None:
         generation = self._generation

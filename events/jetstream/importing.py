@@ -68,6 +68,11 @@ async def standing_of(connection: Connection, stream: str, recording: Recording)
         return Standing()
     metadata, state = found["config"].get("metadata", {}), found["state"]
     if metadata.get(IMPORTING) == recording.head:
+        if state["messages"] != state["last_seq"]:
+            raise Misconfigured(
+                f"stream {stream} has come to sequence {state['last_seq']} and holds {state['messages']} messages: it "
+                f"lost some of what was imported; {_ADVICE}"
+            )
         return Standing(state["last_seq"], begun=True)
     if metadata.get(IMPORTED_HEAD) == recording.head:
         return Standing(recording.events, begun=True, whole=True)
@@ -147,20 +152,37 @@ async def finish(
         Misconfigured: a message came back otherwise, or too few: the stream stays closed.
         LogError: the broker cannot be reached.
     """
+    await _compare(connection, stream, recording, progress, _ADVICE)
+    config = stream_config(stream, recording.partitions, replicas, recording.sealed)
+    config["metadata"] |= {IMPORTED_THROUGH: str(recording.events), IMPORTED_HEAD: recording.head}
+    await connection.api(f"STREAM.UPDATE.{stream}", config)
+
+
+async def check(connection: Connection, stream: str, recording: Recording, progress: Callable[[int], None]) -> None:
+    """Read back what was imported whole before: the stream may have lost some of it since.
+
+    Raises:
+        Misconfigured: a message is another, or gone.
+        LogError: the broker cannot be reached.
+    """
+    lost = "it was imported whole, and the stream has lost it since: import into another folder or stream"
+    await _compare(connection, stream, recording, progress, lost)
+
+
+async def _compare(
+    connection: Connection, stream: str, recording: Recording, progress: Callable[[int], None], advice: str
+) -> None:
     log = JetStreamLog(connection, stream, recording.partitions, imported_through=recording.events)
     wanted = (stored for batch in recording.batches() for stored in batch)
     count = 0
     async for batch in log.history(["log.>"], 0, recording.events):
         for stored in batch:
             if stored != next(wanted, None):
-                raise Misconfigured(f"sequence {stored.seq} came back otherwise than it was recorded: {_ADVICE}")
+                raise Misconfigured(f"sequence {stored.seq} came back otherwise than it was recorded: {advice}")
         count += len(batch)
         progress(count)
     if count != recording.events:
-        raise Misconfigured(f"{count} of {recording.events} events came back: {_ADVICE}")
-    config = stream_config(stream, recording.partitions, replicas, recording.sealed)
-    config["metadata"] |= {IMPORTED_THROUGH: str(recording.events), IMPORTED_HEAD: recording.head}
-    await connection.api(f"STREAM.UPDATE.{stream}", config)
+        raise Misconfigured(f"{count} of {recording.events} events came back: {advice}")
 
 
 _ADVICE = "the stream stays closed to workers; delete it, and import into a new one"

@@ -13,6 +13,7 @@ from events.jetstream.sessionkeys import KeyValueKeys, watch
 from events.jetstream.single import NO_MESSAGE, single
 from events.jetstream.stream import DEFAULT_STREAM, ensure_stream
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, LogInfo, Record, Stored, Tail
+from events.losses import LOSS_FILTER, Losses
 from events.sealing.keys import Keyring
 from events.sealing.sealing import OpenedTail, Sealing
 from schemas.subjects import Partitions
@@ -68,6 +69,7 @@ class JetStreamLog:
         self.imported_through = imported_through
         self.silence_s = _SILENCE_S
         self._partitions = partitions
+        self._losses = Losses()
 
     @classmethod
     async def connect(
@@ -199,15 +201,23 @@ class JetStreamLog:
         state = (await self.connection.api(f"STREAM.INFO.{self.stream}"))["state"]
         return LogInfo(self._partitions, state["first_seq"], state["last_seq"], state["messages"], state["bytes"])
 
-    def _reading(self, filters: Sequence[str], after: int) -> Reading:
+    async def losses(self) -> Losses:
+        """Return what the log has recorded as lost by now; one request where that is known already."""
+        last = await self.last(LOSS_FILTER)
+        if last != self._losses.last_seq:
+            self._losses = await Losses.of(self, last)
+        return self._losses
+
+    async def _reading(self, filters: Sequence[str], after: int) -> Reading:
+        gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
         name = self.connection.new_name()
-        return Reading(self.connection, self.stream, filters, after, name, self.imported_through)
+        return Reading(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends)
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
         if upto <= after:
             return
-        reading = self._reading(filters, after)
+        reading = await self._reading(filters, after)
         try:
             left = await reading.start()
             while left > 0:
@@ -225,7 +235,7 @@ class JetStreamLog:
 
     async def tail(self, filters: Sequence[str], after: int) -> Tail:
         """Start an endless reading; see ``events.log.Log.tail``."""
-        reading = self._reading(filters, after)
+        reading = await self._reading(filters, after)
         try:
             await reading.start(endless=True)
         except BaseException:

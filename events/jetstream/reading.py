@@ -7,6 +7,12 @@ ordered consumer stays silent for ever after a broker's kill -9 and restart.)
 
 A sequence alone does not say where that is: a store that lost its tail gives the same sequences to other messages. So
 before it goes on, an endless reading looks whether the last message it had is still the one at that sequence.
+
+A message that cannot be read any more holds back readable ones. Looking for the next match of several filters, the
+server (2.15) asks each subject for its first message from the start on; where that one is unreadable it passes the
+whole subject over, and delivers what comes later on others, or nothing. It does not for a start behind the unreadable
+message. So a reading knows the gaps of its log and begins anew behind each (one filter alone is looked for by
+sequence, and needs none of this).
 """
 
 import asyncio
@@ -50,7 +56,11 @@ class Reading:
         after: int,
         name: str,
         imported_through: int = 0,
+        gap_ends: Sequence[int] = (),
     ) -> None:
+        """Read the messages on ``filters`` after a sequence; ``gap_ends`` are the last sequences of known gaps."""
+        self._gap_ends = tuple(gap_ends)
+        self._ahead: tuple[int, ...] = ()
         self._connection = connection
         self._stream = stream
         self._filters = tuple(filters)
@@ -147,6 +157,7 @@ class Reading:
         if self._generation > 1:
             await self._check_mark()
         self._generation += 1
+        self._ahead = tuple(end for end in self._gap_ends if end > self._after)
         self._consumer = f"nx-{self._connection.access.user or 'any'}-{self._name}-{self._generation}"
         self._inbox = self._connection.new_inbox()
         generation = self._generation
@@ -242,6 +253,8 @@ class Reading:
         if place != self._expected:
             self._lost.set()
             return
+        if self._begins_behind_gap(sequence):
+            return
         self._expected += 1
         self._credit -= 1
         self._after = sequence
@@ -257,8 +270,10 @@ class Reading:
         if headers.get("Status") == "100":
             # It tells how far the consumer has looked, which is further than the last message that matched.
             if headers.get("Nats-Last-Consumer") == str(self._expected - 1):
-                self._scanned = max(self._scanned, int(headers.get("Nats-Last-Stream", "0")))
-                self._filled.set()
+                scanned = int(headers.get("Nats-Last-Stream", "0"))
+                if not self._begins_behind_gap(scanned + 1):
+                    self._scanned = max(self._scanned, scanned)
+                    self._filled.set()
             return
         left = unserved(headers, PULL)
         if left is None:
@@ -266,6 +281,14 @@ class Reading:
             return
         self._credit -= left
         self._pull_more()
+
+    def _begins_behind_gap(self, sequence: int) -> bool:
+        """Whether a sequence is behind a gap that the consumer began before: then a new one is made, behind the gap."""
+        if not self._ahead or sequence <= self._ahead[0]:
+            return False
+        self._after = max(self._after, self._ahead[0])
+        self._lost.set()
+        return True
 
     async def _keep(self) -> None:
         """Make a new consumer whenever the present one is lost; runs until cancelled."""

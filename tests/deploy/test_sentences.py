@@ -12,9 +12,10 @@ import pytest
 import actors.llm
 from actors.guardrails.judging import _LIMITS, REASONS
 from actors.responder.verdicts import VERDICTS
-from actors.runtime import effector
+from actors.runtime import requests
 from deploy.rendering import reasons
 from deploy.rendering.sentences import FACTS, is_known, sentence_on
+from events.decision import APPEND_REFUSED
 from schemas.attendance import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
@@ -55,10 +56,10 @@ def model_failures() -> set[str]:
     sources = Path(actors.llm.__file__).parent.glob("*.py")
     called = {name for file in sources for name in re.findall(r'CallFailed\(\s*"(\w+)"', file.read_text())}
     assert called >= {"no_model", "endpoint_overdue"}
-    shell = {effector.EFFECT_RAISED, effector.EFFECT_TIMED_OUT, effector.EFFECT_ABANDONED, effector.RESULT_INVALID}
+    shell = {requests.EFFECT_RAISED, requests.EFFECT_TIMED_OUT, requests.EFFECT_ABANDONED, requests.RESULT_INVALID}
     unread = {error.code for error in VocabularyError.__subclasses__()}
     own = {"answer_empty", "no_time", "circuit_open", "answer_invalid", "deadline"}
-    return called | shell | unread | own | {effector.TEXT_FORGOTTEN, effector.APPEND_REFUSED}
+    return called | shell | unread | own | {requests.TEXT_FORGOTTEN, APPEND_REFUSED}
 
 
 def all_ends() -> Iterator[ResponseEmitted]:

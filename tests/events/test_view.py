@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from actors.runtime.records import to_record
+from events import view as view_module
 from events.codec import Recorded, decode
-from events.decision import Decided
+from events.decision import Cause, Decided, address
 from events.errors import Misconfigured
 from events.log import Record, Stored
 from events.snapshot import pack, unpack
@@ -21,7 +22,7 @@ from schemas.event import encode_event, topic_of
 from schemas.persistent import state_hash
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.reflex import ReflexBlocked, ReflexConfigured
+from schemas.vocabulary.reflex import ReflexBlocked, ReflexConfigured, ReflexPassed
 from tests.actors.scenario import Address, configured
 from tests.events.plans import conversations, diaries, few, many, streams
 from tests.events.recording import PARTITIONS, Key, Recording, decide_all, own_cause, part_of, read_into
@@ -353,3 +354,18 @@ def test_an_event_that_no_message_led_to_is_folded_and_written_at_the_views_plac
     assert view.configured is event
     view.acknowledge([written.topic], 2)
     assert (view.standing().own_last, view.standing().fenced) == (2, 2)
+
+
+def test_a_view_keeps_the_latest_messages_that_it_answered_and_the_log_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_module, "MOST_ANSWERED", 2)
+    actor = ACTORS["reflex"]
+    view, causes = View(actor, HERE[1], PARTITIONS), []
+    for number in range(1, 5):
+        cause = Cause(f"lost-{number}", 10 * number, 0, "agent", "session", f"exchange-{number}", "_", HERE[1])
+        [decided] = address("reflex", cause, (ReflexPassed(),), PARTITIONS)
+        record = to_record(decided, "test", "", 0, 0)
+        view.record(decode(Stored(10 * number + 1, 0, record.subject, record.headers, record.data)))
+        causes.append(cause.id)
+    assert list(view.standing().answered) == causes[-2:]
+    again = View(actor, HERE[1], PARTITIONS, view.standing())
+    assert list(again.answered) == causes[-2:]

@@ -23,7 +23,7 @@ from events.losses import Losses
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.broker import Broker
 from tests.faults.cuts import cut_tail, drop_index, flip_bit, size_of
-from tests.faults.rig import Load, RunningSet, at_rest, ledger_caught_up, running_set, waited
+from tests.faults.rig import DEADLINE, Load, RunningSet, at_rest, ledger_caught_up, running_set, waited
 from tests.forked import forked
 from tests.judging import broken_promises
 
@@ -115,7 +115,8 @@ async def _killed_under_load(running: RunningSet) -> None:
         running.process.kill()
         waited(lambda: running.process.poll() is not None, "the set to be gone")
         loading.cancel()
-        await asyncio.wait((loading,))
+        _, left = await asyncio.wait((loading,), timeout=DEADLINE)
+        assert not left, "the load does not end without its broker"
 
 
 async def _go_on(running: RunningSet) -> str:

@@ -14,10 +14,12 @@ from events.jetstream.connection import Access, Connection
 from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
 from events.jetstream.log import JetStreamLog
 from events.log import Append, Fence, Record
+from events.loss_recording import record_loss
 from schemas.catalogue import CATALOGUE, owned_by
 from schemas.event import encode_event
 from schemas.export.headers import sample_headers
 from schemas.permissions import (
+    LOSS_SUBJECT,
     MEMBERS_BUCKET,
     SNAPSHOTS_BUCKET,
     STREAM,
@@ -30,6 +32,7 @@ from schemas.permissions import (
     worker_user,
 )
 from schemas.subjects import stored_subject
+from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker
 
 USERS = {user.name: user for user in deployment_users()}
@@ -179,6 +182,25 @@ def test_nobody_appends_another_owner_s_event(url: str, user: BrokerUser) -> Non
         assert await last_sequence(url) == before
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("owner", ["reflex", "responder", "llm", "ledger"])
+def test_a_worker_records_what_the_log_has_lost(url: str, owner: str) -> None:
+    async def main() -> tuple[int, int]:
+        async with log_of(url, owner) as log:
+            before = (await log.losses()).last_seq
+            seq = (await log.info()).last_seq + 1
+            loss = LossRecorded(first_seq=seq, through_seq=seq, known_by="stream", given_again=False)
+            await record_loss(log, loss, "test", "2026-01-01T00:00:00Z", "")
+            return before, (await log.losses()).last_seq
+
+    before, after = asyncio.run(main())
+    assert after > before
+
+
+def test_those_whose_events_come_from_outside_record_no_loss(url: str) -> None:
+    for user in ("gateway", "operator", "observer", "reader"):
+        assert asyncio.run(denied(url, user, [LOSS_SUBJECT])) == {LOSS_SUBJECT}
 
 
 @every_user

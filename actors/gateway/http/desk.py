@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +15,7 @@ from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.judgements import Answer, Judged, Judgement, Judgements
 from actors.gateway.inputs import Addressed
+from actors.gateway.patience import Unserved, answered
 from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.log import Log
@@ -52,6 +54,10 @@ class Unanswered(Exception):
     """An event is stored, and nothing has answered it in time; the message says where it is and what to do."""
 
 
+class Unjudged(Exception):
+    """An event is stored, and nobody runs who would answer it; the message says where it is and what to do."""
+
+
 class Undecided(Exception):
     """Guardrails raised on an event; the message says where to look."""
 
@@ -77,6 +83,7 @@ class Desk:
         judgements: What guardrails have said; somebody must follow the log with it.
         wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
+        unserved: (agent) -> why nobody judges its loops, empty while somebody may: see ``patience.answered``.
         looks: Further checks of readiness by name; each returns ``ok``, ``n/a``, or what is wrong.
         now_ns: This process's clock, Unix nanoseconds, for envelopes.
     """
@@ -89,6 +96,7 @@ class Desk:
         *,
         wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
+        unserved: Callable[[str], str] = lambda agent: "",
         looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
         now_ns: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -97,6 +105,7 @@ class Desk:
         self._edge = edge
         self._wait_s = wait_s
         self._hosted = hosted
+        self._unserved = unserved
         self._looks = dict(looks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
         self._failing: Mapping[str, str] = {}
@@ -115,12 +124,12 @@ class Desk:
         """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.
 
         Raises:
-            NotReady, NotAccepted, Unanswered, Undecided: see there.
+            NotReady, NotAccepted, Unanswered, Unjudged, Undecided: see there.
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it for good.
         """
         term = self._term()
-        answer = await self._ask(self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
+        answer = await self._ask(agent, self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
                 return Judged(answer.event, answer.id, answer.time_ns)
@@ -134,9 +143,9 @@ class Desk:
 
         Raises:
             UnknownLoop: guardrails know no such loop.
-            NotReady, NotAccepted, Unanswered, Undecided, InvalidInput, LogError: as :meth:`complete` does.
+            NotReady, NotAccepted, Unanswered, Unjudged, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._term())
+        answer = await self._ask(agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._term())
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -228,7 +237,7 @@ class Desk:
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, addressed: Addressed, term: _Term) -> Answer:
+    async def _ask(self, agent: str, addressed: Addressed, term: _Term) -> Answer:
         await self._ready(term)
         cause, seq = id_of(addressed), 0
         known = self.judgements.answer_to(cause)
@@ -238,7 +247,12 @@ class Desk:
             try:
                 async with self._deadline(term):
                     seq = await self._edge.submit(addressed)
-                    return await answer
+                    return await answered(answer, partial(self._unserved, agent))
+            except Unserved as lacking:
+                raise Unjudged(
+                    f"this is in the log (event {cause}, sequence {seq}), and nobody serves {lacking}: it is judged "
+                    "when a worker does, ask for the loop's status then"
+                ) from None
             except TimeoutError:
                 if not seq:
                     raise _not_accepted(term) from None

@@ -9,7 +9,7 @@ from litestar.exceptions import HTTPException
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.checks import without_places
-from actors.gateway.http.desk import NotAccepted, NotReady, Unanswered, Undecided, UnknownLoop
+from actors.gateway.http.desk import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
 from actors.gateway.http.reading import LOOP
 from actors.gateway.inputs import InvalidInput
 from events.errors import LogError, Refused
@@ -27,6 +27,7 @@ _STATUS: dict[type[Exception], int] = {
     LogError: 503,
     NotAccepted: 503,
     NotReady: 503,
+    Unjudged: 503,
     Unanswered: 504,
 }
 _WRONG_PLACE = {
@@ -40,6 +41,7 @@ _CODES: dict[type[Exception], str] = {
     Undecided: "undecided",
     NotAccepted: "not_accepted",
     NotReady: "not_ready",
+    Unjudged: "no_owner",
     Unanswered: "unanswered",
 }
 """The codes of errors that have none of their own."""

@@ -52,6 +52,23 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
     in_world(body, Faults(request_delay_s=(0.001, 0.05), delivery_delay_s=(0.0, 0.05), pages=(1, 9)), seed=3)
 
 
+def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        lacking = ""
+        async with Edge.open(log_of(stream)) as edge:
+            await edge.submit(asking(exchange="first"))
+            waiting = asyncio.create_task(edge.answer("first", 60, lambda: lacking))
+            await asyncio.sleep(2)
+            assert not waiting.done()
+            lacking = "responder (no owner)"
+            begun = clock()
+            with pytest.raises(Unavailable, match=r"first is in the log and nobody ends it.*responder \(no owner\)"):
+                await waiting
+            assert clock() - begun < 1
+
+    in_world(body)
+
+
 @pytest.mark.parametrize("name", ["mañana", "two words", "100%", "per%20cent", '"'])
 def test_an_exchange_may_have_any_name(name: str) -> None:
     async def body(stream: SimulatedStream) -> None:

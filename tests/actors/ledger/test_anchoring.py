@@ -1,9 +1,10 @@
 """When an anchor is due, and what it looks like."""
 
-from actors.ledger.anchoring import OWN_FILTER, Anchoring, anchored, at_rest, observe, to_append
+from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
 from events.codec import Recorded, decode
 from events.ledger import Head
 from events.log import Fence, Stored
+from events.loss_recording import OWN_FILTER
 from schemas.vocabulary.ledger import LedgerAnchored
 from tests.events.ledger.messages import PASSED, anchor, stored
 

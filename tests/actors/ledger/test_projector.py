@@ -44,7 +44,7 @@ class Run:
                 await self._news.wait()
 
     async def reaches(self, seq: int) -> None:
-        await self.until(lambda: self.projector.position >= seq)
+        await self.until(lambda: self.projector.progress.position >= seq)
 
     async def stop(self) -> None:
         self._stop.set()
@@ -96,7 +96,7 @@ def test_everything_in_the_log_is_written_and_anchored(tmp_path: Path) -> None:
         await log.append(records(exchanges(9)[24:]))
         await run.reaches(39)
         await run.stop()
-        assert run.reports[-1].rows == run.projector.position
+        assert run.reports[-1].rows == run.projector.progress.position
         assert anchors(stream) == [10, 20, 30, 39]
         report = await compare(path, log)
         assert report.ok
@@ -198,7 +198,7 @@ def test_a_full_disk_is_waited_out_and_nothing_is_skipped(tmp_path: Path, monkey
         run = Run(log, path)
         await run.until(lambda: len(run.reports) > 3 and bool(run.reports[-1].trouble))
         assert "is full" in run.reports[-1].trouble
-        stuck = run.projector.position
+        stuck = run.projector.progress.position
         assert 0 < stuck < 400
         assert [message.seq for message in read(path)] == list(range(1, stuck + 1))
         await writers[0]._connection.execute("PRAGMA max_page_count = 100000")

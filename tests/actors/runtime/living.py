@@ -8,7 +8,7 @@ from typing import Any
 from actors.gateway import Answered, Edge, new_input
 from actors.registry import ACTORS
 from actors.runtime.clock import Clock
-from actors.runtime.shard import Role
+from actors.runtime.surroundings import Role
 from actors.runtime.worker import Worker
 from deploy.worker import replier
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots

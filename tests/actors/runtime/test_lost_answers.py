@@ -5,9 +5,9 @@ import asyncio
 import msgspec
 import pytest
 
-from actors.ledger.losing import record_loss
 from events.jetstream import JetStreamLog
 from events.log import Append
+from events.loss_recording import record_loss
 from schemas.envelope import MESSAGE_ID
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.on_broker import on_broker
@@ -53,7 +53,10 @@ def test_requests_whose_answers_were_lost_are_answered_again_once(broker: Broker
     on_broker(broker, body)
 
 
-def test_a_request_that_its_writer_repeats_since_it_rotted_is_not_performed_again(broker: Broker) -> None:
+@pytest.mark.parametrize("running_already", [False, True])
+def test_a_request_that_its_writer_repeats_since_it_rotted_is_not_performed_again(
+    broker: Broker, running_already: bool
+) -> None:
     """Its answer stands before the repeated request, behind the place of the lost one."""
 
     async def body(log: JetStreamLog) -> None:
@@ -68,9 +71,12 @@ def test_a_request_that_its_writer_repeats_since_it_rotted_is_not_performed_agai
         assert await log.at(1) is None
         loss = LossRecorded(first_seq=1, through_seq=1, known_by="ledger", given_again=False)
         again = msgspec.structs.replace(question(0), headers={**question(0).headers, MESSAGE_ID: "again"})
+        if not running_already:
+            await record_loss(log, loss, "test", "2026-01-01T00:00:00Z", "")
         async with running(broker, effector()) as (worker, _):
             await until(worker.ready.is_set, "the worker to be ready")
-            await record_loss(log, loss, "test", "2026-01-01T00:00:00Z", "")
+            if running_already:
+                await record_loss(log, loss, "test", "2026-01-01T00:00:00Z", "")
             await until(lambda: worker._losses.last_seq > 0, "the loss to be known")
             await log.append([Append([again])])
             await ask(log, REQUESTS)

@@ -4,10 +4,12 @@ from collections import Counter
 
 import pytest
 
-from actors.ledger.losing import record_loss
+from actors.registry import ACTORS
 from actors.runtime import wholeness
 from events.jetstream import JetStreamLog
 from events.log import Stored
+from events.loss_recording import record_loss
+from schemas.catalogue import entry_of
 from schemas.event import topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.ledger import LossRecorded
@@ -57,9 +59,43 @@ def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
             await converse(log, SESSIONS, 1, first=10)
             await at_rest(log)
         messages = await collect(log)
-        ids = Counter(stored.headers["ce-id"] for stored in messages)
-        assert [id for id, count in ids.items() if count > 1] == []
+        assert _twice(messages) == []
         ends = Counter(s.headers["ce-exchange"] for s in messages if s.headers["ce-type"] == topic_of(ResponseEmitted))
         assert set(ends.values()) == {1}
 
     on_broker(broker, body)
+
+
+@pytest.mark.parametrize("kind", [AppraisalCompleted, ResponseEmitted])
+def test_another_process_that_has_answered_a_message_knows_that_it_rotted_before_it_is_repeated(
+    kind: type, broker: Broker
+) -> None:
+    """No projector runs: the process that finds its message missing records the gap before it writes it again."""
+    owner = entry_of(kind).owner
+    others = tuple(actor for actor in ACTORS.values() if actor.name != owner)
+
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "others", actors=others):
+            async with living(broker, "first", actors=(ACTORS[owner],)):
+                await converse(log, SESSIONS, 2)
+                await at_rest(log)
+            rotten = _last(await collect(log), kind)
+            broker.stop()
+            flip_bit_of(broker.store, rotten.seq)
+            broker.start()
+            await back(Setting(log, broker.kill, broker.start))
+            async with living(broker, "second", actors=(ACTORS[owner],)):
+                await converse(log, SESSIONS, 1, first=10)
+                await at_rest(log)
+        messages = await collect(log)
+        assert _twice(messages) == []
+        losses = await log.losses()
+        assert [(loss.event.first_seq, loss.event.through_seq) for loss in losses.found] == [(rotten.seq, rotten.seq)]
+        repeated = [s.seq for s in messages if s.headers["ce-id"] == rotten.headers["ce-id"]]
+        assert all(losses.last_seq < seq for seq in repeated)
+
+    on_broker(broker, body)
+
+
+def _twice(messages: list[Stored]) -> list[str]:
+    return [id for id, count in Counter(stored.headers["ce-id"] for stored in messages).items() if count > 1]

@@ -11,7 +11,8 @@ from nats.aio.msg import Msg
 
 from actors.gateway import Edge, new_input
 from actors.registry import ACTORS
-from actors.runtime.shard import Role, Shard
+from actors.runtime.shard import Shard
+from actors.runtime.surroundings import Role
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.jetstream import JetStreamLog

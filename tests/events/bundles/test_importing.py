@@ -10,7 +10,7 @@ from events.errors import Misconfigured, Unavailable
 from events.jetstream import Connection, JetStreamLog, KeyValueSnapshots
 from events.jetstream.connection import Access
 from events.jetstream.durable import DurablePull
-from events.jetstream.importing import Recording, Standing, append, begin, finish, standing_of
+from events.jetstream.importing import Recording, Standing, append, begin, check, finish, standing_of
 from events.ledger.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Append, Fence, Record, Stored
@@ -18,6 +18,7 @@ from schemas.subjects import Partitions
 from tests.broker import Broker
 from tests.events.ledger.messages import exchanges
 from tests.events.setting import collect, plain, record
+from tests.faults.cuts import cut_tail, drop_index, flip_bit_of
 
 STREAM = "NEURAXIS"
 PARTITIONS = Partitions(agents=2, sessions=3)
@@ -281,3 +282,62 @@ def test_a_stream_of_sealed_words_is_a_sealed_one(broker: Broker):
         assert log.sealing is not None
 
     on(broker, body)
+
+
+def cut(broker: Broker, *, index: bool, size: int = 20_000) -> None:
+    """Cut the end off the store of a broker that is stopped for it."""
+    broker.stop()
+    cut_tail(broker.store, size)
+    if not index:
+        drop_index(broker.store)
+    broker.start()
+
+
+def test_an_unfinished_import_whose_stream_was_cut_goes_on_from_what_is_left(broker: Broker):
+    on(broker, lambda connection: stopped(connection, recording(), at=1000))
+    cut(broker, index=False)
+
+    async def again(connection: Connection) -> None:
+        assert 0 < (await imported(connection, recording())).after < 1000
+        assert await collect(await JetStreamLog.over(connection)) == MESSAGES
+
+    on(broker, again)
+
+
+def test_an_unfinished_import_whose_stream_keeps_a_gap_is_refused_at_once(broker: Broker):
+    on(broker, lambda connection: stopped(connection, recording(), at=1000))
+    cut(broker, index=True)
+
+    async def again(connection: Connection) -> None:
+        with pytest.raises(Misconfigured, match=r"lost some of what was imported.*import into a new one"):
+            await standing_of(connection, STREAM, recording())
+
+    on(broker, again)
+
+
+@pytest.mark.parametrize("harm", ["cut", "cut, sequences given again", "rotten"])
+def test_a_log_that_was_imported_whole_and_lost_since_is_not_said_to_be_imported(broker: Broker, harm: str):
+    async def whole(connection: Connection) -> None:
+        await imported(connection, recording())
+        await check(connection, STREAM, recording(), lambda _: None)
+
+    on(broker, whole)
+    if harm == "rotten":
+        broker.stop()
+        flip_bit_of(broker.store, len(MESSAGES) // 2)
+        broker.start()
+    else:
+        cut(broker, index=harm == "cut")
+
+    async def again(connection: Connection) -> None:
+        log = await JetStreamLog.over(connection)
+        before = (await log.info()).last_seq
+        seq = await log.append([plain(record("log.00.00.reflex.passed", b"new"))])
+        assert seq == before + 1
+        (new,) = await collect(log, seq - 1)
+        assert (new.data, new.time_ns > MESSAGES[-1].time_ns) == (b"new", True)
+        assert (await standing_of(connection, STREAM, recording())).whole
+        with pytest.raises(Misconfigured, match="the stream has lost it since"):
+            await check(connection, STREAM, recording(), lambda _: None)
+
+    on(broker, again)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ from actors.gateway.http.keys import ApiKeys
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.gateway import hosted_by
+from deploy.stages import Stages
 from events.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
 from schemas.actor import Actor
 from tests.actors.gateway.asking import VirtualClock
@@ -69,12 +71,24 @@ async def gateway(
     async with Edge.open(log) as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
-        desk = Desk(log, edge, judgements, wait_s=wait_s, hosted=hosted, looks=looks, now_ns=VirtualClock().now_ns)
+        stages = Stages(membership, log.partitions)
+        looking = tasks.create_task(stages.follow())
+        desk = Desk(
+            log,
+            edge,
+            judgements,
+            wait_s=wait_s,
+            hosted=hosted,
+            looks=looks,
+            unserved=partial(stages.lacking, "guardrails"),
+            now_ns=VirtualClock().now_ns,
+        )
         app = application(desk, ApiKeys(keys), local=local, limits=limits, agent_per=agent_per)
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
             yield client
         following.cancel()
+        looking.cancel()
 
 
 @contextlib.asynccontextmanager

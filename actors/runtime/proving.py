@@ -1,0 +1,45 @@
+"""The proof that one partition owes before it appends: the log lacks nothing of what it read back (``wholeness``)."""
+
+import asyncio
+
+from actors.runtime.wholeness import Wholeness
+from events.view import View
+
+
+class Proof:
+    """Which stretch of the log a partition has read back and nobody has proved whole."""
+
+    def __init__(self, wholeness: Wholeness) -> None:
+        self._wholeness = wholeness
+        self._stretch: tuple[int, int] | None = None
+        self._read_at = 0.0
+
+    def read_back(self, after: int, upto: int) -> None:
+        """Note a stretch that was read back."""
+        self._stretch = after, upto
+
+    def begin(self, view: View, upto: int) -> None:
+        """Note that the partition begins to lead, having read up to a sequence."""
+        if self._stretch is not None or view.waiting:
+            self._stretch = view.place if self._stretch is None else self._stretch[0], upto
+            self._read_at = asyncio.get_running_loop().time()
+
+    def is_given(self) -> None:
+        """Note that nothing is owed any more."""
+        self._stretch = None
+
+    def is_owed(self, since: int | None = None) -> bool:
+        """Whether a proof is owed before anything about the message at a sequence is appended; None: about any."""
+        if self._stretch is not None and since is not None and since >= self._stretch[1]:
+            self._stretch = None
+        return self._stretch is not None
+
+    async def settle(self, since: int | None) -> None:
+        """Return once the stretch is whole from a sequence on (None: its begin), or its gaps are recorded.
+
+        Raises:
+            LogError: that cannot be known now.
+        """
+        if self._stretch is not None:
+            after, upto = self._stretch
+            await self._wholeness.settle(after if since is None else since, upto, self._read_at)

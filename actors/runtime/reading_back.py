@@ -1,0 +1,54 @@
+"""Folding one partition's past: its newest usable snapshot, and what the log holds behind that."""
+
+from typing import Any
+
+import msgspec
+
+from actors.runtime.surroundings import Surroundings
+from events.codec import decode
+from events.loggers import get_logger
+from events.routes import partition_filters
+from events.snapshot import losses_known, snapshot_key, stands_in, unpack
+from events.view import Standing, View
+from schemas.actor import Actor
+from schemas.catalogue import prefixes_of
+
+_logger = get_logger("neuraxis.shard")
+
+
+class ReadBack(msgspec.Struct, frozen=True):
+    """A partition's past: its fold, the sequence after which it was read, and the last loss known by then."""
+
+    view: View
+    after: int
+    losses: int
+
+
+async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upto: int) -> ReadBack:
+    """Fold the recorded view of a partition up to a sequence; raises LogError."""
+    data = await around.snapshots.load(snapshot_key(actor, partition))
+    losses = around.losses.last_seq
+    standing = await _usable(actor, partition, around, data) if data is not None else None
+    view = View(actor, partition, around.log.partitions, standing)
+    own_prefixes = frozenset(prefixes_of(actor.name))
+    async for batch in around.log.history(partition_filters(actor, partition), view.place, upto):
+        for stored in batch:
+            if stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes:
+                view.record(decode(stored))
+            else:
+                view.offer(decode(stored))
+    return ReadBack(view, standing.place if standing is not None else 0, losses)
+
+
+async def _usable(actor: Actor[Any], partition: str, around: Surroundings, data: bytes) -> Standing | None:
+    standing = unpack(actor, partition, data)
+    if standing is None:
+        return None
+    reached = max(standing.place, standing.own_last)
+    since = losses_known(data)
+    if not around.losses.spare(reached, since) or not await stands_in(around.log, standing):
+        # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
+        _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
+        return None
+    around.counters.snapshots_used += 1
+    return standing

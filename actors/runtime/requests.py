@@ -1,0 +1,105 @@
+"""What an effector's shell knows of a request: who handles it, where its answer is, and what may be one."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, Unreadable
+from events.decision import Cause, Decided, address
+from events.jetstream.delivery import Delivery
+from schemas.actor import Message, Scope
+from schemas.catalogue import CATALOGUE, entry_of
+from schemas.effector import Effector
+from schemas.event import topic_of
+from schemas.subjects import Partitions, split_stored
+
+EFFECT_RAISED = "effect_raised"
+EFFECT_TIMED_OUT = "effect_timed_out"
+EFFECT_ABANDONED = "effect_abandoned"
+RESULT_INVALID = "result_invalid"
+TEXT_FORGOTTEN = "text_forgotten"
+"""The request's words were forgotten meanwhile: nobody is asked about a mark that stands in their place."""
+
+
+class EffectorCounters(msgspec.Struct):
+    """What happened in a process.
+
+    ``delivered`` counts deliveries, ``performed`` performances that ended (also by raising), ``stored`` answers stored,
+    ``failed`` those of them that are failures, ``answered`` deliveries of requests that were answered already.
+    """
+
+    delivered: int = 0
+    performed: int = 0
+    stored: int = 0
+    failed: int = 0
+    answered: int = 0
+
+
+class UnderWay(msgspec.Struct):
+    """A delivery that is being handled, and by whom.
+
+    ``request`` is what it asks, once it may have its turn, ``acts`` whether its performance has begun, ``lost`` whether
+    it is another worker's by now, to which it is handed back unless it ends first.
+    """
+
+    delivery: Delivery
+    task: asyncio.Task[Any]
+    request: Message | None = None
+    acts: bool = False
+    lost: bool = False
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A delivered request, and where its answer would be: ``filter`` holds it, ``answer`` is its first event's id."""
+
+    offered: Recorded | Unreadable
+    cause: Cause
+    filter: str
+    answer: str
+
+
+def may_answer(effector: Effector, request: Request, one: Decided) -> bool:
+    """Whether an event is the effector's own, and where a look for the answer finds it."""
+    _, agent_token, _ = split_stored(one.subject)
+    entry = entry_of(one.message.event)
+    return (
+        agent_token == request.cause.agent_token
+        and entry.owner == effector.name
+        and entry.prefix == entry_of(effector.failed).prefix
+    )
+
+
+def failure_of(
+    effector: Effector, request: Request, reason: str, error: BaseException | None, partitions: Partitions
+) -> tuple[Decided, ...]:
+    """Return the answer that says why a request has no other."""
+    offered, stored = request.offered, request.offered.stored
+    failed = effector.failed(
+        reason=reason,
+        error=type(error).__name__ if error is not None else "",
+        failed_seq=stored.seq,
+        failed_topic=split_stored(stored.subject)[0],
+    )
+    if isinstance(offered, Recorded):
+        failed = effector.naming(failed, offered.message)
+    return address(effector.name, request.cause, (failed,), partitions)
+
+
+def check(effector: Effector) -> None:
+    """Raise ValueError, saying why, for an effector that the catalogue contradicts."""
+    if not effector.consumes:
+        raise ValueError(f"effector {effector.name}: it consumes nothing: name the events that ask for its effect")
+    for event in (*effector.consumes, effector.failed):
+        if topic_of(event) not in CATALOGUE:
+            raise ValueError(f"effector {effector.name}: the catalogue does not list {event.__name__}: add its entry")
+    failed = entry_of(effector.failed)
+    if failed.owner != effector.name:
+        raise ValueError(f"effector {effector.name}: {failed.topic} belongs to {failed.owner}: give it one of its own")
+    if len(set(effector.consumes)) != len(effector.consumes):
+        raise ValueError(f"effector {effector.name}: it consumes an event twice: list each once")
+    requests = [entry_of(event) for event in effector.consumes]
+    if failed.scope is Scope.GLOBAL and any(request.scope is not Scope.GLOBAL for request in requests):
+        raise ValueError(
+            f"effector {effector.name}: {failed.topic} is GLOBAL: a failure must carry its request's agent"
+        )

@@ -1,0 +1,96 @@
+"""One partition's snapshots: when one is due, and the saving of it beside the work."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from actors.runtime.surroundings import Surroundings
+from events.errors import LogError
+from events.loggers import get_logger
+from events.snapshot import pack, snapshot_key
+from events.view import View
+from schemas.actor import Actor
+
+_logger = get_logger("neuraxis.shard")
+
+
+class Snapshotting:
+    """When a snapshot is due, and whether the latest was saved.
+
+    Attributes:
+        draining: Whether one is due: no more is decided until all that was decided is acknowledged.
+        unsaved: Whether the latest could not be saved.
+    """
+
+    def __init__(self, actor: Actor[Any], partition: str, around: Surroundings) -> None:
+        self.draining = False
+        self.unsaved = False
+        self._actor = actor
+        self._partition = partition
+        self._around = around
+        self._since = 0
+        self._losses = 0
+        self._renew_after = 0
+        self._renewing = 0
+        self._saving: asyncio.Task[None] | None = None
+
+    def begin(self, losses: int) -> None:
+        """Note that the partition was read back, when the last known loss was recorded at a sequence."""
+        self._since, self._losses = 0, losses
+
+    def count(self) -> None:
+        """Note that something was folded."""
+        self._since += 1
+
+    def drain_if_due(self) -> None:
+        """Have one taken where enough was folded since the last."""
+        if self._since >= self._around.snapshot_every:
+            self.draining = True
+
+    def renew(self, seq: int) -> None:
+        """Have one taken as soon as everything up to ``seq`` is folded."""
+        self._renew_after = seq
+
+    def look(self, view: View) -> None:
+        """Have one taken where it is to be renewed, and all that it is to hold is folded."""
+        waits = bool(view.waiting) and view.waiting[0].stored.seq <= self._renew_after
+        if self._renew_after and not waits and self._saving is None:
+            self._renew_after, self._renewing = 0, self._renew_after
+            self.draining = True
+
+    def take(self, view: View, done: Callable[[], None]) -> None:
+        """Take one now; ``done`` is called when it was saved, or could not be, and another is asked for."""
+        self.draining = False
+        self._since = 0
+        if self._saving is None:
+            self._saving = self._around.tasks.create_task(self._save_beside(*self._packed(view), done))
+
+    async def close(self, view: View | None) -> None:
+        """Wait for the one that is being saved; take a last one of the view that is led, if any has to be."""
+        if self._saving is not None:
+            await asyncio.gather(self._saving, return_exceptions=True)
+        if view is not None and (self._since or self._renew_after):
+            await self._save(*self._packed(view))
+
+    def _packed(self, view: View) -> tuple[bytes, int]:
+        """Return a snapshot of the state, and the sequence up to which everything is in it."""
+        standing = view.standing()
+        packed = pack(self._actor, self._partition, standing, self._losses)
+        return packed, max(standing.place, self._renewing)
+
+    async def _save_beside(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:
+        try:
+            await self._save(packed, upto)
+        finally:
+            self._saving = None
+            if self._renew_after:
+                done()
+
+    async def _save(self, packed: bytes, upto: int) -> None:
+        try:
+            await self._around.snapshots.save(snapshot_key(self._actor, self._partition), packed, upto)
+            self._around.counters.snapshots += 1
+            self.unsaved = False
+        except LogError as error:
+            self.unsaved = True
+            _logger.warning("snapshot_not_saved", actor=self._actor.name, partition=self._partition, error=error.code)

@@ -1,0 +1,62 @@
+"""What a partition finds in the process that it lives in, and what it may be doing there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+
+import msgspec
+
+from actors.runtime.clock import Clock
+from actors.runtime.committer import Committer, Group
+from actors.runtime.turns import Turns
+from actors.runtime.wholeness import Wholeness
+from events.log import Log, Snapshots
+from events.losses import Losses
+
+
+class Role(StrEnum):
+    """What a shard does with the messages of its partition."""
+
+    RECOVERING = "recovering"
+    STANDBY = "standby"
+    LEADING = "leading"
+
+
+class Counters(msgspec.Struct):
+    """What happened in a process, over all its shards."""
+
+    decided: int = 0
+    emitted: int = 0
+    failed: int = 0
+    conflicts: int = 0
+    recoveries: int = 0
+    takeovers: int = 0
+    snapshots: int = 0
+    snapshots_used: int = 0
+    over_budget: int = 0
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What a shard needs of the process it lives in.
+
+    ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
+    an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` has
+    recorded what it lacks. ``offload`` runs a function beside the loop, which goes on meanwhile.
+    """
+
+    log: Log
+    snapshots: Snapshots
+    committer: Committer
+    clock: Clock
+    tasks: asyncio.TaskGroup
+    position: Callable[[], int]
+    turns: Turns
+    offload: Callable[[Callable[[], None]], Awaitable[None]]
+    warming: asyncio.Lock
+    reply: Callable[[str, Group], Awaitable[None]]
+    source: str
+    build: str
+    snapshot_every: int
+    counters: Counters
+    losses: Losses
+    wholeness: Wholeness

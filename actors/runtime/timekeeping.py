@@ -1,0 +1,79 @@
+"""Appending what time makes due, for as long as a partition leads."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from schemas.actor import Timer
+
+
+class Timed(Protocol):
+    """A partition with a timer; implemented by ``Shard``."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing waits that may settle what the timer is about."""
+        ...
+
+    def now_ns(self) -> int:
+        """Return the time, Unix nanoseconds."""
+        ...
+
+    def timer(self) -> Timer | None:
+        """Return the timer of the state as it is now."""
+        ...
+
+    @property
+    def owes_proof(self) -> bool:
+        """Whether the log is yet to be proved whole before anything is appended."""
+        ...
+
+    async def prove(self) -> bool:
+        """Have it proved; return False where the partition has begun anew meanwhile."""
+        ...
+
+    def fire(self, now_ns: int) -> None:
+        """Append what is due."""
+        ...
+
+
+class Timekeeper:
+    """Sleeps until a partition's timer is due; looks again whenever the state has changed."""
+
+    def __init__(self, timed: Timed) -> None:
+        self._timed = timed
+        self._changed = asyncio.Event()
+        self._keeping: asyncio.Task[None] | None = None
+
+    def look(self) -> None:
+        """Look at the state anew."""
+        self._changed.set()
+
+    def start(self, spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> None:
+        """Begin; the partition leads."""
+        self._keeping = spawn(self._keep())
+
+    def stop(self) -> None:
+        """Append nothing more."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            self._keeping = None
+
+    async def _keep(self) -> None:
+        while True:
+            self._changed.clear()
+            timer = self._timed.timer()
+            now = self._timed.now_ns()
+            if timer is not None and timer.due_ns <= now and self._timed.settled:
+                if self._timed.owes_proof:
+                    if not await self._timed.prove():
+                        return
+                    continue
+                self._timed.fire(now)
+                timer = None
+            wait = None if timer is None else max(0.001, (timer.due_ns - now) / 1e9)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue

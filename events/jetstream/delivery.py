@@ -1,0 +1,50 @@
+"""A message that a durable consumer has delivered: what this worker says of it to the broker."""
+
+from events.errors import LogError
+from events.jetstream.connection import Connection
+from events.log import Stored
+from events.loggers import get_logger
+
+_SECOND = 1_000_000_000
+_logger = get_logger("neuraxis.durable")
+
+
+class Delivery:
+    """A message of the log, delivered to this worker until it is acknowledged or handed back.
+
+    Attributes:
+        stored: The message.
+        attempt: How many times it was delivered, this time included.
+        was_out: Whether it was out when this worker began, with another or on its way here.
+    """
+
+    def __init__(
+        self, connection: Connection, stored: Stored, attempt: int, reply: str, *, was_out: bool = False
+    ) -> None:
+        self.stored = stored
+        self.attempt = attempt
+        self.was_out = was_out
+        self._connection = connection
+        self._reply = reply
+
+    async def acknowledge(self) -> None:
+        """Say that it is done with; should this get lost, the message comes again."""
+        await self._say(b"+ACK")
+
+    async def keep(self) -> None:
+        """Say that it is being worked on, which makes the wait for its acknowledgement start again."""
+        await self._say(b"+WPI")
+
+    async def hand_back(self, after: float = 0.0) -> None:
+        """Have it delivered again, to whichever worker asks first, ``after`` seconds from now."""
+        await self._say(b'-NAK {"delay": %d}' % int(after * _SECOND) if after else b"-NAK")
+
+    def renew(self, again: "Delivery") -> None:
+        """Take over the acknowledgement of a later delivery of the same message."""
+        self.attempt, self._reply = again.attempt, again._reply
+
+    async def _say(self, what: bytes) -> None:
+        try:
+            await self._connection.publish(self._reply, what)
+        except LogError as error:
+            _logger.info("ack_missed", seq=self.stored.seq, said=what.decode(), error=error.code)

@@ -1,0 +1,80 @@
+"""Saying in the log what the log has lost.
+
+Whoever finds out says it: a projector, ``up``, or a worker that may not go on before it is said. All write to the
+ledger's subjects behind one fence, so that a loss is recorded once, however many find it.
+"""
+
+from pathlib import Path
+
+from events.errors import Conflict, Unavailable, UnknownOutcome
+from events.log import Append, Fence, Log, Record
+from events.loggers import get_logger
+from events.losses import Losses
+from schemas.catalogue import entry_of
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import ROOT, Event, encode_event, topic_of
+from schemas.identity import event_id
+from schemas.subjects import NO_PARTITION, stored_subject, topic_filter
+from schemas.vocabulary.ledger import LossRecorded
+
+OWNER = "ledger"
+OWN_PREFIX = f"{ROOT}.{OWNER}."
+OWN_FILTER = topic_filter(f"{OWN_PREFIX}>")
+"""Everything that is appended in the ledger's name."""
+
+_ATTEMPTS = 20
+_logger = get_logger("neuraxis.ledger")
+
+
+def ledger_record(event: Event, identity: str, cause_seq: int, source: str, time: str, build: str) -> Record:
+    """Return an event of the ledger's as it is appended; ``identity`` alone makes its id, ``time`` is RFC 3339."""
+    topic = topic_of(event)
+    envelope = Envelope(
+        id=event_id(identity, OWNER, 0),
+        topic=topic,
+        source=source,
+        time=time,
+        cause_seq=cause_seq,
+        version=entry_of(event).version,
+        build=build,
+    )
+    return Record(stored_subject(topic, NO_PARTITION, NO_PARTITION), encode_headers(envelope), encode_event(event))
+
+
+async def record_loss(log: Log, loss: LossRecorded, source: str, time: str, build: str) -> None:
+    """Say in the log what it has lost, once, however many find out; raises LogError."""
+    for _ in range(_ATTEMPTS):
+        info = await log.info()
+        known = await Losses.of(log, info.last_seq)
+        if any(_tells(other.event, loss) and other.seq >= loss.first_seq for other in known.found):
+            return
+        fence = Fence(OWN_FILTER, await log.last(OWN_FILTER))
+        identity = f"{loss.first_seq} to {loss.through_seq} at {info.last_seq}"
+        record = ledger_record(loss, identity, info.last_seq, source, time, build)
+        try:
+            await log.append([Append((record,), fence)])
+        except Conflict:
+            continue  # another has found it too, or a projector noted its head
+        except UnknownOutcome as unknown:
+            raise Unavailable(f"whether the loss was recorded is not known: {unknown}") from unknown
+        return
+    raise Unavailable("the loss could not be recorded: others append to the ledger's subjects all the time")
+
+
+def _tells(recorded: LossRecorded, loss: LossRecorded) -> bool:
+    return (recorded.first_seq, recorded.through_seq) == (loss.first_seq, loss.through_seq)
+
+
+def tell(loss: LossRecorded, kept: Path | None) -> None:
+    """Say in this process's log what was lost, and how to look at what is left of it."""
+    look = f"neuraxis log tail --log {kept} --since {loss.first_seq}" if kept is not None else ""
+    _logger.error(
+        "log_lost_messages",
+        first_seq=loss.first_seq,
+        through_seq=loss.through_seq,
+        count=loss.through_seq - loss.first_seq + 1,
+        given_again=loss.given_again,
+        known_by=loss.known_by,
+        kept=str(kept or ""),
+        look=look,
+    )

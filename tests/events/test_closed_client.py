@@ -1,0 +1,42 @@
+"""A connection that is closed while its broker is away: nothing of it goes on."""
+
+import asyncio
+
+import pytest
+
+from events.jetstream.connection import Access, Connection
+from tests.broker import Broker
+
+
+def test_a_client_that_is_closed_the_moment_a_server_refuses_it_tries_no_more(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refusal that meets the cancellation takes its place: without a second look it would try for ever."""
+    refused, trying = asyncio.Event(), asyncio.Event()
+
+    async def open_connection(**_: object) -> None:
+        trying.set()
+        await refused.wait()
+        raise ConnectionRefusedError
+
+    async def main() -> set[asyncio.Task[object]]:
+        connection = await Connection.open(Access(servers=broker.url))
+        others = asyncio.all_tasks()
+        monkeypatch.setattr(asyncio, "open_connection", open_connection)
+        broker.kill()
+        async with asyncio.timeout(10):
+            await trying.wait()
+        reconnecting = asyncio.all_tasks() - others
+        assert reconnecting
+        refused.set()
+        await asyncio.sleep(0)  # the attempt is refused, and who waits for it has not heard
+        await connection.close()
+        _, left = await asyncio.wait(reconnecting, timeout=2.0)
+        for task in left:  # or this test would not end either
+            monkeypatch.undo()
+            while not task.done():
+                task.cancel()
+                await asyncio.sleep(0.01)
+        return left
+
+    assert asyncio.run(main()) == set()
