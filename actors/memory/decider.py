@@ -37,8 +37,9 @@ from actors.memory.recalling import Cue, recall
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
+from actors.memory.statements import key_of
 from actors.memory.terms import concepts_in
-from actors.memory.told import facts_in, key_of
+from actors.memory.told import facts_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
 from schemas.actor import Emission, Message, readable_settings

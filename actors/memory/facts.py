@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from actors.memory.settings import MemorySettings
+from actors.memory.statements import EMPLOYER, HOME, JOB, NAME, NOTE, OPINION
 from actors.memory.terms import DECIMALS
-from actors.memory.told import EMPLOYER, HOME, JOB, NAME, NOTE, OPINION
 from schemas.persistent import Map
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact

@@ -21,8 +21,8 @@ from actors.memory.facts import size_of, without
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
+from actors.memory.statements import key_of
 from actors.memory.thoughts import grounded
-from actors.memory.told import key_of
 from schemas.reading.terms import terms_of
 
 Quotes = Callable[[str], bool]

@@ -15,6 +15,13 @@ Layer = Literal["turn", "gist", "fact", "episode", "concept"]
 
 Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
 
+RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
+"""Why a fact is retired.
+
+``replaced``: another value was told. ``corrected``: it was said to be wrong. ``ended``: it was said to hold no longer.
+``withdrawn``: the person asked to have it forgotten.
+"""
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 SESSIONS_AT_ONCE = 1_000
