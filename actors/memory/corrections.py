@@ -24,10 +24,10 @@ _ASKED_AS: Mapping[str, tuple[str, ...]] = {
 
 
 class Known(msgspec.Struct, frozen=True):
-    """What was told before: current values by key, and the keys that the session's last turn told or asked for."""
+    """What was told before: current values by key, and what was said in the session's last turn."""
 
     values: Mapping[str, str] = {}
-    lately: tuple[str, ...] = ()
+    last_said: str = ""
 
 
 class Ended(NamedTuple):
@@ -135,13 +135,17 @@ def denies(clause: str) -> tuple[str, ...]:
     return tuple(fact.key for fact in facts_of(_affirmed(_N_T.sub(r"\1 not", clause))))
 
 
-def restated(clause: str, known: Known, told: tuple[str, ...]) -> list[Fact]:
-    """Return what "it is Sarah" says of the one key that it can be about, given the keys that the text spoke of."""
+def restates(clause: str) -> bool:
+    """Whether a clause says what something is that was spoken of before ("it is Sarah")."""
+    return _IT_IS.fullmatch(clause) is not None
+
+
+def restated(clause: str, about: tuple[str, ...]) -> list[Fact]:
+    """Return what "it is Sarah" says of the one key that it can be about, given the keys that were spoken of."""
     found = _IT_IS.fullmatch(clause)
     if found is None:
         return []
     value = found["value"]
-    about = told or known.lately
     if found["spelled"]:
         about = tuple(key for key in about if key == NAME or key.endswith(f" {NAME}"))
     return stated_as(about[-1], value) if len({*about}) == 1 else []

@@ -1,11 +1,13 @@
 """Facts: what an agent was told, by key. A later value of a key replaces the earlier one; the oldest go.
 
 Sessions tell the agent facts, and the value told last is what is known. What an earlier session told of the same key is
-kept behind it: when the later session is forgotten, it is what is known again. A fact belongs to the session and topic
+kept behind it: when the later session is forgotten, it is what is known again. So is a fact that was taken back: what
+took it back is the last telling, one without a value. A fact belongs to the session and topic
 in which it was told. Topics are a session's own: another session's topic of the same name is another topic.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -14,7 +16,7 @@ from actors.memory.statements import EMPLOYER, HOME, JOB, NAME, NOTE, OPINION
 from actors.memory.terms import DECIMALS
 from schemas.persistent import Map
 from schemas.reading.terms import terms_of
-from schemas.vocabulary.memory import Fact
+from schemas.vocabulary.memory import Fact, RetiredWhy
 
 _EXCHANGES_KEPT = 16
 _ASKED_AS = {
@@ -30,7 +32,8 @@ class Telling(msgspec.Struct, frozen=True, kw_only=True):
     """What a session told under a key, last.
 
     ``exchanges`` are the numbers of its remembered exchanges in which the key was told, earlier values included.
-    ``asked`` are the terms that ask for the key, ``terms`` all of the fact's.
+    ``asked`` are the terms that ask for the key, ``terms`` all of the fact's. Where the key's value was taken back,
+    ``retired`` says why, and there is no ``value``.
     """
 
     number: int
@@ -40,6 +43,7 @@ class Telling(msgspec.Struct, frozen=True, kw_only=True):
     exchanges: tuple[int, ...]
     asked: tuple[str, ...]
     terms: tuple[str, ...]
+    retired: RetiredWhy | Literal[""] = ""
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -54,23 +58,47 @@ Facts = Map[str, tuple[Telling, ...]]
 """Key -> what sessions told under it, in the order of telling: the last is what is known."""
 
 
+class Current(Mapping[str, str]):
+    """The values that are known, by key."""
+
+    def __init__(self, known: Facts) -> None:
+        self._known = known
+
+    def __getitem__(self, key: str) -> str:
+        """Return a key's value; raises KeyError where none is known."""
+        (*_, telling) = self._known[key]
+        if telling.retired:
+            raise KeyError(key)
+        return telling.value
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys."""
+        return (key for key, _ in current(self._known))
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return sum(1 for _ in self)
+
+
+def current(known: Facts) -> Iterator[tuple[str, Telling]]:
+    """Yield what is known: each key that has a value, and what told it."""
+    return ((key, tellings[-1]) for key, tellings in known.items() if not tellings[-1].retired)
+
+
 def told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settings: MemorySettings) -> Facts:
     """Return the facts after some were told, given how many were told before: each gets the next number."""
     for number, fact in enumerate(facts, count + 1):
-        tellings = known.get(fact.key, ())
-        before = next((each.exchanges for each in tellings if each.session == origin.session), ())
-        exchanges = (*before, origin.exchange) if origin.exchange and origin.exchange not in before else before
         asked, terms = _terms(fact)
         telling = Telling(
             number=number,
             value=fact.value,
             session=origin.session,
             topic=origin.topic,
-            exchanges=exchanges[-_EXCHANGES_KEPT:],
+            exchanges=_exchanges(known, fact.key, origin),
             asked=asked,
             terms=terms,
         )
-        known = known.set(fact.key, (*(each for each in tellings if each.session != origin.session), telling))
+        known = _with(known, fact.key, telling)
     if not facts:
         return known
     # By number and not by how many there are: which facts go does not depend on the words of others.
@@ -79,6 +107,23 @@ def told(known: Facts, facts: Sequence[Fact], origin: Origin, count: int, settin
     here = [each.number for each in _all(known) if (each.session, each.topic) == (origin.session, origin.topic)]
     excess = {*sorted(here)[: max(0, len(here) - settings.facts_per_topic)]}
     return without(known, lambda each: each.number in excess) if excess else known
+
+
+def taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Origin, count: int) -> Facts:
+    """Return the facts after keys lost their values; each counts as something told."""
+    for number, (key, why) in enumerate(ended, count + 1):
+        telling = Telling(
+            number=number,
+            value="",
+            session=origin.session,
+            topic=origin.topic,
+            exchanges=_exchanges(known, key, origin),
+            asked=(),
+            terms=(),
+            retired=why,
+        )
+        known = _with(known, key, telling)
+    return known
 
 
 def without(known: Facts, is_gone: Callable[[Telling], bool]) -> Facts:
@@ -97,8 +142,7 @@ def size_of(known: Facts) -> int:
 
 def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
     """Return the keys of the known facts that belong to a topic of a session, the latest first."""
-    latest = ((tellings[-1], key) for key, tellings in known.items())
-    found = [(each.number, key) for each, key in latest if (each.session, each.topic) == (session, topic)]
+    found = [(each.number, key) for key, each in current(known) if (each.session, each.topic) == (session, topic)]
     return tuple(key for _, key in sorted(found, reverse=True))
 
 
@@ -116,6 +160,18 @@ def energy_of(fact: Telling, sought: frozenset[str]) -> float:
 def text_of(key: str, fact: Telling) -> str:
     """Return a fact in a line."""
     return f"{key}: {fact.value}"
+
+
+def _exchanges(known: Facts, key: str, origin: Origin) -> tuple[int, ...]:
+    before = next((each.exchanges for each in known.get(key, ()) if each.session == origin.session), ())
+    exchanges = (*before, origin.exchange) if origin.exchange and origin.exchange not in before else before
+    return exchanges[-_EXCHANGES_KEPT:]
+
+
+def _with(known: Facts, key: str, telling: Telling) -> Facts:
+    """Return the facts with a telling as the last of its key, in the place of its session's own."""
+    others = (each for each in known.get(key, ()) if each.session != telling.session)
+    return known.set(key, (*others, telling))
 
 
 def _all(known: Facts) -> list[Telling]:

@@ -26,7 +26,7 @@ import msgspec
 
 from actors.memory.concepts import neighbours
 from actors.memory.episodes import Episode, weight_of
-from actors.memory.facts import energy_of, text_of
+from actors.memory.facts import current, energy_of, text_of
 from actors.memory.gist import tokens_of
 from actors.memory.mind import Mind
 from actors.memory.session import Session
@@ -161,7 +161,7 @@ def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySet
 
 def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:
     sought = frozenset(cue.terms)
-    for key, (*_, fact) in mind.facts.items():
+    for key, fact in current(mind.facts):
         energy = energy_of(fact, sought)
         if energy:
             yield Memory(energy, "fact", fact.number, text_of(key, fact))

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.memory.concepts import spread
+from actors.memory.facts import Current
 from actors.memory.familiarity import familiarity_of
 from actors.memory.mind import Mind, failure_rate
 from actors.memory.pending import Pending
@@ -88,7 +89,7 @@ def _introspection(ground: Ground) -> Introspection:
         layers={
             "turn": len(session.turns),
             "gist": len(session.fresh_gists(ground.now_ns, settings)),
-            "fact": len(mind.facts),
+            "fact": len(Current(mind.facts)),
             "episode": len(mind.episodes.kept),
             "concept": len(mind.concepts),
         },

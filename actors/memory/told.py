@@ -16,6 +16,7 @@ from actors.memory.corrections import (
     denies,
     is_same,
     restated,
+    restates,
     stated_as,
     taken_back,
     with_value,
@@ -74,11 +75,6 @@ def told_in(text: str, known: Known) -> Reading:
     return Reading(kept, tuple(ended.values()))
 
 
-def lately_of(said: str, known: Known) -> tuple[str, ...]:
-    """Return the keys that an earlier text told or asked for."""
-    return tuple(fact.key for fact in facts_in(said)) or asked_for(said, known)
-
-
 def note_of(text: str) -> Fact | None:
     """Return a text that is to be remembered as a fact: a statement under its own key, else as it is."""
     value = value_of(text)
@@ -126,8 +122,8 @@ def _told(
             back, facts = _contrasted(negative["old"], before, known, [*found])
         elif not (back or facts):
             facts = list(facts_of(clause, introduces=is_short))
-            if not facts and (is_correcting or about != told):
-                facts = restated(clause, known, about)
+            if not facts and (is_correcting or about != told) and restates(clause):
+                facts = restated(clause, about or _lately(known))
                 back = [Ended(fact.key, "corrected") for fact in facts]
         found += facts
         for each in back:
@@ -138,6 +134,11 @@ def _told(
     return found
 
 
+def _lately(known: Known) -> tuple[str, ...]:
+    """Return the keys that the last turn told or asked for."""
+    return tuple(fact.key for fact in facts_in(known.last_said)) or asked_for(known.last_said, known)
+
+
 def _contrasted(old: str, before: str, known: Known, found: Sequence[Fact]) -> tuple[list[Ended], list[Fact]]:
     """Return what "…, not Chad" corrects: what was just told, or else the one key whose value that is."""
     if found:
@@ -145,7 +146,7 @@ def _contrasted(old: str, before: str, known: Known, found: Sequence[Fact]) -> t
     keys = with_value(known, old)
     if len(keys) != 1:
         return [], []
-    facts = restated(before, known, keys) or stated_as(keys[0], before)
+    facts = restated(before, keys) or stated_as(keys[0], before)
     return [Ended(keys[0], "corrected")] if facts else [], [fact for fact in facts if not is_same(fact.value, old)]
 
 

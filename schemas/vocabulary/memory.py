@@ -84,6 +84,25 @@ class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.r
     salience: Unit
 
 
+class Retired(msgspec.Struct, frozen=True, kw_only=True):
+    """A value that is known no more: of ``key``, told as ``fact``, the number in the ids of recollections.
+
+    ``replaced`` says whether the key has another value instead.
+    """
+
+    key: Personal
+    value: Personal
+    fact: Count
+    why: RetiredWhy
+    replaced: bool
+
+
+class FactsRetired(Event, frozen=True, kw_only=True, tag="forged_id.memory.facts_retired"):
+    """Facts are known no more because of what was told or memorized in an exchange, which has what replaces them."""
+
+    retired: Annotated[tuple[Retired, ...], msgspec.Meta(min_length=1)]
+
+
 class Introspection(msgspec.Struct, frozen=True, kw_only=True):
     """What memory knows of itself.
 
@@ -228,6 +247,13 @@ ENTRIES = (
             concepts=("capital", "peru"),
             salience=0.4,
         ),
+    ),
+    Entry(
+        event=FactsRetired,
+        owner="memory",
+        scope=Scope.SESSION,
+        meaning="Facts hold no longer: replaced, corrected, ended or withdrawn by what was told.",
+        sample=FactsRetired(retired=(Retired(key="name", value="Chad", fact=2, why="corrected", replaced=True),)),
     ),
     Entry(
         event=MemoryActionsAnswered,
