@@ -21,7 +21,7 @@ memory.configured       the settings from here on
 import msgspec
 
 from actors.memory.episodes import Episode
-from actors.memory.facts import Origin
+from actors.memory.facts import Origin, asked_by
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Dropped,
@@ -34,7 +34,7 @@ from actors.memory.forgetting import (
 )
 from actors.memory.gist import gist_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
-from actors.memory.pending import Pending, appraised, emptied, pending_of
+from actors.memory.pending import Pending, appraised, emptied, noting, pending_of
 from actors.memory.recalling import Cue, recall
 from actors.memory.retiring import known_of, retired_by, retiring
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
@@ -180,7 +180,7 @@ def session_of(state: State, message: Message) -> Session:
 
 def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalled:
     mind, session, settings = mind_of(state, message.agent), session_of(state, message), state.settings
-    cue = Cue(terms_of(pending.text), pending.model, pending.embedding)
+    cue = Cue(terms_of(pending.text), pending.model, pending.embedding, asks=asked_by(pending.text))
     return MemoryRecalled(
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings),
         recollections=recall(mind, session, cue, message.time_ns, settings).recollections,
@@ -219,7 +219,7 @@ def _remembered(
     told = told_in(pending.text, known_of(mind, session_of(state, message)))
     remembered = MemoryRemembered(
         conversation_topic=pending.topic,
-        gist=gist_of(pending.text, answer),
+        gist=gist_of(pending.text, answer, pending.noted),
         facts=told.facts,
         concepts=concepts_in(f"{pending.text}\n{answer}", state.settings.concepts_per_exchange),
         salience=pending.salience,
@@ -250,7 +250,11 @@ def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[
 def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
     """Return an agent's open exchanges that hold a value of a fact."""
     quotes = quoting(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
-    return {name: words for name, words in state.pending.items() if words.agent == agent and quotes(words.text)}
+    return {
+        name: words
+        for name, words in state.pending.items()
+        if words.agent == agent and quotes("\n".join((words.text, *words.noted)))
+    }
 
 
 def _left(state: State, message: Message, what: str, dropped: Dropped) -> Left:
@@ -277,6 +281,7 @@ def _acted(state: State, message: Message, pending: Pending | None, event: Memor
     mind = recalling(mind, found, state.settings)
     if pending is not None and event.stored and not pending.forgotten:
         mind = memorizing(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
+        state = _keep(state, message.exchange, noting(pending, event.stored))
     return _with_mind(state, message, mind)
 
 

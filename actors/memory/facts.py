@@ -6,14 +6,15 @@ took it back is the last telling, one without a value. A fact belongs to the ses
 in which it was told. Topics are a session's own: another session's topic of the same name is another topic.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from actors.memory.settings import MemorySettings
-from actors.memory.statements import EMPLOYER, HOME, JOB, NAME, NOTE, OPINION
-from actors.memory.terms import DECIMALS
+from actors.memory.statements import AGE, ALLERGY, EMPLOYER, HOME, JOB, NAME, NOTE, OPINION, ORIGIN
+from actors.memory.terms import DECIMALS, word_lists
 from schemas.persistent import Map
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact, RetiredWhy
@@ -24,8 +25,25 @@ _ASKED_AS = {
     HOME: ("home", "live", "living", "city", "town", "address"),
     JOB: ("job", "work", "profession", "occupation"),
     EMPLOYER: ("employer", "work", "company", "office"),
+    AGE: ("age", "birthday"),
+    ORIGIN: ("origin", "hometown"),
 }
 """The terms by which each of these keys is asked for: any of them is as good as the key itself."""
+
+
+_ASKS = tuple(
+    (re.compile(pattern, re.I), term)
+    for pattern, term in (
+        (r"\bwho (?:am i|i am)\b|\b(?:do you )?(?:know|remember) (?:who i am|me)\b", "name"),
+        (r"\bhow old (?:am i|i am)\b", "age"),
+        (r"\bwhere (?:am i|i am|i'm|do i come) from\b", "origin"),
+        (r"\bwhat (?:do|should|can|may) i (?:not )?(?:eat|drink)\b", "food"),
+    )
+)
+"""What is asked for in words of grammar alone."""
+
+_RELATED = word_lists().related
+_NONE: frozenset[str] = frozenset()
 
 
 class Telling(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,15 +164,29 @@ def on_topic(known: Facts, session: str, topic: str) -> tuple[str, ...]:
     return tuple(key for _, key in sorted(found, reverse=True))
 
 
-def energy_of(fact: Telling, sought: frozenset[str]) -> float:
+def energy_of(key: str, fact: Telling, sought: frozenset[str]) -> float:
     """Return how strongly terms bring a fact to mind, in [0, 1].
 
-    Half of it is the share of the terms that the fact has, half the share of its key that they ask for.
+    Half of it is the share of the terms that the fact has or that its kind bears on (an allergy on food), half the
+    share of its key that they ask for.
     """
-    if sought.isdisjoint(fact.terms):
-        return 0.0
-    shared = len(sought.intersection(fact.terms))
-    return round(0.5 * shared / len(sought) + 0.5 * _asked_for(fact, sought), DECIMALS)
+    related = _RELATED.get(kind_of(key), _NONE)
+    shared = sum(term in fact.terms or term in related for term in sought)
+    return round(0.5 * shared / len(sought) + 0.5 * _asked_for(fact, sought), DECIMALS) if shared else 0.0
+
+
+def kind_of(key: str) -> str:
+    """Return what a key is of: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
+    for kind, begins in ((ALLERGY, "allergy"), (OPINION, "opinion")):
+        if key.startswith(f"{kind} "):
+            return begins
+    whose = key.removesuffix(f"'s {NAME}").rpartition(" ")[2]
+    return "kin" if whose in word_lists().kin else key
+
+
+def asked_by(text: str) -> tuple[str, ...]:
+    """Return the terms that a question asks for without naming them ("Who am I?")."""
+    return tuple(term for pattern, term in _ASKS if pattern.search(text))
 
 
 def text_of(key: str, fact: Telling) -> str:
@@ -186,6 +218,11 @@ def _asked_for(fact: Telling, sought: frozenset[str]) -> float:
 
 
 def _terms(fact: Fact) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    about = fact.key.removeprefix(f"{OPINION} ").removeprefix(f"{NOTE} ")
+    about = (
+        fact.key.removeprefix(f"{OPINION} ")
+        .removeprefix(f"{NOTE} ")
+        .removeprefix(f"{ALLERGY} ")
+        .removesuffix(f"'s {NAME}")
+    )
     asked = _ASKED_AS.get(fact.key) or terms_of(about)
     return asked, tuple(dict.fromkeys((*asked, *terms_of(fact.value))))

@@ -66,7 +66,9 @@ def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> 
     found = _capitals(words, _LISTS.particle, _MOST_NAMES)
     if found:
         rest = text[len(found) :].strip()
-        is_one = after.match(rest) is not None and fold(words[0]).strip(",") not in _LISTS.no_name
+        is_one = (found.endswith(",") or after.match(rest) is not None) and fold(words[0]).strip(
+            ","
+        ) not in _LISTS.no_name
         return found.rstrip(",") if is_one and "'s" not in found else ""
     alone = re.split(r"\s*,|\s+(?:and|but|by the way|from|not)\b", text)[0]
     words = fold(alone).split()

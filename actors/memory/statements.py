@@ -266,6 +266,10 @@ def _called(clause: str) -> list[Fact]:
 
 def _own(clause: str) -> list[Fact]:
     found = _OWN.match(clause)
+    if found is not None and head_of(key_of(found["key"])) in _LISTS.kin:
+        name = name_in(found["value"], small=False)
+        if name and name.casefold() not in _LISTS.no_person:
+            return [Fact(key=key_of(found["key"]), value=name)]
     fact = keyed(found["key"], found["value"]) if found is not None else None
     return [fact] if fact is not None and _lasts(fact) else []
 

@@ -34,6 +34,7 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         attribute: What is asked for in forms: what is so of somebody lasts.
         diet: What people are who eat only some things.
         colour: Colours.
+        related: What facts of a kind bear on, as terms ("allergy": "food").
         particle: Small words within a name ("van").
         joining: Small words within the name of a place or an organisation ("of").
         article: What is left out at the beginning of a key.
@@ -57,6 +58,7 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attribute: frozenset[str]
     diet: frozenset[str]
     colour: frozenset[str]
+    related: dict[str, frozenset[str]]
     particle: frozenset[str]
     joining: frozenset[str]
     article: frozenset[str]

@@ -38,18 +38,22 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memories_of(case: Case) -> tuple[Memory, ...]:
-    """Return what the exchange recalled and found that fits the budget, strongest first, and no more than is set.
+    """Return what the exchange recalled and found that fits the budget, and no more than is set.
 
-    Of a memory that came to mind twice the stronger counts. One without words (a forgotten one) is none, and one that
+    What people told comes first, then echoes of what was only asked and answered; among these the strongest. So the
+    agent's own answers take no place of a fact. Of a memory that came to mind twice the stronger counts, and of several
+    with the same words one. One without words (a forgotten one) is none, and one that
     does not fit leaves its room to weaker ones.
     """
     settings, left = case.settings, case.settings.memory_tokens - FENCE_TOKENS
     kept: list[Memory] = []
-    for each in _strongest_first((*case.pending.findings, *case.pending.recollections)):
+    texts: set[str] = set()
+    for each in _told_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
-        if text and tokens <= left and len(kept) < settings.memory_most:
+        if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
             left -= tokens
+            texts.add(text)
             kept.append(Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens))
     return tuple(kept)
 
@@ -84,12 +88,12 @@ def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
     return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy)
 
 
-def _strongest_first(found: Iterable[Recollection]) -> list[Recollection]:
+def _told_first(found: Iterable[Recollection]) -> list[Recollection]:
     strongest: dict[str, Recollection] = {}
     for each in found:
         if each.id not in strongest or each.energy > strongest[each.id].energy:
             strongest[each.id] = each
-    return sorted(strongest.values(), key=lambda each: (-each.energy, each.id))
+    return sorted(strongest.values(), key=lambda each: (each.echo, -each.energy, each.id))
 
 
 def _words(text: str) -> str:

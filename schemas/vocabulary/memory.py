@@ -31,7 +31,8 @@ SESSIONS_AT_ONCE = 1_000
 class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     """Something remembered, as it comes to mind: ``energy`` says how strongly.
 
-    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``.
+    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``. ``echo``: nobody
+    told it; a person only asked, and the rest is the agent's own answer, or it is a thought of its own, or a mere word.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     text: Personal
     energy: Unit
     tokens: Tokens
+    echo: bool = False
 
 
 class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +63,7 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):
-    """What came to mind for an exchange that goes on to deliberation, strongest first."""
+    """What came to mind for an exchange that goes on to deliberation: what was told before echoes, then by strength."""
 
     familiarity: Familiarity
     recollections: tuple[Recollection, ...]
