@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.memory.statements import ALLERGY, DISLIKED, EMPLOYER, HOME, JOB, NAME, OPINION, facts_of, key_of
+from actors.memory.keys import ALLERGY, EATING, EMPLOYER, HOME, JOB, NAME, OPINION, key_of
+from actors.memory.statements import facts_of
+from actors.memory.tastes import DISLIKED
 from schemas.reading.folding import fold
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact, RetiredWhy
@@ -37,7 +39,7 @@ class Ended(NamedTuple):
     why: RetiredWhy
 
 
-_ANY_VALUE = (OPINION, ALLERGY)
+_ANY_VALUE = (OPINION, ALLERGY, EATING)
 """What the keys begin with that say all by themselves."""
 
 _WORDS = re.compile(r"\w+")
@@ -46,7 +48,11 @@ _N_T = re.compile(r"\b(is|are|do|does|was|did)n't\b", re.I)
 _DENIALS = (
     (re.compile(r"i\s+(?:now\s+)?no longer\s+(?P<rest>.+)", re.I), "I {rest}"),
     (
-        re.compile(r"i\s+do not\s+(?:actually\s+|really\s+|even\s+)?(?P<rest>(?:live|work|come|go by)\b.+)", re.I),
+        re.compile(
+            r"i\s+do not\s+(?:actually\s+|really\s+|even\s+)?(?P<rest>(?:live|work|come|go by|speak|study|drive|"
+            r"have)\b.+)",
+            re.I,
+        ),
         "I {rest}",
     ),
     (re.compile(r"(?:i'm|i am)\s+(?:no longer|not)\s+(?:actually\s+|really\s+)?(?P<rest>.+)", re.I), "I'm {rest}"),
@@ -76,13 +82,15 @@ _QUIT = re.compile(
     re.I,
 )
 _MOVED = re.compile(
-    r"(?:i've|i have|i)\s+(?:(?:just|recently|now|finally)\s+)*(?:moved|relocated)\s+(?:away\s+|out\s+)?(?:from|"
+    r"(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|finally)\s+)*(?:moved|relocated)\s+(?:away\s+|"
+    r"out\s+)?(?:from|"
     r"of)\s+(?P<old>.+?)(?:\s+to\s+.+)?",
     re.I,
 )
 _FORGET = re.compile(
     r"(?:please\s+)?(?:forget|disregard|ignore|delete|erase|do not remember|don't remember)\s+"
-    r"(?:(?:the fact\s+)?that\s+(?P<stated>(?:i|i'm|my)\b.+)|(?:about\s+)?my\s+(?P<key>[\w' -]+)|"
+    r"(?:(?:the fact\s+)?that\s+(?:i\s+(?:told you|said)\s+(?:that\s+)?)?(?P<stated>(?:i|i'm|my)\b.+)|"
+    r"(?:about\s+)?my\s+(?P<key>[\w' -]+)|"
     r"(?:all|everything|what)\s+i\s+(?:said|told you|mentioned)\s+about\s+(?:my\s+)?(?P<about>[\w' -]+))",
     re.I,
 )
@@ -93,6 +101,10 @@ _IT_IS = re.compile(
     r"like\s+)?)?(?P<value>.+)",
     re.I,
 )
+_NOT_MINE = re.compile(r"(?:that|this|it)(?:'s| is) not my\s+(?P<key>[\w' -]+)", re.I)
+_NOT_VALUE = re.compile(r"(?:that|it)(?:'s| is) not\s+(?P<old>.+)", re.I)
+_IS_IT = re.compile(r"(?:that|it)(?:'s| is)\s*", re.I)
+_SPELT = re.compile(r"\b(?:\w-){2,}\w\b")
 CUE = re.compile(
     r"\W*(?:(?:oh|ah|hm+|well|ok|okay|um+|uh|but|and)\W+)*"
     r"(?:no|nope|nah|wait|sorry|actually|oops|wrong|correction|not quite|incorrect|i meant|i mean|"
@@ -119,8 +131,13 @@ def taken_back(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
         return _withdrawn(forgotten, known), []
     instead = _NOT_BUT.fullmatch(clause)
     if instead is not None:
-        facts = list(facts_of(f"{instead['head'].rstrip()} {instead['new']}"))
+        keys = with_value(known, instead["old"]) if _IS_IT.fullmatch(instead["head"]) else ()
+        facts = stated_as(keys[0], instead["new"]) if len(keys) == 1 else []
+        facts = facts or list(facts_of(f"{instead['head'].rstrip()} {instead['new']}"))
         return [Ended(fact.key, "corrected") for fact in facts], facts
+    not_mine = _NOT_MINE.fullmatch(clause)
+    if not_mine is not None:
+        return [Ended(key, "corrected") for key in (key_of(not_mine["key"]),) if key in known.values], []
     moved = _MOVED.fullmatch(clause)
     if moved is not None:
         return [Ended(HOME, "ended")] if _is(known, HOME, moved["old"]) else [], list(facts_of(clause))
@@ -130,9 +147,13 @@ def taken_back(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
     return _denied(clause, known)
 
 
-def denies(clause: str) -> tuple[str, ...]:
+def denies(clause: str, known: Known) -> tuple[str, ...]:
     """Return the keys that a clause says something of by saying that it is not so."""
-    return tuple(fact.key for fact in facts_of(_affirmed(_N_T.sub(r"\1 not", clause))))
+    clause = _N_T.sub(r"\1 not", clause)
+    other = _NOT_VALUE.fullmatch(clause)
+    if other is not None:
+        return with_value(known, other["old"])
+    return tuple(fact.key for fact in facts_of(_affirmed(clause)))
 
 
 def restates(clause: str) -> bool:
@@ -140,20 +161,27 @@ def restates(clause: str) -> bool:
     return _IT_IS.fullmatch(clause) is not None
 
 
+def spells(clause: str) -> bool:
+    """Whether a clause says how something is spelled."""
+    found = _IT_IS.fullmatch(clause)
+    return found is not None and found["spelled"] is not None
+
+
 def restated(clause: str, about: tuple[str, ...]) -> list[Fact]:
     """Return what "it is Sarah" says of the one key that it can be about, given the keys that were spoken of."""
     found = _IT_IS.fullmatch(clause)
     if found is None:
         return []
-    value = found["value"]
+    value = _SPELT.sub(lambda letters: letters[0].replace("-", "").capitalize(), found["value"])
     if found["spelled"]:
         about = tuple(key for key in about if key == NAME or key.endswith(f" {NAME}"))
     return stated_as(about[-1], value) if len({*about}) == 1 else []
 
 
 def stated_as(key: str, value: str) -> list[Fact]:
-    """Return a value as a fact of a key, where it looks like one."""
-    if key.startswith(OPINION):
+    """Return a value as a fact of a key, where it looks like one; a name has a capital, or anything would be one."""
+    is_name = key == NAME or key.endswith(f"'s {NAME}")
+    if key.startswith(_ANY_VALUE) or (is_name and not value[:1].isupper()):
         return []
     kept = [fact for fact in facts_of(_RESTATED.get(key, f"my {key} is {{}}").format(value)) if fact.key == key]
     return kept[:1]
@@ -207,7 +235,7 @@ def _denied(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
     affirmed = _affirmed(clause)
     if not affirmed:
         # "I do not like tea any more" is an opinion as it is.
-        facts = list(facts_of(_ANY_MORE.sub("", clause))) if ends else []
+        facts = list(facts_of(_ANY_MORE.sub("", clause))) if _ANY_MORE.search(clause) else []
         return [Ended(fact.key, "ended") for fact in facts], facts
     why: RetiredWhy = "ended" if ends else "corrected"
     denied = [fact for fact in facts_of(affirmed) if _is(known, fact.key, fact.value)]

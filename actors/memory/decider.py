@@ -33,6 +33,7 @@ from actors.memory.forgetting import (
     without_session,
 )
 from actors.memory.gist import gist_of
+from actors.memory.keys import key_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
 from actors.memory.pending import Pending, appraised, emptied, noting, pending_of
 from actors.memory.recalling import Cue, recall
@@ -40,7 +41,6 @@ from actors.memory.retiring import known_of, retired_by, retiring
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
-from actors.memory.statements import key_of
 from actors.memory.terms import concepts_in
 from actors.memory.told import told_in
 from actors.memory.wandering import Wish, wander

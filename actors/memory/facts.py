@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from actors.memory.keys import AGE, ALLERGY, EATING, EMPLOYER, HOME, JOB, NAME, NOTE, OPINION, ORIGIN
 from actors.memory.settings import MemorySettings
-from actors.memory.statements import AGE, ALLERGY, EMPLOYER, HOME, JOB, NAME, NOTE, OPINION, ORIGIN
 from actors.memory.terms import DECIMALS, word_lists
 from schemas.persistent import Map
 from schemas.reading.terms import terms_of
@@ -177,7 +177,7 @@ def energy_of(key: str, fact: Telling, sought: frozenset[str]) -> float:
 
 def kind_of(key: str) -> str:
     """Return what a key is of: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
-    for kind, begins in ((ALLERGY, "allergy"), (OPINION, "opinion")):
+    for kind, begins in ((ALLERGY, "allergy"), (EATING, "diet"), (OPINION, "opinion")):
         if key.startswith(f"{kind} "):
             return begins
     whose = key.removesuffix(f"'s {NAME}").rpartition(" ")[2]

@@ -49,11 +49,6 @@ def value_of(text: str) -> str:
     return value
 
 
-def head_of(key: str) -> str:
-    """Return the word that a key is about: its last."""
-    return key.rpartition(" ")[2]
-
-
 def is_typed_small(clause: str) -> bool:
     """Whether somebody types without capitals."""
     return clause == clause.lower()
@@ -76,6 +71,11 @@ def name_in(text: str, *, small: bool, after: re.Pattern[str] = _AFTER_NAME) -> 
         small and 1 <= len(words) <= 2 and all(re.fullmatch(r"[^\W\d_]+(?:['-][^\W\d_]+)*", word) for word in words)
     )
     return alone if is_one and not any(_is_no_name(word) for word in words) else ""
+
+
+def capitals_in(text: str) -> str:
+    """Return the words with capitals that a text begins with: "German, Czech and Polish"."""
+    return _capitals(value_of(text).split(), _LISTS.particle | _LISTS.joining, _MOST_PLACES).rstrip(",")
 
 
 def place_in(text: str, clause: str, *, generic: bool = True) -> str:
@@ -151,8 +151,10 @@ def job_in(text: str, *, known: bool) -> tuple[str, str]:
     if not words or len(words) > _MOST_JOBS:
         return "", ""
     head = fold(words[-1]).rstrip(".")
+    if not _LISTS.no_job.isdisjoint(map(fold, words)):
+        return "", ""
     is_known = head in _LISTS.occupation or " ".join(map(fold, words[-2:])) in _LISTS.occupation
-    is_one = is_known or (not known and has_article and head not in _LISTS.no_job)
+    is_one = is_known or (not known and has_article)
     return (" ".join(words), rest) if is_one else ("", "")
 
 

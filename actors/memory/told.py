@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from actors.memory.belongings import keyed
 from actors.memory.corrections import (
     CUE,
     Ended,
@@ -17,12 +18,14 @@ from actors.memory.corrections import (
     is_same,
     restated,
     restates,
+    spells,
     stated_as,
     taken_back,
     with_value,
 )
+from actors.memory.keys import KEY_CHARACTERS, NOTE, key_of
 from actors.memory.phrases import value_of
-from actors.memory.statements import KEY_CHARACTERS, NOTE, facts_of, key_of, keyed
+from actors.memory.statements import facts_of
 from actors.memory.voice import Sentence, opened, own_sentences
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact
@@ -61,18 +64,10 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 
 def told_in(text: str, known: Known) -> Reading:
     """Return what a text tells and takes back, given what is known."""
-    sentences = own_sentences(text)
-    is_short = len(text) <= _INTRODUCTION_CHARACTERS
-    facts: dict[str, Fact] = {}
-    ended: dict[str, Ended] = {}
-    is_correcting = False
-    for sentence in sentences:
-        is_correcting = CUE.match(sentence.text) is not None or (is_correcting and not facts)
-        for fact in _told(sentence, known, tuple(facts), ended, is_correcting, is_short):
-            facts.pop(fact.key, None)
-            facts[fact.key] = fact
-    kept = tuple(facts.values())[:MOST]
-    return Reading(kept, tuple(ended.values()))
+    hearing = _Hearing(known, len(text) <= _INTRODUCTION_CHARACTERS)
+    for sentence in own_sentences(text):
+        hearing.hear(sentence)
+    return Reading(tuple(hearing.facts.values())[:MOST], tuple(hearing.ended.values()))
 
 
 def note_of(text: str) -> Fact | None:
@@ -100,38 +95,64 @@ def fact_of(key: str, value: str) -> Fact | None:
     return note_of(value)
 
 
-def _told(
-    sentence: Sentence,
-    known: Known,
-    told: tuple[str, ...],
-    ended: dict[str, Ended],
-    is_correcting: bool,
-    is_short: bool,
-) -> list[Fact]:
-    """Return what a sentence tells, and add what it takes back to ``ended``."""
-    found: list[Fact] = []
-    about = told
-    before = ""
-    for clause in sentence.clauses:
-        remembered = _REMEMBER.match(clause)
-        back, facts = ([], []) if remembered is not None else taken_back(clause, known)
-        negative = _NOT_IT.fullmatch(clause)
+class _Hearing:
+    """A text as it is read, sentence by sentence.
+
+    ``denied`` are the keys that were last said to be otherwise, until one is told: "it is Sarah" may be about them.
+    """
+
+    def __init__(self, known: Known, is_short: bool) -> None:
+        self.known = known
+        self.is_short = is_short
+        self.facts: dict[str, Fact] = {}
+        self.ended: dict[str, Ended] = {}
+        self.denied: tuple[str, ...] = ()
+        self.before = ""
+
+    def hear(self, sentence: Sentence) -> None:
+        """Read a sentence."""
+        opens = CUE.match(sentence.text) is not None
+        is_correcting = opens or (self.before != "" and _only_opens(self.before))
+        before, told = "", list[Fact]()
+        for clause in sentence.clauses:
+            back, facts = self._read(clause, before, told, is_correcting and _only_opens(before))
+            corrected = [Ended(fact.key, "corrected") for fact in facts] if opens else []
+            for each in (*back, *corrected):
+                self.ended.setdefault(each.key, each)
+            told += facts
+            self.denied = () if facts else tuple(each.key for each in back) or self._denied(clause) or self.denied
+            before = clause
+        for fact in told:
+            self.facts.pop(fact.key, None)
+            self.facts[fact.key] = fact
+        self.before = sentence.text
+
+    def _read(
+        self, clause: str, before: str, told: Sequence[Fact], is_correcting: bool
+    ) -> tuple[Sequence[Ended], Sequence[Fact]]:
+        """Return what a clause takes back and tells, given the clause before it and what its sentence told so far."""
+        remembered, negative = _REMEMBER.match(clause), _NOT_IT.fullmatch(clause)
         if remembered is not None:
-            facts = _remembered(remembered, is_short)
-        elif negative is not None:
-            back, facts = _contrasted(negative["old"], before, known, [*found])
-        elif not (back or facts):
-            facts = list(facts_of(clause, introduces=is_short))
-            if not facts and (is_correcting or about != told) and restates(clause):
-                facts = restated(clause, about or _lately(known))
-                back = [Ended(fact.key, "corrected") for fact in facts]
-        found += facts
-        for each in back:
-            ended.setdefault(each.key, each)
-        spoken = (*(each.key for each in back), *(fact.key for fact in facts)) or denies(clause)
-        about = spoken or about
-        before = clause
-    return found
+            return (), _remembered(remembered, self.is_short)
+        if negative is not None:
+            return _contrasted(negative["old"], before, self.known, told)
+        back, facts = taken_back(clause, self.known)
+        if back or facts:
+            return back, facts
+        facts = list(facts_of(clause, introduces=self.is_short))
+        if facts or not restates(clause):
+            return (), facts
+        about = self.denied or (_lately(self.known) if is_correcting or spells(clause) else ())
+        facts = restated(clause, about)
+        return [Ended(fact.key, "corrected") for fact in facts], facts
+
+    def _denied(self, clause: str) -> tuple[str, ...]:
+        return denies(clause, self.known)
+
+
+def _only_opens(before: str) -> bool:
+    """Whether what stands before a clause is nothing, or only opens a correction ("No, wait")."""
+    return not before or CUE.fullmatch(before.strip(" .,!-")) is not None
 
 
 def _lately(known: Known) -> tuple[str, ...]:

@@ -30,17 +30,24 @@ _APOSTROPHES = str.maketrans(
         "\u00bb": '"',
     }
 )
+_OF_ONESELF = re.compile(
+    r"\b(?:i|i'm|my|me|we|name's|no|not|nope|nah|actually|sorry|wait|wrong|spelled|spelt|remember|note|keep|forget)\b",
+    re.I,
+)
+"""Any text that tells or takes back something has one of these: most have none, and need no closer look."""
+
 _PASTED = re.compile(
-    r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|^\s*(?:#{1,6}\s|>|[-*\u2022]\s|"
+    r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|^[ \t]*(?:#{1,6}\s|>|[-*\u2022]\s|"
     r"\d{1,2}[.)]\s)|"
-    r"^\s*(?:subject|from|to|cc|date|re)\s*:|^\s*dear\b|^\s*(?:sincerely|regards|kind regards|best regards|best wishes|"
-    r"yours(?: truly| sincerely)?|cheers)\s*,?\s*$|\b[A-D][.)]\s.*\b[B-E][.)]\s",
+    r"^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|^[ \t]*(?:sincerely|regards|kind regards|best regards|best wishes|"
+    r"yours(?: truly| sincerely)?|cheers)[ \t]*,?[ \t]*$|\b[A-D][.)]\s.*\b[B-E][.)]\s",
     re.I | re.M,
 )
 _SPEAKER = re.compile(r"(?:^|\s)[A-Z][\w.]{0,20}(?: \d{1,2}| [A-Z]\w{0,20})?:\s")
 _LANGUAGE_WORK = re.compile(
     r"\b(?:translat(?:e|es|ed|ing|ions?)|transliterate|proof-?read\w*|paraphras\w+|rephras\w+|reword\w*|rewrit\w+|"
-    r"rewrote|summar(?:y|ies|i[sz]\w+)|grammar|grammatical(?:ly)?|punctuation|spell-?check|autocomplete|sentences?|"
+    r"rewrote|summar(?:y|ies|i[sz]\w+)|grammar|grammatical(?:ly)?|punctuation|spell-?check|spelling|autocomplete|"
+    r"sentences?|"
     r"phrases?|"
     r"paragraphs?|passages?|quot(?:e|es|ed|ation)|dialog(?:ue)?s?|transcripts?|lyrics|verbs?|tenses?|adjectives?|"
     r"the following|the above|(?:this|that|my|the) (?:text|statement|line|essay|poem|paper|letter|draft|article|"
@@ -52,11 +59,11 @@ _LANGUAGE_WORK = re.compile(
 )
 _PLAY = re.compile(
     r"\b(?:pretend\w*|imagin(?:e|ing|ary)|suppos(?:e|ing|edly)|assum(?:e|ing)|role-?play\w*|role play\w*|"
-    r"act(?:ing)? as|"
+    r"act(?:ing)? (?:as|like)|want you to be|"
     r"in the role|play(?:ing)? (?:the|a|an) (?:role|part|character|game of)|let's play|playing|personas?|characters?|"
     r"fiction\w*|hypothe\w+|for (?:example|instance)|e\.g|(?<![@.])examples?(?!\.\w)|once upon a time|scenarios?|"
     r"simulat\w+|"
-    r"as if|let's say|what if|say i|alter ego|stage name|pen name|from now on|jailbreak|"
+    r"as if|let's say|what if|say i|alter ego|stage name|pen name|from now on,? you|jailbreak|"
     r"(?:in|for|from|of) (?:the|this|that|my|a|an|our|his|her|their|some|your) (?:\w+ )?(?:play|story|tale|novel|"
     r"book|film|movie|game|"
     r"dream|scene|song|poem|sketch|joke|script|show|series|fantasy|rpg|campaign|role|world of|universe|musical|opera|"
@@ -119,11 +126,13 @@ _CLAUSE = re.compile(
     rf"|\s+(?:and|but|so|because|since|though|although|while|whereas)\s+"
     rf"(?=(?:(?:also|now|currently|please|actually|then)\s+)?(?:i|i'm|i've|my|call|people|everyone|please|remember|"
     rf"what|who|where|how|is|can|could|would|we|she|he|they|it|it's|you)\b)"
+    r"|\s+and\s+(?=(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b)"
     r"|\s+(?=(?:if|unless|whenever|provided|when)\s+(?:i|my|you|we|he|she|they|it|the)\b)",
     re.I,
 )
 _OPENING = re.compile(
-    r"(?:hi|hello|hey|hiya|howdy|greetings|good (?:morning|afternoon|evening|day)|dear|well|so|and|but|also|ok|okay|"
+    r"(?:no(?! longer| one| more)|nope|nah|wait|sorry|oops|scratch that|hi|hello|hey|hiya|howdy|greetings|"
+    r"good (?:morning|afternoon|evening|day)|dear|well|so|and|but|also|ok|okay|"
     r"oh|yes|yeah|yep|sure|"
     r"please|actually|btw|by the way|fyi|for the record|for your information|anyway|then|now|today|just so you know|"
     r"just to let you know|as you know|in fact|"
@@ -151,6 +160,10 @@ _TAG = re.compile(
     r"right|correct|yes|no|true|ok|okay|(?:is that|am i|isn't that|that's) (?:right|correct|true|so|it))\W*",
     re.I,
 )
+_FRAMED = re.compile(
+    r"(?:as|for|in|on|during|at|under|within|per|by|like|with|without)\b(?!\s+(?:of|it happens|addition|fact)\b)", re.I
+)
+_WITHOUT_SUBJECT = re.compile(r"(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b", re.I)
 _SUPPOSED = re.compile(
     r"(?:if|unless|suppose|let's say|say|assuming|when|whenever|i wish|provided|in case|even if|as long as|maybe|"
     r"perhaps|"
@@ -170,8 +183,10 @@ class Sentence(NamedTuple):
 
 def own_sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text in which a person speaks for themselves."""
+    if len(text) > 2 * TALK_CHARACTERS:
+        return ()
     talk = plain(text)
-    if len(talk) > TALK_CHARACTERS or _is_anothers(talk):
+    if len(talk) > TALK_CHARACTERS or _OF_ONESELF.search(talk) is None or _is_anothers(talk):
         return ()
     talk = _QUOTED.sub(lambda quoted: _supplied(quoted[0]), talk)
     found: list[Sentence] = []
@@ -241,13 +256,16 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
 
 def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
     """Return the clauses of a sentence that are stated; whether the rest of the text is a task's; and all before it."""
-    clauses = [opened(clause) for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
-    if not clauses or _SUPPOSED.match(clauses[0]):
+    clauses = [opened(clause).rstrip(" .,;:!?") for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
+    # What stands behind "As Hamlet," or "For the test," holds there and nowhere else.
+    if not clauses or _SUPPOSED.match(clauses[0]) or (len(clauses) > 1 and _frames(clauses[0])):
         return (), False, False
     if sentence.endswith("?") and (_TAG.fullmatch(clauses[-1]) or not _QUESTION.match(clauses[-1])):
         return (), False, False
     stated: list[str] = []
     for place, clause in enumerate(clauses):
+        if _WITHOUT_SUBJECT.match(clause) and place > 0 and _FIRST_PERSON.match(clauses[place - 1]):
+            clause = f"I {clause}"
         task = _TASK.match(clause)
         if task is not None:
             return tuple(stated), True, task["object"] is not None
@@ -261,3 +279,7 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
         elif not _SUPPOSED.match(clause) and SUPPLIED not in clause:
             stated.append(clause)
     return tuple(stated), False, False
+
+
+def _frames(clause: str) -> bool:
+    return _FRAMED.match(clause) is not None and opened(f"{clause} x") != "x"

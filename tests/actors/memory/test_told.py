@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actors.memory.keys import KEY_CHARACTERS, key_of
 from actors.memory.phrases import VALUE_CHARACTERS
-from actors.memory.statements import KEY_CHARACTERS, key_of
 from actors.memory.told import MOST, fact_of, facts_in
 from schemas.reading.terms import READ
 from tests.actors.strategies import texts
