@@ -8,11 +8,13 @@ from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
 from schemas.vocabulary.drift import DriftThought
 from schemas.vocabulary.memory import (
+    NO_LONGER_SO,
     Fact,
     FactsRetired,
     MemoryActionsAnswered,
     MemoryRecalled,
     MemoryRemembered,
+    Recollection,
     Retired,
 )
 
@@ -58,8 +60,12 @@ def _text_of(fact: Fact | Retired) -> str:
 
 def _recalled(event: Event) -> Iterator[str]:
     if isinstance(event, MemoryRecalled):
-        yield from (each.text for each in event.recollections)
+        yield from map(_recollected, event.recollections)
     elif isinstance(event, MemoryActionsAnswered):
-        yield from (each.text for result in event.results for each in result.recollections)
+        yield from (_recollected(each) for result in event.results for each in result.recollections)
     elif isinstance(event, FactsRetired):
         yield from map(_text_of, event.retired)  # what another session told, and this one took back
+
+
+def _recollected(memory: Recollection) -> str:
+    return memory.text.removesuffix(NO_LONGER_SO)

@@ -51,7 +51,7 @@ class Telling(msgspec.Struct, frozen=True, kw_only=True):
 
     ``exchanges`` are the numbers of its remembered exchanges in which the key was told, earlier values included.
     ``asked`` are the terms that ask for the key, ``terms`` all of the fact's. Where the key's value was taken back,
-    ``retired`` says why, and there is no ``value``.
+    ``retired`` says why, and there is no ``value``. ``stale`` are the exchanges that told what this telling retired.
     """
 
     number: int
@@ -62,6 +62,7 @@ class Telling(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...]
     terms: tuple[str, ...]
     retired: RetiredWhy | Literal[""] = ""
+    stale: tuple[int, ...] = ()
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -142,6 +143,20 @@ def taken_back(known: Facts, ended: Iterable[tuple[str, RetiredWhy]], origin: Or
         )
         known = _with(known, key, telling)
     return known
+
+
+def outdating(known: Facts, key: str, exchanges: Iterable[int]) -> Facts:
+    """Return the facts after the last telling of a key made these exchanges stale."""
+    tellings = known.get(key, ())
+    if not tellings:
+        return known
+    stale = tuple(dict.fromkeys((*tellings[-1].stale, *exchanges)))[-_EXCHANGES_KEPT:]
+    return known.set(key, (*tellings[:-1], msgspec.structs.replace(tellings[-1], stale=stale)))
+
+
+def stale_exchanges(known: Facts) -> frozenset[int]:
+    """Return the exchanges in which something was told that is retired since."""
+    return frozenset(number for each in _all(known) for number in each.stale)
 
 
 def without(known: Facts, is_gone: Callable[[Telling], bool]) -> Facts:

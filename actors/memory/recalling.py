@@ -29,7 +29,7 @@ import msgspec
 
 from actors.memory.concepts import neighbours
 from actors.memory.episodes import Episode, weight_of
-from actors.memory.facts import Telling, current, energy_of, text_of
+from actors.memory.facts import Telling, current, energy_of, stale_exchanges, text_of
 from actors.memory.gist import only_asks, saying, tokens_of
 from actors.memory.mind import Mind
 from actors.memory.session import Session
@@ -40,7 +40,7 @@ from actors.memory.vectors import cosines_of
 from actors.memory.wandering import strength_in
 from actors.memory.weights import sooner
 from schemas.reading.terms import terms_of
-from schemas.vocabulary.memory import Layer, Recollection
+from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
 """Of equally strong memories, the earlier layer comes first."""
@@ -103,11 +103,12 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
     """Return what a cue brings to mind in a session at a time."""
     gists = session.fresh_gists(now_ns, settings)
     turns = {turn.number: turn.text for turn in session.turns}
+    stale = stale_exchanges(mind.facts)
     recent = {gist.number: gist.text for gist in gists if gist.number not in turns}
     found = [
-        *_own(mind, cue, "turn", turns),
-        *_own(mind, cue, "gist", recent),
-        *_episodes(mind, cue, frozenset((*turns, *recent)), settings),
+        *_own(mind, cue, "turn", turns, stale),
+        *_own(mind, cue, "gist", recent, stale),
+        *_episodes(mind, cue, frozenset((*turns, *recent)), stale, settings),
         *_facts(mind, cue),
         *_concepts(mind, cue, now_ns, settings),
         *_thoughts(mind, cue, now_ns, settings),
@@ -150,8 +151,10 @@ def _recollection(memory: Memory, mind: Mind) -> Recollection:
     )
 
 
-def _exchange(energy: float, layer: Layer, number: int, text: str) -> Memory:
-    return Memory(energy, layer, number, text, says=saying(text), echo=only_asks(text))
+def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozenset[int]) -> Memory:
+    is_stale = number in stale
+    told = f"{text}{NO_LONGER_SO}" if is_stale else text
+    return Memory(energy, layer, number, told, says=saying(text), echo=is_stale or only_asks(text))
 
 
 def _named_exchange(memory: Memory) -> str:
@@ -164,20 +167,22 @@ def _concept_text(term: str, mind: Mind) -> str:
     return f"{term} (with {', '.join(others)})" if others else term
 
 
-def _own(mind: Mind, cue: Cue, layer: Layer, texts: dict[int, str]) -> Iterator[Memory]:
+def _own(mind: Mind, cue: Cue, layer: Layer, texts: dict[int, str], stale: frozenset[int]) -> Iterator[Memory]:
     """Yield a session's own memories; their embeddings are those of their episodes, where they are still kept."""
     embeddings = [_comparable(mind.episodes.kept.get(number), cue) for number in texts]
     similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(texts)
     for (number, text), embedding, cosine in zip(texts.items(), embeddings, similar, strict=True):
         words = overlap(cue.terms, terms_of(text)) if cue.other_words or not embedding else 0.0
-        yield _exchange(max(cosine, words), layer, number, text)
+        yield _exchange(max(cosine, words), layer, number, text, stale)
 
 
 def _comparable(episode: Episode | None, cue: Cue) -> bytes:
     return episode.embedding if episode is not None and cue.embedding and episode.model == cue.model else b""
 
 
-def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySettings) -> Iterator[Memory]:
+def _episodes(
+    mind: Mind, cue: Cue, without: frozenset[int], stale: frozenset[int], settings: MemorySettings
+) -> Iterator[Memory]:
     by_words = cue.other_words or not cue.embedding
     most = settings.recollections * (_CANDIDATES if by_words or mind.weights else 1)
     energies = {near.number: near.energy for near in mind.episodes.nearest(cue.model, cue.embedding, most, without)}
@@ -188,7 +193,7 @@ def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySet
     for number, energy in energies.items():
         episode = mind.episodes.kept[number]
         words = overlap(cue.terms, terms_of(episode.text)) * weight_of(episode) if by_words else 0.0
-        yield _exchange(max(energy, round(words, DECIMALS)), "episode", number, episode.text)
+        yield _exchange(max(energy, round(words, DECIMALS)), "episode", number, episode.text, stale)
 
 
 def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:

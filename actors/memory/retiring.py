@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from actors.memory.corrections import Ended, Known, is_same
-from actors.memory.facts import Current, Origin, taken_back
+from actors.memory.facts import Current, Origin, outdating, taken_back
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from schemas.vocabulary.memory import Fact, FactsRetired, Retired, RetiredWhy
@@ -32,7 +32,16 @@ def retired_by(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -
         if key in values and is_same(old.value, values[key]):
             continue
         reason = why.get(key, "replaced")
-        found.append(Retired(key=key, value=old.value, fact=old.number, why=reason, replaced=key in values))
+        found.append(
+            Retired(
+                key=key,
+                value=old.value,
+                fact=old.number,
+                why=reason,
+                replaced=key in values,
+                exchanges=old.exchanges,
+            )
+        )
     return (FactsRetired(retired=tuple(found)),) if found else ()
 
 
@@ -40,4 +49,6 @@ def retiring(mind: Mind, event: FactsRetired, session: str) -> Mind:
     """Return the mind after values were taken back in its last exchange; what is replaced is so by what was told."""
     ended = [(each.key, each.why) for each in event.retired if not each.replaced]
     facts = taken_back(mind.facts, ended, Origin(session, "", mind.exchanges), mind.told)
-    return msgspec.structs.replace(mind, told=mind.told + len(ended), facts=facts) if ended else mind
+    for each in event.retired:
+        facts = outdating(facts, each.key, each.exchanges)
+    return msgspec.structs.replace(mind, told=mind.told + len(ended), facts=facts)

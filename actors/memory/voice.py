@@ -39,8 +39,9 @@ _OF_ONESELF = re.compile(
 _PASTED = re.compile(
     r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|^[ \t]*(?:#{1,6}\s|>|[-*\u2022]\s|"
     r"\d{1,2}[.)]\s)|"
-    r"^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|^[ \t]*(?:sincerely|regards|kind regards|best regards|best wishes|"
-    r"yours(?: truly| sincerely)?|cheers)[ \t]*,?[ \t]*$|\b[A-D][.)]\s.*\b[B-E][.)]\s",
+    r"^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|"
+    r"^[ \t]*(?:sincerely|(?:kind |best )?regards|best wishes|yours(?: truly| sincerely)?|cheers)[ \t]*,?[ \t]*$|"
+    r"\b[A-D][.)]\s.*\b[B-E][.)]\s",
     re.I | re.M,
 )
 _SPEAKER = re.compile(r"(?:^|\s)[A-Z][\w.]{0,20}(?: \d{1,2}| [A-Z]\w{0,20})?:\s")

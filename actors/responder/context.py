@@ -8,7 +8,7 @@ import msgspec
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
 from actors.responder.tokens import estimate
-from schemas.vocabulary.memory import Layer, Recollection
+from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 from schemas.vocabulary.responder import Entity
 
 _TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
@@ -16,6 +16,9 @@ _TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
 
 FENCE_TOKENS = 40
 """Tokens that the two lines around a block of a prompt come to at most, with the empty line after it."""
+
+_ANSWERED = (" Answered: ", " \u2192 ")
+"""What stands in a gist or a turn before the agent's answer."""
 
 _SHARE_DIGITS = 6
 _RECOGNISED = 60
@@ -30,6 +33,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     energy: float
     text: str
     tokens: int
+    echo: bool = False
 
     @property
     def line(self) -> str:
@@ -54,7 +58,8 @@ def memories_of(case: Case) -> tuple[Memory, ...]:
         if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
             left -= tokens
             texts.add(text)
-            kept.append(Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens))
+            memory = Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens, echo=each.echo)
+            kept.append(memory)
     return tuple(kept)
 
 
@@ -84,8 +89,16 @@ def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
 
 
 def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
-    """Return the memories that can be told as they are, from ``energy`` on."""
-    return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy)
+    """Return the memories that can be told as they are, from ``energy`` on.
+
+    A question that has no answer with it tells nothing, and neither does what is retired.
+    """
+    return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy and _tells(each))
+
+
+def _tells(memory: Memory) -> bool:
+    has_answer = any(mark in memory.text for mark in _ANSWERED)
+    return not memory.echo or (has_answer and not memory.text.endswith(NO_LONGER_SO))
 
 
 def _told_first(found: Iterable[Recollection]) -> list[Recollection]:

@@ -22,6 +22,9 @@ RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
 ``withdrawn``: the person asked to have it forgotten.
 """
 
+NO_LONGER_SO = " (no longer so)"
+"""Follows a recollection of an exchange in which something was told that is retired since."""
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 SESSIONS_AT_ONCE = 1_000
@@ -32,7 +35,8 @@ class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     """Something remembered, as it comes to mind: ``energy`` says how strongly.
 
     ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``. ``echo``: nobody
-    told it; a person only asked, and the rest is the agent's own answer, or it is a thought of its own, or a mere word.
+    told it; a person only asked, and the rest is the agent's own answer, or it is a thought of its own, or a mere word;
+    or what was told in it is retired.
     """
 
     id: str
@@ -89,7 +93,7 @@ class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.r
 class Retired(msgspec.Struct, frozen=True, kw_only=True):
     """A value that is known no more: of ``key``, told as ``fact``, the number in the ids of recollections.
 
-    ``replaced`` says whether the key has another value instead.
+    ``replaced`` says whether the key has another value instead, ``exchanges`` are the remembered ones that told it.
     """
 
     key: Personal
@@ -97,6 +101,7 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True):
     fact: Count
     why: RetiredWhy
     replaced: bool
+    exchanges: tuple[Count, ...] = ()
 
 
 class FactsRetired(Event, frozen=True, kw_only=True, tag="forged_id.memory.facts_retired"):

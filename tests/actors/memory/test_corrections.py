@@ -115,10 +115,23 @@ def test_a_replaced_value_is_retired_by_its_number_and_with_why():
     memory = partition()
     talk(memory, "My name is Chad", "e1")
     assert retired_by(memory, "No, it is Sarah") == [
-        Retired(key="name", value="Chad", fact=1, why="corrected", replaced=True)
+        Retired(key="name", value="Chad", fact=1, why="corrected", replaced=True, exchanges=(1,))
     ]
     assert known(memory) == {"name": "Sarah"}
     assert texts(ask(memory, "What is my name?", session="other"))[0] == "name: Sarah"
+
+
+def test_what_was_told_before_a_correction_comes_after_it_and_is_said_to_be_no_longer_so():
+    memory = partition()
+    talk(memory, "My name is Chad and the bridge is closed", "e1", vector=(100, 0))
+    retired_by(memory, "No, it is Sarah")
+    found = ask(
+        memory, "What is my name, and is the bridge open?", "e3", vector=(100, 0), session="other"
+    ).recollections
+    assert found[0].text == "name: Sarah"
+    (stale,) = [each for each in found if "Chad" in each.text]
+    assert stale.echo
+    assert stale.text.endswith("(no longer so)")
 
 
 def test_a_value_that_is_told_again_retires_nothing():
