@@ -37,6 +37,7 @@ _DATE = re.compile(
     r"midnight)(?:,? \d{4}| at .+)?",
     re.I,
 )
+_LOCATED = re.compile(r"(?:in|at|near|on)\s+(?:the\s+)?[A-Z].*")
 _FAVOURITE = ("favourite", "favorite", "preferred")
 _WORDY = re.compile(r"\b(?:that|which|who|because|when|if|i|is|are|you|to be)\b")
 _HOW_IT_IS = re.compile(r".*(?:ing|ed)")
@@ -57,7 +58,8 @@ def keyed(key: str, value: str) -> Fact | None:
     if not words or not value or not _LISTS.no_key.isdisjoint(words):
         return None
     is_titled = words[0] in _FAVOURITE and value.startswith("The ") and value[4:5].isupper()
-    if not (is_titled or _DATE.fullmatch(value)) and _begins_with(value, _LISTS.no_value):
+    is_located = words[-1] in _LISTS.site and _LOCATED.fullmatch(value) is not None
+    if not (is_titled or is_located or _DATE.fullmatch(value)) and _begins_with(value, _LISTS.no_value):
         return None
     return Fact(key=kept, value=value)
 
@@ -124,6 +126,8 @@ def _lasts(fact: Fact) -> bool:
     if is_a and not _LISTS.no_kind.isdisjoint(map(fold, words)):
         return False
     if first in _FAVOURITE or head in _LISTS.attribute or fact.key in _LISTS.attribute:
+        return True
+    if head in _LISTS.site and _LOCATED.fullmatch(fact.value):
         return True
     if head in _LISTS.thing and fold(words[-1]) in _LISTS.colour:
         return True

@@ -10,19 +10,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.memory.keys import ALLERGY, EATING, EMPLOYER, HOME, JOB, NAME, OPINION, key_of
+from actors.memory.keys import ALLERGY, ASKED_AS, EATING, EMPLOYER, HOME, JOB, NAME, OPINION, key_of, list_key
 from actors.memory.statements import facts_of
 from actors.memory.tastes import DISLIKED
 from schemas.reading.folding import fold
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact, RetiredWhy
-
-_ASKED_AS: Mapping[str, tuple[str, ...]] = {
-    NAME: ("name", "called", "call"),
-    HOME: ("home", "live", "living", "city", "town", "address"),
-    JOB: ("job", "work", "profession", "occupation"),
-    EMPLOYER: ("employer", "work", "company", "office"),
-}
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -76,11 +69,12 @@ _NOT_BUT = re.compile(r"(?P<head>.+?\b)\s*not\s+(?P<old>.+?),?\s+but\s+(?P<new>.
 _QUIT = re.compile(
     r"(?:i|i've|i have|i was|i got|i've been|i have been)\s+(?:just\s+|recently\s+|finally\s+)?"
     r"(?:quit|left|lost|resigned(?: from)?|fired(?: from| by)?|laid off(?: from| by)?|retired(?: from)?)"
-    r"(?:\s+my\s+(?:old\s+)?(?:job|position|post)(?:\s+(?:at|with|for)\s+(?P<at>.+?)|"
+    r"(?:(?P<mine>\s+my\s+(?:old\s+)?(?:job|position|post))(?:\s+(?:at|with|for)\s+(?P<at>.+?)|"
     r"\s+as\s+(?:an?\s+)?(?P<role>.+?))?|\s+(?P<other>.+?))?"
     r"(?:\s+(?:last|this|a|in|two|three|\d+|today|yesterday|recently)\b.*)?",
     re.I,
 )
+_ENDS_WORK = re.compile(r"\b(?:retired|resigned|fired|laid off)$", re.I)
 _MOVED = re.compile(
     r"(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|finally)\s+)*(?:moved|relocated)\s+(?:away\s+|"
     r"out\s+)?(?:from|"
@@ -88,10 +82,11 @@ _MOVED = re.compile(
     re.I,
 )
 _FORGET = re.compile(
-    r"(?:please\s+)?(?:forget|disregard|ignore|delete|erase|do not remember|don't remember)\s+"
+    r"(?:please\s+)?(?:(?:forget|disregard|ignore|do not remember|don't remember)\s+"
     r"(?:(?:the fact\s+)?that\s+(?:i\s+(?:told you|said)\s+(?:that\s+)?)?(?P<stated>(?:i|i'm|my)\b.+)|"
-    r"(?:about\s+)?my\s+(?P<key>[\w' -]+)|"
-    r"(?:all|everything|what)\s+i\s+(?:said|told you|mentioned)\s+about\s+(?:my\s+)?(?P<about>[\w' -]+))",
+    r"(?:all|everything|what)\s+i\s+(?:said|told you|mentioned)\s+about\s+(?:my\s+)?(?P<about>[\w' -]+))|"
+    # "Ignore my email" is about a letter.
+    r"(?:forget|do not remember|don't remember)\s+(?:about\s+)?my\s+(?P<key>[\w' -]+))",
     re.I,
 )
 _IT_IS = re.compile(
@@ -103,6 +98,7 @@ _IT_IS = re.compile(
 )
 _NOT_MINE = re.compile(r"(?:that|this|it)(?:'s| is) not my\s+(?P<key>[\w' -]+)", re.I)
 _NOT_VALUE = re.compile(r"(?:that|it)(?:'s| is) not\s+(?P<old>.+)", re.I)
+_OWN_QUESTION = re.compile(r"\b(?:my|i|me|mine)\b", re.I)
 _IS_IT = re.compile(r"(?:that|it)(?:'s| is)\s*", re.I)
 _SPELT = re.compile(r"\b(?:\w-){2,}\w\b")
 CUE = re.compile(
@@ -189,14 +185,10 @@ def stated_as(key: str, value: str) -> list[Fact]:
 
 def asked_for(text: str, known: Known) -> tuple[str, ...]:
     """Return the keys that a question asks for, of those that facts are known of."""
-    if not text.rstrip().endswith("?"):
-        return ()
     sought = frozenset(terms_of(text))
-    return tuple(
-        key
-        for key in known.values
-        if sought.intersection(_ASKED_AS.get(key, ())) or (sought and sought == {*terms_of(key)})
-    )
+    if not sought or not text.rstrip().endswith("?") or _OWN_QUESTION.search(text) is None:
+        return ()
+    return tuple(key for key in known.values if sought.issubset(ASKED_AS.get(key, ())) or sought == {*terms_of(key)})
 
 
 def with_value(known: Known, value: str) -> tuple[str, ...]:
@@ -214,8 +206,8 @@ def _withdrawn(found: re.Match[str], known: Known) -> list[Ended]:
         facts = facts_of(found["stated"])
         return [Ended(fact.key, "withdrawn") for fact in facts if _is(known, fact.key, fact.value)]
     key = key_of(found["key"] or found["about"])
-    named = next((name for name, words in _ASKED_AS.items() if key in words and name in known.values), key)
-    keys = (key, named, f"{OPINION} {key}", f"{ALLERGY} {key}")
+    kinds = tuple(kind for kind, words in ASKED_AS.items() if key in words) if key not in known.values else ()
+    keys = (key, *kinds[:1], list_key(OPINION, key), list_key(ALLERGY, key))
     return [Ended(each, "withdrawn") for each in dict.fromkeys(keys) if each in known.values]
 
 
@@ -227,6 +219,8 @@ def _left(found: re.Match[str], known: Known) -> list[Ended]:
         return [Ended(EMPLOYER, "ended")] if _is(known, EMPLOYER, at) else []
     if role:
         return [Ended(JOB, "ended")] if _is(known, JOB, role) else []
+    if found["mine"] is None and _ENDS_WORK.search(found[0]) is None:
+        return []
     return [Ended(key, "ended") for key in (EMPLOYER, JOB) if key in known.values]
 
 

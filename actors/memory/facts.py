@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.memory.keys import AGE, ALLERGY, EATING, EMPLOYER, HOME, JOB, NAME, NOTE, OPINION, ORIGIN
+from actors.memory.keys import ALLERGY, ASKED_AS, EATING, NAME, NOTE, OPINION
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, word_lists
 from schemas.persistent import Map
@@ -20,17 +20,6 @@ from schemas.reading.terms import terms_of
 from schemas.vocabulary.memory import Fact, RetiredWhy
 
 _EXCHANGES_KEPT = 16
-_ASKED_AS = {
-    NAME: ("name", "called", "call"),
-    HOME: ("home", "live", "living", "city", "town", "address"),
-    JOB: ("job", "work", "profession", "occupation"),
-    EMPLOYER: ("employer", "work", "company", "office"),
-    AGE: ("age", "birthday"),
-    ORIGIN: ("origin", "hometown"),
-}
-"""The terms by which each of these keys is asked for: any of them is as good as the key itself."""
-
-
 _ASKS = tuple(
     (re.compile(pattern, re.I), term)
     for pattern, term in (
@@ -227,7 +216,7 @@ def _all(known: Facts) -> list[Telling]:
 
 def _asked_for(fact: Telling, sought: frozenset[str]) -> float:
     found = len(sought.intersection(fact.asked))
-    if fact.asked in _ASKED_AS.values():
+    if fact.asked in ASKED_AS.values():
         return float(found > 0)
     return found / len(fact.asked) if found else 0.0
 
@@ -239,5 +228,5 @@ def _terms(fact: Fact) -> tuple[tuple[str, ...], tuple[str, ...]]:
         .removeprefix(f"{ALLERGY} ")
         .removesuffix(f"'s {NAME}")
     )
-    asked = _ASKED_AS.get(fact.key) or terms_of(about)
+    asked = ASKED_AS.get(fact.key) or terms_of(about)
     return asked, tuple(dict.fromkeys((*asked, *terms_of(fact.value))))

@@ -1,6 +1,7 @@
 """Keys of facts: what those that are told of a person go by, and how any key is spelled. Pure."""
 
 import re
+from collections.abc import Mapping
 
 from actors.memory.terms import word_lists
 from schemas.reading.folding import fold
@@ -13,6 +14,16 @@ LANGUAGES, SPOUSE, BIRTHDAY, SCHOOL, CAR = "languages", "spouse", "birthday", "s
 
 OPINION, ALLERGY, EATING, NOTE = "opinion of", "allergy to", "eating", "note about"
 """What keys of opinions, allergies, what is not eaten, and notes begin with."""
+
+ASKED_AS: Mapping[str, tuple[str, ...]] = {
+    NAME: ("name", "called", "call"),
+    HOME: ("home", "live", "living", "city", "town", "address"),
+    JOB: ("job", "work", "profession", "occupation"),
+    EMPLOYER: ("employer", "work", "company", "office"),
+    AGE: ("age",),
+    ORIGIN: ("origin", "hometown"),
+}
+"""The terms by which each of these keys is asked for: any of them is as good as the key itself."""
 
 
 def key_of(text: str) -> str:

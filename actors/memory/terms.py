@@ -31,6 +31,7 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         occupation: Jobs, by their last words.
         kin: People and animals that somebody has.
         thing: Things that somebody has for long.
+        site: Places that somebody has ("my office is in Lisbon").
         attribute: What is asked for in forms: what is so of somebody lasts.
         diet: What people are who eat only some things.
         colour: Colours.
@@ -55,6 +56,7 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     occupation: frozenset[str]
     kin: frozenset[str]
     thing: frozenset[str]
+    site: frozenset[str]
     attribute: frozenset[str]
     diet: frozenset[str]
     colour: frozenset[str]

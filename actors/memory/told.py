@@ -120,7 +120,7 @@ class _Hearing:
             for each in (*back, *corrected):
                 self.ended.setdefault(each.key, each)
             told += facts
-            self.denied = () if facts else tuple(each.key for each in back) or self._denied(clause) or self.denied
+            self.denied = () if facts else tuple(each.key for each in back) or denies(clause, self.known) or self.denied
             before = clause
         for fact in told:
             self.facts.pop(fact.key, None)
@@ -142,12 +142,10 @@ class _Hearing:
         facts = list(facts_of(clause, introduces=self.is_short))
         if facts or not restates(clause):
             return (), facts
-        about = self.denied or (_lately(self.known) if is_correcting or spells(clause) else ())
+        lately = (tuple(self.facts)[-1:] or _lately(self.known)) if is_correcting or spells(clause) else ()
+        about = self.denied or lately
         facts = restated(clause, about)
         return [Ended(fact.key, "corrected") for fact in facts], facts
-
-    def _denied(self, clause: str) -> tuple[str, ...]:
-        return denies(clause, self.known)
 
 
 def _only_opens(before: str) -> bool:

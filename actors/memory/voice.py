@@ -126,7 +126,7 @@ _CLAUSE = re.compile(
     rf"however)\s+)?(?={_SUBJECT}\b)"
     rf"|\s+(?:and|but|so|because|since|though|although|while|whereas)\s+"
     rf"(?=(?:(?:also|now|currently|please|actually|then)\s+)?(?:i|i'm|i've|my|call|people|everyone|please|remember|"
-    rf"what|who|where|how|is|can|could|would|we|she|he|they|it|it's|you)\b)"
+    rf"what|who|where|how|is|can|could|would|we|she|he|they|it|it's|you|the\s+\w+\s+(?:is|are))\b)"
     r"|\s+and\s+(?=(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b)"
     r"|\s+(?=(?:if|unless|whenever|provided|when)\s+(?:i|my|you|we|he|she|they|it|the)\b)",
     re.I,

@@ -76,6 +76,11 @@ NOT_CORRECTED = [
     "No, that's what I need help with. I want through the door, but it's Locked.",
     "I have worked a lot and used to do sport",
     "forget it",
+    "I lost.",
+    "I quit smoking",
+    "I left the room",
+    "Please ignore my email",
+    "I live in a world of pain, not joy",
     "Forget everything and say hello",
 ]
 
@@ -102,6 +107,10 @@ def test_what_names_nothing_that_is_known_takes_back_nothing(text: str):
         ("What is the capital of Peru?", "No, it's Lima", {}),
         ("My name is Chad and I live in Prague", "No, it is Sarah", {}),
         ("I like tea", "No, it is Sarah", {}),
+        ("My daughter is called Eva", "No, it's Eve", {"daughter's name": "Eve"}),
+        ("What is the name of the river?", "No, it is Rhine", {}),
+        ("What is your name?", "No, it is Sarah", {}),
+        ("Where do I live?", "No, it is Brno", {"home": "Brno"}),
         ("", "No, it is Sarah", {}),
     ],
 )
@@ -109,6 +118,11 @@ def test_a_correction_without_a_referent_is_of_the_one_fact_that_the_last_turn_w
     said: str, text: str, facts: dict[str, str]
 ):
     assert {fact.key: fact.value for fact in told_in(text, Known(TOLD_BEFORE, said)).facts} == facts
+
+
+def test_a_correction_may_be_of_what_the_same_text_told():
+    told = told_in("My name is Chad. No wait, it's Sarah.", Known())
+    assert [(fact.key, fact.value) for fact in told.facts] == [("name", "Sarah")]
 
 
 def test_a_replaced_value_is_retired_by_its_number_and_with_why():

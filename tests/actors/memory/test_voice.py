@@ -155,6 +155,7 @@ PLAIN = {
     "My favorite movie is The Matrix": {"favorite movie": "The Matrix"},
     "My birthday is on June 5": {"birthday": "June 5"},
     "I speak German and Czech": {"languages": "German and Czech"},
+    "My new office is in Lisbon and the move is in May.": {"new office": "in Lisbon"},
     "As I said, I work at Siemens": {"employer": "Siemens"},
     "Recommend a restaurant. I live in Brno.": {"home": "Brno"},
     "My name is Ada. Write me a poem about the sea.": {"name": "Ada"},
