@@ -10,6 +10,7 @@ something wrong.
 import re
 from typing import NamedTuple
 
+from actors.memory.borrowed import is_borrowed
 from schemas.reading.terms import READ
 
 TALK_CHARACTERS = 800
@@ -36,47 +37,17 @@ _OF_ONESELF = re.compile(
 )
 """Any text that tells or takes back something has one of these: most have none, and need no closer look."""
 
-_PASTED = re.compile(
-    r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|^[ \t]*(?:#{1,6}\s|>|[-*\u2022]\s|"
-    r"\d{1,2}[.)]\s)|"
-    r"^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|"
-    r"^[ \t]*(?:sincerely|(?:kind |best )?regards|best wishes|yours(?: truly| sincerely)?|cheers)[ \t]*,?[ \t]*$|"
-    r"\b[A-D][.)]\s.*\b[B-E][.)]\s",
-    re.I | re.M,
-)
-_SPEAKER = re.compile(r"(?:^|\s)[A-Z][\w.]{0,20}(?: \d{1,2}| [A-Z]\w{0,20})?:\s")
-_LANGUAGE_WORK = re.compile(
-    r"\b(?:translat(?:e|es|ed|ing|ions?)|transliterate|proof-?read\w*|paraphras\w+|rephras\w+|reword\w*|rewrit\w+|"
-    r"rewrote|summar(?:y|ies|i[sz]\w+)|grammar|grammatical(?:ly)?|punctuation|spell-?check|spelling|autocomplete|"
-    r"sentences?|"
-    r"phrases?|"
-    r"paragraphs?|passages?|quot(?:e|es|ed|ation)|dialog(?:ue)?s?|transcripts?|lyrics|verbs?|tenses?|adjectives?|"
-    r"the following|the above|(?:this|that|my|the) (?:text|statement|line|essay|poem|paper|letter|draft|article|"
-    r"speech)|"
-    r"(?:in|into|to) (?:spanish|french|german|italian|portuguese|dutch|latin|japanese|chinese|russian|arabic|hindi|"
-    r"korean|polish|czech|turkish|morse|pig latin|base64|rot13|binary|json|yaml|uppercase|upper case|lower ?case)|"
-    r"(?:formal|casual|informal|polite)ly|more (?:formal|casual|polite)|backwards?|after me|word for word|verbatim)\b",
+_HANDS_OVER = re.compile(
+    r"here(?:'s| is| are| comes)\b"
+    r"|.*\b(?:look at|looks?|found|saw|read|sent(?: me| us)?|got|received|posted|check(?: out)?|goes like|"
+    r"see) (?:this|these|that)\b"
+    r"|.*\b(?:as follows|goes like this)\b"
+    r"|(?:i |we )?(?:make|prepare|need|want|give|help|do|get|produce|would like|'d like)\b.{0,40}\b(?:resume|"
+    r"r\u00e9sum\u00e9|cv|cover letter|"
+    r"speech|bio|biography|essay|poem|haiku|limerick|sonnet|story|song|letter|script|tweet|caption|slogan|introduction|"
+    r"toast|vows|card|blog|advert|ad)\b"
+    r"|(?:be|become)\s",
     re.I,
-)
-_PLAY = re.compile(
-    r"\b(?:pretend\w*|imagin(?:e|ing|ary)|suppos(?:e|ing|edly)|assum(?:e|ing)|role-?play\w*|role play\w*|"
-    r"act(?:ing)? (?:as|like)|want you to be|"
-    r"in the role|play(?:ing)? (?:the|a|an) (?:role|part|character|game of)|let's play|playing|personas?|characters?|"
-    r"fiction\w*|hypothe\w+|for (?:example|instance)|e\.g|(?<![@.])examples?(?!\.\w)|once upon a time|scenarios?|"
-    r"simulat\w+|"
-    r"as if|let's say|what if|say i|alter ego|stage name|pen name|from now on,? you|jailbreak|"
-    r"(?:in|for|from|of) (?:the|this|that|my|a|an|our|his|her|their|some|your) (?:\w+ )?(?:play|story|tale|novel|"
-    r"book|film|movie|game|"
-    r"dream|scene|song|poem|sketch|joke|script|show|series|fantasy|rpg|campaign|role|world of|universe|musical|opera|"
-    r"drama|comedy|tragedy|fairy ?tale|legend|demo|test case|unit test|fixture|exercise|quiz|riddle|puzzle)|"
-    r"(?:your|its) (?:name|task|job|role|goal) (?:is|will be)|you(?: are|'re|r are) (?:now )?(?:a|an|my|called|"
-    r"named|the)|"
-    r"just kidding|only joking|not really|lorem ipsum)\b",
-    re.I,
-)
-_PERSONA = re.compile(
-    r"\b[Yy]ou(?: are|'re) (?:now )?[A-Z]|\b(?:previous|prior|earlier|above|all) (?:instructions?|prompts?|rules)\b|"
-    r"\bPlay\b"
 )
 _TASK = re.compile(
     r"(?:(?:please|kindly|now|then|first|just|can you|could you|would you|will you|can i|could i|i want you to|"
@@ -162,7 +133,9 @@ _TAG = re.compile(
     re.I,
 )
 _FRAMED = re.compile(
-    r"(?:as|for|in|on|during|at|under|within|per|by|like|with|without)\b(?!\s+(?:of|it happens|addition|fact)\b)", re.I
+    r".*\bago$|(?:as|from|for|in|on|during|at|under|within|per|by|like|with|without)\b(?!\s+(?:of|it happens|"
+    r"addition|fact)\b)",
+    re.I,
 )
 _WITHOUT_SUBJECT = re.compile(r"(?:now |currently )?(?:live|work)\s+(?:in|at|for|as)\b", re.I)
 _SUPPOSED = re.compile(
@@ -187,26 +160,40 @@ def own_sentences(text: str) -> tuple[Sentence, ...]:
     if len(text) > 2 * TALK_CHARACTERS:
         return ()
     talk = plain(text)
-    if len(talk) > TALK_CHARACTERS or _OF_ONESELF.search(talk) is None or _is_anothers(talk):
+    if len(talk) > TALK_CHARACTERS or _OF_ONESELF.search(talk) is None or is_borrowed(talk):
         return ()
     talk = _QUOTED.sub(lambda quoted: _supplied(quoted[0]), talk)
     found: list[Sentence] = []
-    for sentence in _SENTENCE.findall(_ABBREVIATED.sub(r"\1", talk)):
+    for paragraph in talk.split("\n\n"):
+        read, is_over = _own_in(paragraph)
+        if read is None:
+            return ()
+        found += read
+        # Who says nothing of themselves before a blank line has pasted what comes after it.
+        if is_over or not any(_FIRST_PERSON.match(clause) for each in read for clause in each.clauses):
+            break
+    return tuple(found)
+
+
+def _own_in(paragraph: str) -> tuple[list[Sentence] | None, bool]:
+    """Return a paragraph's own sentences, None where a task takes back all before it; and whether a task begins."""
+    found: list[Sentence] = []
+    for sentence in _SENTENCE.findall(_ABBREVIATED.sub(r"\1", paragraph)):
         sentence = sentence.strip()
         said, is_over = _before_colon(sentence)
         task = _TASK.match(opened(said))
         if task is not None and task["object"]:
-            return ()
+            return None, True
         if task is not None:
-            break
+            return found, True
         clauses, hands_over, takes_back = _own_clauses(said)
         if takes_back:
-            return ()
+            return None, True
         if said:
             found.append(Sentence(said, clauses))
         if is_over or hands_over:
-            break
-    return tuple(found)
+            return found, True
+    return found, False
 
 
 def plain(text: str) -> str:
@@ -220,17 +207,6 @@ def opened(clause: str) -> str:
     while (opening := _OPENING.match(clause)) is not None and opening.end() < len(clause):
         clause = clause[opening.end() :]
     return clause
-
-
-def _is_anothers(talk: str) -> bool:
-    """Whether a text is pasted, a piece of language to work on, or part of a play."""
-    return (
-        _PASTED.search(talk) is not None
-        or len(_SPEAKER.findall(talk)) > 1
-        or _LANGUAGE_WORK.search(talk) is not None
-        or _PLAY.search(talk) is not None
-        or _PERSONA.search(talk) is not None
-    )
 
 
 def _supplied(quoted: str) -> str:
@@ -270,6 +246,8 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
         task = _TASK.match(clause)
         if task is not None:
             return tuple(stated), True, task["object"] is not None
+        if _HANDS_OVER.match(clause):
+            return tuple(stated), True, False
         if _QUESTION.match(clause) and not clause.lower().startswith("no"):
             break
         if _REPORT.search(clause) and not (_OWN_REPORT.match(clause) or _FORGET.match(clause)):
