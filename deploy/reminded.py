@@ -7,9 +7,19 @@ from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
 from schemas.vocabulary.drift import DriftThought
-from schemas.vocabulary.memory import Fact, MemoryActionsAnswered, MemoryRecalled, MemoryRemembered
+from schemas.vocabulary.memory import (
+    NO_LONGER_SO,
+    Fact,
+    FactsRetired,
+    MemoryActionsAnswered,
+    MemoryRecalled,
+    MemoryRemembered,
+    Recollection,
+    Retired,
+)
 
-_TOPICS = tuple(topic_of(each) for each in (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, DriftThought))
+_TELLING = (MemoryRemembered, MemoryActionsAnswered, MemoryRecalled, FactsRetired, DriftThought)
+_TOPICS = tuple(topic_of(each) for each in _TELLING)
 
 
 async def reminded_sessions(log: JetStreamLog, agent: str, session: str) -> tuple[str, ...]:
@@ -44,12 +54,18 @@ def _told(event: Event) -> Iterator[str]:
         yield event.text  # it quotes the session of its episode, which it is addressed to
 
 
-def _text_of(fact: Fact) -> str:
+def _text_of(fact: Fact | Retired) -> str:
     return f"{fact.key}: {fact.value}"
 
 
 def _recalled(event: Event) -> Iterator[str]:
     if isinstance(event, MemoryRecalled):
-        yield from (each.text for each in event.recollections)
+        yield from map(_recollected, event.recollections)
     elif isinstance(event, MemoryActionsAnswered):
-        yield from (each.text for result in event.results for each in result.recollections)
+        yield from (_recollected(each) for result in event.results for each in result.recollections)
+    elif isinstance(event, FactsRetired):
+        yield from map(_text_of, event.retired)  # what another session told, and this one took back
+
+
+def _recollected(memory: Recollection) -> str:
+    return memory.text.removesuffix(NO_LONGER_SO)

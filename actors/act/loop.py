@@ -212,4 +212,5 @@ def _strongest(found: tuple[Recollection, ...], most: int) -> tuple[Recollection
         known = by_id.get(each.id)
         if known is None or each.energy > known.energy:
             by_id[each.id] = each
-    return tuple(sorted(by_id.values(), key=lambda each: (-each.energy, each.id))[:most])
+    # What people told goes before echoes of the agent's own answers, as in every recall.
+    return tuple(sorted(by_id.values(), key=lambda each: (each.echo, -each.energy, each.id))[:most])

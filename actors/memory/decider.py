@@ -4,11 +4,13 @@ input.received          the words are kept until the exchange ends; counted amon
 appraisal.completed     topic, salience and embedding are kept with them
 arbiter.escalated       -> memory.recalled, once, for an exchange whose words are kept
 act.actions_requested   -> memory.actions_answered, for such an exchange
-response.emitted        the words are dropped; -> memory.remembered, where the exchange was executed and not blank
+response.emitted        the words are dropped; -> memory.remembered, where the exchange was executed and not blank,
+                        and memory.facts_retired, where it takes back or replaces what was told
 operator.forget_ordered -> memory.forgotten, and which sessions it was said in (memory.turns_forgotten)
 memory.recalled         the recall counts among the agent's latest
 memory.actions_answered what was memorized is known from here on; its recalls and skills count
 memory.remembered       the exchange's turn, gist, facts, episode and concepts are remembered
+memory.facts_retired    what was taken back is known no more
 drift.started           -> memory.wandered, in the session of the episode that it rests on
 drift.thought           kept as a gist of the agent, for as long as its episode
 trace.seat_added        a review's word on a memory, which comes to mind sooner or later for it
@@ -19,7 +21,7 @@ memory.configured       the settings from here on
 import msgspec
 
 from actors.memory.episodes import Episode
-from actors.memory.facts import Origin
+from actors.memory.facts import Origin, asked_by
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Dropped,
@@ -31,14 +33,16 @@ from actors.memory.forgetting import (
     without_session,
 )
 from actors.memory.gist import gist_of
+from actors.memory.keys import key_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
-from actors.memory.pending import Pending, appraised, emptied, pending_of
+from actors.memory.pending import Pending, appraised, emptied, noting, pending_of
 from actors.memory.recalling import Cue, recall
+from actors.memory.retiring import known_of, retired_by, retiring
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
 from actors.memory.terms import concepts_in
-from actors.memory.told import facts_in, key_of
+from actors.memory.told import told_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
 from schemas.actor import Emission, Message, readable_settings
@@ -52,6 +56,7 @@ from schemas.vocabulary.drift import DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import (
     SESSIONS_AT_ONCE,
+    FactsRetired,
     MemoryActionsAnswered,
     MemoryConfigured,
     MemoryForgotten,
@@ -112,9 +117,9 @@ def decide(state: State, message: Message) -> tuple[Event | Emission, ...]:
         case ArbiterEscalated() if not pending.recalled:
             return (_recalled(state, message, pending),)
         case ActActionsRequested():
-            return (_answered(state, message, pending, event),)
+            return _answered(state, message, pending, event)
         case ResponseEmitted() if _stays(pending, event):
-            return (_remembered(state, pending, event),)
+            return _remembered(state, message, pending, event)
     return ()
 
 
@@ -140,6 +145,9 @@ def evolve(state: State, message: Message) -> State:
             return _keep(state, message.exchange, msgspec.structs.replace(pending, recalled=True))
         case MemoryActionsAnswered():
             return _acted(state, message, pending, event)
+        case FactsRetired() if message.agent in state.minds:
+            mind = retiring(mind_of(state, message.agent), event, message.session)
+            return _with_mind(state, message, mind)
         case ResponseEmitted():
             return _end(state, message, pending, event)
         case DriftThought() if message.agent in state.minds:
@@ -172,7 +180,7 @@ def session_of(state: State, message: Message) -> Session:
 
 def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalled:
     mind, session, settings = mind_of(state, message.agent), session_of(state, message), state.settings
-    cue = Cue(terms_of(pending.text), pending.model, pending.embedding)
+    cue = Cue(terms_of(pending.text), pending.model, pending.embedding, asks=asked_by(pending.text))
     return MemoryRecalled(
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings),
         recollections=recall(mind, session, cue, message.time_ns, settings).recollections,
@@ -186,31 +194,37 @@ def _wandered(state: State, message: Message, started: DriftStarted) -> Emission
     return Emission(upon.wandered, session=upon.session, exchange="")
 
 
-def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> MemoryActionsAnswered:
+def _answered(state: State, message: Message, pending: Pending, asked: ActActionsRequested) -> tuple[Event, ...]:
     ground = Ground(mind_of(state, message.agent), session_of(state, message), pending, message.time_ns, state.settings)
-    stored = [memorized(ground, action) for action in asked.actions]
-    return MemoryActionsAnswered(
+    stored = tuple(fact for action in asked.actions if (fact := memorized(ground, action)) is not None)
+    answered = MemoryActionsAnswered(
         request=message.id,
         iteration=asked.iteration,
         results=tuple(perform(ground, action) for action in asked.actions),
-        stored=tuple(fact for fact in stored if fact is not None),
+        stored=stored,
     )
+    return (answered, *retired_by(ground.mind, stored))
 
 
 def _stays(pending: Pending, response: ResponseEmitted) -> bool:
     return response.action == "EXECUTED" and not pending.forgotten and bool(pending.text.strip())
 
 
-def _remembered(state: State, pending: Pending, response: ResponseEmitted) -> MemoryRemembered:
+def _remembered(
+    state: State, message: Message, pending: Pending, response: ResponseEmitted
+) -> tuple[MemoryRemembered | FactsRetired, ...]:
     # The composer's answers tell of memories: what is remembered of them would grow into memories of memories.
     answer = "" if response.backend == _COMPOSER else response.response
-    return MemoryRemembered(
+    mind = mind_of(state, message.agent)
+    told = told_in(pending.text, known_of(mind, session_of(state, message)))
+    remembered = MemoryRemembered(
         conversation_topic=pending.topic,
-        gist=gist_of(pending.text, answer),
-        facts=facts_in(pending.text),
+        gist=gist_of(pending.text, answer, pending.noted),
+        facts=told.facts,
         concepts=concepts_in(f"{pending.text}\n{answer}", state.settings.concepts_per_exchange),
         salience=pending.salience,
     )
+    return (remembered, *retired_by(mind, told.facts, told.ended))
 
 
 def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[Event, ...]:
@@ -236,7 +250,11 @@ def _forgotten(state: State, message: Message, ordered: ForgetOrdered) -> tuple[
 def _quoting(state: State, agent: str, key: str) -> dict[str, Pending]:
     """Return an agent's open exchanges that hold a value of a fact."""
     quotes = quoting(each.value for each in mind_of(state, agent).facts.get(key_of(key), ()))
-    return {name: words for name, words in state.pending.items() if words.agent == agent and quotes(words.text)}
+    return {
+        name: words
+        for name, words in state.pending.items()
+        if words.agent == agent and quotes("\n".join((words.text, *words.noted)))
+    }
 
 
 def _left(state: State, message: Message, what: str, dropped: Dropped) -> Left:
@@ -263,6 +281,7 @@ def _acted(state: State, message: Message, pending: Pending | None, event: Memor
     mind = recalling(mind, found, state.settings)
     if pending is not None and event.stored and not pending.forgotten:
         mind = memorizing(mind, event.stored, Origin(pending.session, pending.topic), state.settings)
+        state = _keep(state, message.exchange, noting(pending, event.stored))
     return _with_mind(state, message, mind)
 
 

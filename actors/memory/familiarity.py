@@ -1,6 +1,6 @@
 """How much is known around an exchange, in the numbers that the router scores with. Pure."""
 
-from actors.memory.facts import on_topic
+from actors.memory.facts import Current, on_topic
 from actors.memory.mind import Mind
 from actors.memory.pending import Pending
 from actors.memory.session import Session
@@ -34,7 +34,7 @@ def familiarity_of(
         gist_count=gists,
         fact_count=len(keys),
         fact_keys=keys,
-        world_state_present=len(mind.facts) > len(keys),
+        world_state_present=len(Current(mind.facts)) > len(keys),
         conversation_topic=pending.topic,
         topic_confidence=pending.topic_confidence,
         is_new_topic=pending.is_new_topic,

@@ -18,11 +18,11 @@ import msgspec
 
 from actors.memory.concepts import rebuilt
 from actors.memory.facts import size_of, without
+from actors.memory.keys import key_of
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
 from actors.memory.thoughts import grounded
-from actors.memory.told import key_of
 from schemas.reading.terms import terms_of
 
 Quotes = Callable[[str], bool]

@@ -1,7 +1,9 @@
-"""What an exchange comes to in a line: the sentence of a text that says most, and what was answered."""
+"""What an exchange comes to in a line: the sentence of a text that says most, what was noted, and what was answered."""
 
 import re
+from collections.abc import Sequence
 
+from schemas.reading.folding import fold
 from schemas.reading.terms import READ, terms_of
 
 SENTENCE_CHARACTERS = 160
@@ -10,6 +12,15 @@ TURN_CHARACTERS = 400
 """What is kept of either side's words in a turn."""
 
 _CHARACTERS_PER_TOKEN = 4
+_ASKED, _SAID, _NOTED, _ANSWERED = "Asked: ", "Said: ", " Noted: ", " Answered: "
+_TURNS_ANSWER = " \u2192 "
+_WORD = re.compile(r"\w+")
+_REQUEST = re.compile(
+    r"(?:(?:please|hi|hello|hey|ok|okay|now|and|so|then|also)\W+)*(?:who|whom|whose|what|what's|when|where|where's|why|how|which|"
+    r"is|are|am|do|does|did|can|could|would|will|should|tell|show|give|explain|describe|list|write|find|recommend|suggest|"
+    r"make|help|name|say|define|compare|summari[sz]e|translate|fix|create|generate|plan|draft)\b",
+    re.I,
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
 
 
@@ -22,15 +33,34 @@ def shortened(text: str, most: int) -> str:
     return f"{kept.rpartition(' ')[0] or kept}\u2026"
 
 
-def gist_of(text: str, answer: str) -> str:
-    """Return the gist of an exchange: what was asked or said, and what was answered, if that is told; "" of a blank."""
+def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
+    """Return the gist of an exchange; "" of a blank.
+
+    It has what was asked or said, what was ``noted`` on request meanwhile, and what was answered, if that is told.
+    """
     main = _main_sentence(text)
     if not main:
         return ""
-    asked = "Asked" if main.endswith("?") else "Said"
-    gist = f"{asked}: {shortened(main, SENTENCE_CHARACTERS)}"
+    gist = f"{_ASKED if main.endswith('?') else _SAID}{shortened(main, SENTENCE_CHARACTERS)}"
+    if noted:
+        gist = f"{gist}{_NOTED}{shortened('; '.join(noted), SENTENCE_CHARACTERS)}."
     first = shortened(next(iter(_sentences(answer)), ""), ANSWER_CHARACTERS)
-    return f"{gist} Answered: {first}" if first else gist
+    return f"{gist}{_ANSWERED}{first}" if first else gist
+
+
+def saying(text: str) -> str:
+    """Return what a person said or asked in a turn, a gist or an episode, for comparing: words without the answer."""
+    said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
+    return " ".join(_WORD.findall(fold(said.removeprefix(_ASKED).removeprefix(_SAID))))
+
+
+def only_asks(text: str) -> bool:
+    """Whether a person told nothing in a turn, a gist or an episode: what else is in it is the agent's own answer."""
+    said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
+    if _NOTED in said:
+        return False
+    main = _main_sentence(said.removeprefix(_ASKED).removeprefix(_SAID))
+    return main.endswith("?") or _REQUEST.match(main) is not None
 
 
 def tokens_of(text: str) -> int:

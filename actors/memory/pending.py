@@ -1,5 +1,7 @@
 """What is kept of an exchange until it ends. Pure."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from actors.memory.vectors import from_text
@@ -7,18 +9,20 @@ from schemas.actor import Message
 from schemas.reading.terms import READ
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import Fact
 
 UNCLASSIFIED = "unclassified"
 """The topic of an exchange that was not appraised."""
 
 _APPRAISED_HALF = 0.5
+_MOST_NOTED = 8
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange: its words, what the senses made of them, and whether memory has spoken on it.
 
     ``exchanges_before`` counts the session's inputs before this one. Of one that is ``forgotten`` the words are gone:
-    nothing comes to mind for it, and nothing of it stays.
+    nothing comes to mind for it, and nothing of it stays. ``noted`` is what was memorized for it.
     """
 
     agent: str
@@ -33,6 +37,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     embedding: bytes = b""
     recalled: bool = False
     forgotten: bool = False
+    noted: tuple[str, ...] = ()
 
 
 def pending_of(message: Message, received: InputReceived, exchanges_before: int) -> Pending:
@@ -64,6 +69,11 @@ def appraised(pending: Pending, event: AppraisalCompleted) -> Pending:
     )
 
 
+def noting(pending: Pending, facts: Iterable[Fact]) -> Pending:
+    """Return an exchange after facts were memorized for it: they will be in its gist."""
+    return msgspec.structs.replace(pending, noted=(*pending.noted, *(fact.value for fact in facts))[-_MOST_NOTED:])
+
+
 def emptied(pending: Pending) -> Pending:
     """Return an exchange of which the words are gone."""
-    return msgspec.structs.replace(pending, text="", embedding=b"", forgotten=True)
+    return msgspec.structs.replace(pending, text="", embedding=b"", forgotten=True, noted=())

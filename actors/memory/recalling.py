@@ -6,7 +6,8 @@ layer     energy
 turn      cosine of the embeddings, the session's own only
 gist      the same; an exchange that is still a turn is not listed again
 episode   the same, times 0.85 to 1 by its salience; nor is one that is still a turn or a gist
-fact      terms: half by the share of the cue's that the fact has, half by the share of its key asked for
+fact      terms: half by the share of the cue's that the fact has or bears on, half by the share of its key asked for;
+          or, where that is more, the cosine with the exchange that it was told in
 concept   named in the cue: its confidence, times s / (1 + s) of its decayed strength s
 drift     the latest thought on a concept while idle, a gist whichever session asks: overlap of terms; two at most
 ========  =========================================================================================
@@ -15,7 +16,9 @@ Where no embedding can be compared, and where the cue's words are not those of t
 for a cosine that is lower. Episodes are then sought among those most similar, and those of the concepts that the cue
 names.
 
-The energy is then multiplied by what reviews made of the memory (``weights``), before the strongest are taken.
+The energy is then multiplied by what reviews made of the memory (``weights``), before the strongest are taken: what was
+told first, and only then echoes, in which a person asked and the agent answered. Of what says the same one is taken,
+and an exchange that says no more than a fact is that fact.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,8 +29,8 @@ import msgspec
 
 from actors.memory.concepts import neighbours
 from actors.memory.episodes import Episode, weight_of
-from actors.memory.facts import energy_of, text_of
-from actors.memory.gist import tokens_of
+from actors.memory.facts import Telling, current, energy_of, stale_exchanges, text_of
+from actors.memory.gist import only_asks, saying, tokens_of
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
@@ -37,10 +40,13 @@ from actors.memory.vectors import cosines_of
 from actors.memory.wandering import strength_in
 from actors.memory.weights import sooner
 from schemas.reading.terms import terms_of
-from schemas.vocabulary.memory import Layer, Recollection
+from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 
 _LAYERS: tuple[Layer, ...] = ("turn", "gist", "fact", "episode", "concept")
 """Of equally strong memories, the earlier layer comes first."""
+
+_OF_EXCHANGES = frozenset(("turn", "gist", "episode"))
+_EXCHANGE = "exchange:"
 
 _CANDIDATES = 4
 """Episodes looked at for their words or their weights, for each that may come to mind."""
@@ -52,13 +58,14 @@ class Cue(msgspec.Struct, frozen=True):
     """What memories are sought with.
 
     ``embedding`` is empty for none, and ``model`` what made it. ``other_words``: the terms are not those of the
-    embedding, so they count beside it.
+    embedding, so they count beside it. ``asks`` are further terms, of facts that are asked for without being named.
     """
 
     terms: tuple[str, ...]
     model: str = ""
     embedding: bytes = b""
     other_words: bool = False
+    asks: tuple[str, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -71,6 +78,9 @@ class Found(msgspec.Struct, frozen=True):
 class Memory(NamedTuple):
     """A memory with its energy; ``number`` names it among those of its ``kind``, by default its layer.
 
+    ``says`` is what it says, for comparing with others; "" for what nothing else says. Of a fact it is the number of
+    the exchange that tells it and nothing else, if there is one.
+
     The ``text`` of a concept is its term alone: its line is put together once it comes to mind, and
     few of those that a cue names do.
     """
@@ -80,6 +90,8 @@ class Memory(NamedTuple):
     number: int
     text: str
     kind: str = ""
+    says: str = ""
+    echo: bool = False
 
     @property
     def named(self) -> str:
@@ -91,11 +103,12 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
     """Return what a cue brings to mind in a session at a time."""
     gists = session.fresh_gists(now_ns, settings)
     turns = {turn.number: turn.text for turn in session.turns}
+    stale = stale_exchanges(mind.facts)
     recent = {gist.number: gist.text for gist in gists if gist.number not in turns}
     found = [
-        *_own(mind, cue, "turn", turns),
-        *_own(mind, cue, "gist", recent),
-        *_episodes(mind, cue, frozenset((*turns, *recent)), settings),
+        *_own(mind, cue, "turn", turns, stale),
+        *_own(mind, cue, "gist", recent, stale),
+        *_episodes(mind, cue, frozenset((*turns, *recent)), stale, settings),
         *_facts(mind, cue),
         *_concepts(mind, cue, now_ns, settings),
         *_thoughts(mind, cue, now_ns, settings),
@@ -105,14 +118,25 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
 
 
 def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> tuple[Recollection, ...]:
-    """Return the memories that come to mind from the floor on: the strongest by their weights, of equals the latest."""
+    """Return the memories that come to mind from the floor on, no two that say the same.
+
+    What was told comes before echoes; then the strongest by their weights, of equals the latest.
+    """
     awake = [
         memory._replace(energy=sooner(memory.energy, mind, memory.named, memory.number))
         for memory in found
         if memory.energy >= settings.floor and memory.energy > 0.0
     ]
-    awake.sort(key=lambda memory: (-memory.energy, _LAYERS.index(memory.layer), -memory.number))
-    return tuple(_recollection(memory, mind) for memory in awake[: settings.recollections])
+    awake.sort(key=lambda memory: (memory.echo, -memory.energy, _LAYERS.index(memory.layer), -memory.number))
+    said: set[str] = {memory.says for memory in awake if memory.layer == "fact"}
+    once = []
+    for memory in awake:
+        if memory.layer != "fact" and memory.says:
+            if memory.says in said or _named_exchange(memory) in said:
+                continue
+            said.add(memory.says)
+        once.append(memory)
+    return tuple(_recollection(memory, mind) for memory in once[: settings.recollections])
 
 
 def _recollection(memory: Memory, mind: Mind) -> Recollection:
@@ -123,7 +147,18 @@ def _recollection(memory: Memory, mind: Mind) -> Recollection:
         text=text,
         energy=memory.energy,
         tokens=tokens_of(text),
+        echo=memory.echo,
     )
+
+
+def _exchange(energy: float, layer: Layer, number: int, text: str, stale: frozenset[int]) -> Memory:
+    is_stale = number in stale
+    told = f"{text}{NO_LONGER_SO}" if is_stale else text
+    return Memory(energy, layer, number, told, says=saying(text), echo=is_stale or only_asks(text))
+
+
+def _named_exchange(memory: Memory) -> str:
+    return f"{_EXCHANGE}{memory.number}" if memory.layer in _OF_EXCHANGES and not memory.kind else ""
 
 
 def _concept_text(term: str, mind: Mind) -> str:
@@ -132,20 +167,22 @@ def _concept_text(term: str, mind: Mind) -> str:
     return f"{term} (with {', '.join(others)})" if others else term
 
 
-def _own(mind: Mind, cue: Cue, layer: Layer, texts: dict[int, str]) -> Iterator[Memory]:
+def _own(mind: Mind, cue: Cue, layer: Layer, texts: dict[int, str], stale: frozenset[int]) -> Iterator[Memory]:
     """Yield a session's own memories; their embeddings are those of their episodes, where they are still kept."""
     embeddings = [_comparable(mind.episodes.kept.get(number), cue) for number in texts]
     similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(texts)
     for (number, text), embedding, cosine in zip(texts.items(), embeddings, similar, strict=True):
         words = overlap(cue.terms, terms_of(text)) if cue.other_words or not embedding else 0.0
-        yield Memory(max(cosine, words), layer, number, text)
+        yield _exchange(max(cosine, words), layer, number, text, stale)
 
 
 def _comparable(episode: Episode | None, cue: Cue) -> bytes:
     return episode.embedding if episode is not None and cue.embedding and episode.model == cue.model else b""
 
 
-def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySettings) -> Iterator[Memory]:
+def _episodes(
+    mind: Mind, cue: Cue, without: frozenset[int], stale: frozenset[int], settings: MemorySettings
+) -> Iterator[Memory]:
     by_words = cue.other_words or not cue.embedding
     most = settings.recollections * (_CANDIDATES if by_words or mind.weights else 1)
     energies = {near.number: near.energy for near in mind.episodes.nearest(cue.model, cue.embedding, most, without)}
@@ -156,15 +193,26 @@ def _episodes(mind: Mind, cue: Cue, without: frozenset[int], settings: MemorySet
     for number, energy in energies.items():
         episode = mind.episodes.kept[number]
         words = overlap(cue.terms, terms_of(episode.text)) * weight_of(episode) if by_words else 0.0
-        yield Memory(max(energy, round(words, DECIMALS)), "episode", number, episode.text)
+        yield _exchange(max(energy, round(words, DECIMALS)), "episode", number, episode.text, stale)
 
 
 def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:
-    sought = frozenset(cue.terms)
-    for key, (*_, fact) in mind.facts.items():
-        energy = energy_of(fact, sought)
+    sought = frozenset((*cue.terms, *cue.asks))
+    known = list(current(mind.facts))
+    told_in = [mind.episodes.kept.get(fact.exchanges[-1]) if fact.exchanges else None for _, fact in known]
+    embeddings = [_comparable(episode, cue) for episode in told_in]
+    similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(known)
+    for (key, fact), episode, cosine in zip(known, told_in, similar, strict=True):
+        energy = max(energy_of(key, fact, sought), cosine)
         if energy:
-            yield Memory(energy, "fact", fact.number, text_of(key, fact))
+            says_no_more = episode is not None and _says_no_more(episode.text, fact)
+            says = f"{_EXCHANGE}{fact.exchanges[-1]}" if says_no_more else ""
+            yield Memory(energy, "fact", fact.number, text_of(key, fact), says=says)
+
+
+def _says_no_more(text: str, fact: Telling) -> bool:
+    """Whether an exchange is only that of telling a fact."""
+    return {*terms_of(saying(text))}.issubset(fact.terms)
 
 
 def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
@@ -173,12 +221,15 @@ def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
         if concept is not None:
             strength = strength_in(mind, term, now_ns, settings)
             energy = round(concept.confidence * strength / (1.0 + strength), DECIMALS)
-            yield Memory(energy, "concept", concept.number, term)
+            yield Memory(energy, "concept", concept.number, term, echo=True)
 
 
 def _thoughts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:
     # Of each concept the latest, and few of these: an agent long idle has many, and they would crowd out what it knows.
     latest = {thought.concept: thought for thought in fresh(mind.thoughts, now_ns, settings)}
-    found = (Memory(overlap(cue.terms, each.terms), "gist", each.number, each.text, DRIFT) for each in latest.values())
+    found = (
+        Memory(overlap(cue.terms, each.terms), "gist", each.number, each.text, DRIFT, echo=True)
+        for each in latest.values()
+    )
     energies = {memory: sooner(memory.energy, mind, DRIFT, memory.number) for memory in found if memory.energy}
     yield from nlargest(settings.thoughts_recalled, energies, key=lambda each: (energies[each], each.number))

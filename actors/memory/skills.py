@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.memory.concepts import spread
+from actors.memory.facts import Current, asked_by
 from actors.memory.familiarity import familiarity_of
 from actors.memory.mind import Mind, failure_rate
 from actors.memory.pending import Pending
@@ -35,7 +36,8 @@ class Ground(msgspec.Struct, frozen=True):
     def cue_of(self, query: str) -> Cue:
         """Return what memories are sought with for a query: its terms, and the embedding of the exchange."""
         terms, own = terms_of(query), terms_of(self.pending.text)
-        return Cue(terms, self.pending.model, self.pending.embedding, other_words=terms != own)
+        asks = asked_by(query)
+        return Cue(terms, self.pending.model, self.pending.embedding, other_words=terms != own, asks=asks)
 
 
 def perform(ground: Ground, action: Action) -> ActionResult:
@@ -74,7 +76,7 @@ def _no_fact(ground: Ground) -> str:
 def _associated(ground: Ground, query: str) -> Iterable[Memory]:
     mind = ground.mind
     for term, activation in spread(mind.concepts, mind.episodes.kept, terms_of(query), ground.settings).items():
-        yield Memory(activation, "concept", mind.concepts[term].number, term)
+        yield Memory(activation, "concept", mind.concepts[term].number, term, echo=True)
 
 
 def _introspection(ground: Ground) -> Introspection:
@@ -88,7 +90,7 @@ def _introspection(ground: Ground) -> Introspection:
         layers={
             "turn": len(session.turns),
             "gist": len(session.fresh_gists(ground.now_ns, settings)),
-            "fact": len(mind.facts),
+            "fact": len(Current(mind.facts)),
             "episode": len(mind.episodes.kept),
             "concept": len(mind.concepts),
         },

@@ -67,7 +67,7 @@ def cosines_of(embedding: bytes, others: Sequence[bytes]) -> list[float]:
     places = [place for place, other in enumerate(others) if other and len(other) == len(embedding)]
     if places:
         vectors = np.frombuffer(b"".join(others[place] for place in places), np.int8).reshape(-1, len(embedding))
-        squares = np.array([square(others[place]) for place in places], np.int64)
+        squares = np.einsum("ij,ij->i", vectors, vectors, dtype=np.int64)
         for place, cosine in zip(places, cosines(vectors, squares, embedding).round(DECIMALS).tolist(), strict=True):
             found[place] = min(cosine, 1.0)
     return found

@@ -8,7 +8,7 @@ import msgspec
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
 from actors.responder.tokens import estimate
-from schemas.vocabulary.memory import Layer, Recollection
+from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 from schemas.vocabulary.responder import Entity
 
 _TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
@@ -16,6 +16,9 @@ _TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
 
 FENCE_TOKENS = 40
 """Tokens that the two lines around a block of a prompt come to at most, with the empty line after it."""
+
+_ANSWERED = (" Answered: ", " \u2192 ")
+"""What stands in a gist or a turn before the agent's answer."""
 
 _SHARE_DIGITS = 6
 _RECOGNISED = 60
@@ -30,6 +33,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     energy: float
     text: str
     tokens: int
+    echo: bool = False
 
     @property
     def line(self) -> str:
@@ -38,19 +42,24 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def memories_of(case: Case) -> tuple[Memory, ...]:
-    """Return what the exchange recalled and found that fits the budget, strongest first, and no more than is set.
+    """Return what the exchange recalled and found that fits the budget, and no more than is set.
 
-    Of a memory that came to mind twice the stronger counts. One without words (a forgotten one) is none, and one that
+    What people told comes first, then echoes of what was only asked and answered; among these the strongest. So the
+    agent's own answers take no place of a fact. Of a memory that came to mind twice the stronger counts, and of several
+    with the same words one. One without words (a forgotten one) is none, and one that
     does not fit leaves its room to weaker ones.
     """
     settings, left = case.settings, case.settings.memory_tokens - FENCE_TOKENS
     kept: list[Memory] = []
-    for each in _strongest_first((*case.pending.findings, *case.pending.recollections)):
+    texts: set[str] = set()
+    for each in _told_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
-        if text and tokens <= left and len(kept) < settings.memory_most:
+        if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
             left -= tokens
-            kept.append(Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens))
+            texts.add(text)
+            memory = Memory(id=each.id, layer=each.layer, energy=each.energy, text=text, tokens=tokens, echo=each.echo)
+            kept.append(memory)
     return tuple(kept)
 
 
@@ -80,16 +89,24 @@ def _holds_any(text: str, beginnings: Iterable[str]) -> bool:
 
 
 def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
-    """Return the memories that can be told as they are, from ``energy`` on."""
-    return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy)
+    """Return the memories that can be told as they are, from ``energy`` on.
+
+    A question that has no answer with it tells nothing, and neither does what is retired.
+    """
+    return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy and _tells(each))
 
 
-def _strongest_first(found: Iterable[Recollection]) -> list[Recollection]:
+def _tells(memory: Memory) -> bool:
+    has_answer = any(mark in memory.text for mark in _ANSWERED)
+    return not memory.echo or (has_answer and not memory.text.endswith(NO_LONGER_SO))
+
+
+def _told_first(found: Iterable[Recollection]) -> list[Recollection]:
     strongest: dict[str, Recollection] = {}
     for each in found:
         if each.id not in strongest or each.energy > strongest[each.id].energy:
             strongest[each.id] = each
-    return sorted(strongest.values(), key=lambda each: (-each.energy, each.id))
+    return sorted(strongest.values(), key=lambda each: (each.echo, -each.energy, each.id))
 
 
 def _words(text: str) -> str:

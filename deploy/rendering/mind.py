@@ -12,6 +12,7 @@ from deploy.rendering.counting import counted
 from deploy.rendering.drifting import wandered
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
+from deploy.rendering.reasons import RETIRED
 from schemas.event import Event
 from schemas.vocabulary.act import (
     ActActionsRequested,
@@ -28,6 +29,7 @@ from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import (
     ActionResult,
     Fact,
+    FactsRetired,
     Familiarity,
     MemoryActionsAnswered,
     MemoryForgotten,
@@ -35,6 +37,7 @@ from schemas.vocabulary.memory import (
     MemoryRemembered,
     MemoryWandered,
     Recollection,
+    Retired,
     TurnsForgotten,
 )
 from schemas.vocabulary.responder import Entity, ResponseRequested
@@ -87,6 +90,15 @@ def _remembered(event: MemoryRemembered) -> Lines:
 
 def _facts(facts: Iterable[Fact]) -> Lines:
     return [Text(f"fact {quoted(fact.key)}: {quoted(fact.value, LONGEST_MEMORY)}") for fact in facts]
+
+
+def _facts_retired(event: FactsRetired) -> Lines:
+    return [_retired(each) for each in event.retired]
+
+
+def _retired(fact: Retired) -> Text:
+    line = Text(f"fact {quoted(fact.key)} no more {quoted(fact.value, LONGEST_MEMORY)}: ", "yellow")
+    return line.append(f"{fact.why}, {RETIRED[fact.why]} (fact:{fact.fact})")
 
 
 def _actions_answered(event: MemoryActionsAnswered) -> Lines:
@@ -196,6 +208,7 @@ def _requested(event: ResponseRequested) -> Lines:
 MIND_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     MemoryRecalled: _recalled,
     MemoryRemembered: _remembered,
+    FactsRetired: _facts_retired,
     MemoryActionsAnswered: _actions_answered,
     MemoryForgotten: _forgotten,
     MemoryWandered: wandered,

@@ -7,6 +7,7 @@ are names that somebody gave: of a pattern set, of a precedent. ``docs/decisions
 from collections.abc import Mapping
 
 from schemas.vocabulary.breaker import Stance
+from schemas.vocabulary.memory import RetiredWhy
 from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
 
@@ -114,6 +115,14 @@ GUARDRAILS: Mapping[str, str] = {
     "fatigue_threshold_exceeded": "guardrails let it out: more reruns would tire rather than help",
 }
 """What follows the mode in the reason of a model's answer, and what that says of the answer."""
+
+RETIRED: Mapping[RetiredWhy, str] = {
+    "replaced": "another value was told",
+    "corrected": "it was said to be wrong",
+    "ended": "it was said to hold no longer",
+    "withdrawn": "the person asked to have it forgotten",
+}
+"""Why a fact is retired, in memory's word on an exchange."""
 
 DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "deliberation_deadline": "the deliberation did not end in time",

@@ -15,6 +15,16 @@ Layer = Literal["turn", "gist", "fact", "episode", "concept"]
 
 Skill = Literal["recall", "memorize", "introspect", "associate", "delegate"]
 
+RetiredWhy = Literal["replaced", "corrected", "ended", "withdrawn"]
+"""Why a fact is retired.
+
+``replaced``: another value was told. ``corrected``: it was said to be wrong. ``ended``: it was said to hold no longer.
+``withdrawn``: the person asked to have it forgotten.
+"""
+
+NO_LONGER_SO = " (no longer so)"
+"""Follows a recollection of an exchange in which something was told that is retired since."""
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 SESSIONS_AT_ONCE = 1_000
@@ -24,7 +34,9 @@ SESSIONS_AT_ONCE = 1_000
 class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     """Something remembered, as it comes to mind: ``energy`` says how strongly.
 
-    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``.
+    ``id`` names it within the agent's memory for good. ``tokens`` estimates the length of ``text``. ``echo``: nobody
+    told it; a person only asked, and the rest is the agent's own answer, or it is a thought of its own, or a mere word;
+    or what was told in it is retired.
     """
 
     id: str
@@ -32,6 +44,7 @@ class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     text: Personal
     energy: Unit
     tokens: Tokens
+    echo: bool = False
 
 
 class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +67,7 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):
-    """What came to mind for an exchange that goes on to deliberation, strongest first."""
+    """What came to mind for an exchange that goes on to deliberation: what was told before echoes, then by strength."""
 
     familiarity: Familiarity
     recollections: tuple[Recollection, ...]
@@ -75,6 +88,26 @@ class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.r
     facts: tuple[Fact, ...]
     concepts: tuple[Personal, ...]
     salience: Unit
+
+
+class Retired(msgspec.Struct, frozen=True, kw_only=True):
+    """A value that is known no more: of ``key``, told as ``fact``, the number in the ids of recollections.
+
+    ``replaced`` says whether the key has another value instead, ``exchanges`` are the remembered ones that told it.
+    """
+
+    key: Personal
+    value: Personal
+    fact: Count
+    why: RetiredWhy
+    replaced: bool
+    exchanges: tuple[Count, ...] = ()
+
+
+class FactsRetired(Event, frozen=True, kw_only=True, tag="forged_id.memory.facts_retired"):
+    """Facts are known no more because of what was told or memorized in an exchange, which has what replaces them."""
+
+    retired: Annotated[tuple[Retired, ...], msgspec.Meta(min_length=1)]
 
 
 class Introspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +254,13 @@ ENTRIES = (
             concepts=("capital", "peru"),
             salience=0.4,
         ),
+    ),
+    Entry(
+        event=FactsRetired,
+        owner="memory",
+        scope=Scope.SESSION,
+        meaning="Facts hold no longer: replaced, corrected, ended or withdrawn by what was told.",
+        sample=FactsRetired(retired=(Retired(key="name", value="Chad", fact=2, why="corrected", replaced=True),)),
     ),
     Entry(
         event=MemoryActionsAnswered,

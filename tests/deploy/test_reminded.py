@@ -13,7 +13,7 @@ from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event
 from schemas.subjects import Partitions
 from schemas.vocabulary.drift import DriftThought
-from schemas.vocabulary.memory import MemoryRecalled, Recollection
+from schemas.vocabulary.memory import Fact, MemoryRecalled, MemoryRemembered, Recollection
 from tests.broker import Broker
 
 PARTITIONS = Partitions()
@@ -36,6 +36,20 @@ def recalled(text: str) -> MemoryRecalled:
     return msgspec.structs.replace(sample, recollections=(found,))
 
 
+def reminded(broker: Broker, records: list[Record], session: str) -> tuple[str, ...]:
+    """Store events; return the sessions that were reminded of what a session told."""
+
+    async def run() -> tuple[str, ...]:
+        log = await JetStreamLog.connect(broker.url, sealed=False)
+        try:
+            await log.append([Append(records)])
+            return await reminded_sessions(log, "ann", session)
+        finally:
+            await log.close()
+
+    return asyncio.run(run())
+
+
 def test_a_session_that_was_reminded_of_a_thought_about_another_is_found(broker: Broker) -> None:
     assert isinstance(THOUGHT, DriftThought)
     records = [
@@ -44,13 +58,15 @@ def test_a_session_that_was_reminded_of_a_thought_about_another_is_found(broker:
         stored(recalled("Something else"), "unconcerned"),
         stored(recalled(THOUGHT.text), "of another agent", agent="bob"),
     ]
+    assert reminded(broker, records, "vault") == ("reminded",)
 
-    async def run() -> tuple[str, ...]:
-        log = await JetStreamLog.connect(broker.url, sealed=False)
-        try:
-            await log.append([Append(records)])
-            return await reminded_sessions(log, "ann", "vault")
-        finally:
-            await log.close()
 
-    assert asyncio.run(run()) == ("reminded",)
+def test_a_session_that_took_back_what_another_told_is_found(broker: Broker) -> None:
+    told, taken_back = (
+        CATALOGUE["forged_id.memory.remembered"].sample,
+        CATALOGUE["forged_id.memory.facts_retired"].sample,
+    )
+    assert isinstance(told, MemoryRemembered)
+    fact = Fact(key="name", value="Chad")
+    records = [stored(msgspec.structs.replace(told, facts=(fact,)), "lunch"), stored(taken_back, "supper")]
+    assert reminded(broker, records, "lunch") == ("supper",)

@@ -14,6 +14,7 @@ from schemas.vocabulary.act import ActFinished, Action, ActIterated, ActPlanRequ
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import (
     ActionResult,
+    FactsRetired,
     Introspection,
     MemoryActionsAnswered,
     MemoryForgotten,
@@ -58,6 +59,7 @@ def test_every_event_of_the_mind_is_told_in_words_of_its_own(kind: type[Event]) 
             ["warmth 0: 0 turns, 0 gists, 0 facts", "unclassified (new)", "0.800 fact fact:3: “name: Ada”"],
         ),
         (MemoryRemembered, ["salience 0.4, topic topic-1", "fact “name”: “Ada”", "concepts capital, peru"]),
+        (FactsRetired, ["fact “name” no more “Chad”: corrected, it was said to be wrong (fact:2)"]),
         (MemoryActionsAnswered, ["0 recall: 1 found", "0.800 fact fact:3"]),
         (MemoryForgotten, ["the session: memories dropped: 12, by “ann”: “the person asked for it”"]),
         (TurnsForgotten, ["words of a forgotten fact are quoted no more in 1 session(s)"]),

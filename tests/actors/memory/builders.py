@@ -8,6 +8,7 @@ import msgspec
 
 from actors.memory import ACTOR
 from actors.memory.decider import mind_of
+from actors.memory.facts import Current
 from actors.memory.mind import Mind
 from actors.memory.settings import MemorySettings
 from schemas.event import Event
@@ -16,10 +17,12 @@ from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import (
+    FactsRetired,
     MemoryActionsAnswered,
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
+    Retired,
     TurnsForgotten,
 )
 from schemas.vocabulary.precedents import ForgetOrdered
@@ -108,9 +111,26 @@ def talk(
     """Let an exchange be executed; return what stays of it."""
     here = Address(agent, session, exchange)
     begin(memory, text, here, vector, topic)
-    (event,) = memory.when(response(answer), here)
+    event, *retired = memory.when(response(answer), here)
     assert isinstance(event, MemoryRemembered)
+    assert all(isinstance(each, FactsRetired) for each in retired)
     return event
+
+
+def retired_by(
+    memory: Partition, text: str, exchange: str = "correction", *, session: str = "session"
+) -> list[Retired]:
+    """Let an exchange be executed; return what it retires."""
+    here = Address(session=session, exchange=exchange)
+    begin(memory, text, here)
+    return [
+        each for event in memory.when(response(), here) if isinstance(event, FactsRetired) for each in event.retired
+    ]
+
+
+def known(memory: Partition) -> dict[str, str]:
+    """Return what an agent was told that still holds."""
+    return dict(Current(mind(memory).facts))
 
 
 def ask(
@@ -132,8 +152,9 @@ def ask(
 
 def act(memory: Partition, *actions: Action, here: Address) -> MemoryActionsAnswered:
     """Have actions performed for an open exchange."""
-    (event,) = memory.when(ActActionsRequested(iteration=0, actions=actions), here)
+    event, *retired = memory.when(ActActionsRequested(iteration=0, actions=actions), here)
     assert isinstance(event, MemoryActionsAnswered)
+    assert all(isinstance(each, FactsRetired) for each in retired)
     return event
 
 

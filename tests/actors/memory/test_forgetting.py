@@ -210,6 +210,7 @@ def test_values_are_quoted_in_whole_words():
 SECRETS = ["zyxomma", "quillon", "vortice"]
 OTHERS = ["llama", "bridge", "river"]
 FORMS = ["My {} is {}", "I like {} and {}", "Remember that {} met {}", "{} or {}?", "Call me {}. {}"]
+FORMS += ["I no longer like {}. {}", "I used to like {} {}", "My {} is no longer {}", "I'm allergic to {} and {}"]
 sayings = st.builds(
     lambda form, one, other: form.format(one, other),
     st.sampled_from(FORMS),

@@ -7,7 +7,7 @@ import pytest
 from actors.memory.settings import MemorySettings
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Introspection, Layer
-from tests.actors.memory.builders import EVERYTHING, HOUR_MS, act, ask, begin, mind, partition, talk
+from tests.actors.memory.builders import EVERYTHING, HOUR_MS, act, ask, begin, mind, partition, response, talk
 from tests.actors.scenario import Address, Partition
 
 HERE = Address(exchange="question")
@@ -26,7 +26,7 @@ def furnished(settings: MemorySettings = EVERYTHING) -> Partition:
     """Return a memory that knows of llamas in every layer, with an exchange about them open."""
     memory = partition(settings)
     talk(memory, "Llamas spit in the evening", "e0", session="yesterday", vector=EAST)
-    talk(memory, "My llama is Dolly", "e1", vector=EAST)
+    talk(memory, "My llama is Dolly, she spits", "e1", vector=EAST)
     for number in range(2, 6):
         talk(memory, f"The llama eats hay at {number}", f"e{number}", vector=EAST)
     begin(memory, "What of the llama?", HERE, EAST)
@@ -47,6 +47,14 @@ def test_what_is_memorized_is_a_fact_of_the_topic():
     event = act(memory, Action(index=0, skill="memorize", key="llama's colour", value="brown"), here=HERE)
     assert [(fact.key, fact.value) for fact in event.stored] == [("llama's colour", "brown")]
     assert "llama's colour" in ask(memory, "And?", "later").familiarity.fact_keys
+
+
+def test_what_is_memorized_goes_into_the_gist_of_its_exchange():
+    """mode-router: Innate Skills, memorize stores gists (short-term)."""
+    memory = furnished()
+    act(memory, Action(index=0, skill="memorize", value="shear it in May"), here=HERE)
+    (remembered,) = memory.when(response("I will."), HERE)
+    assert remembered.gist == "Asked: What of the llama? Noted: shear it in May. Answered: I will."  # type: ignore[attr-defined]
 
 
 def test_a_gist_is_stored_of_every_answered_exchange_without_being_asked_for():

@@ -73,7 +73,7 @@ def test_an_episode_counts_the_more_the_more_salient_it_is():
     memory = partition()
     for exchange, (arousal, novelty) in {"e1": (0.0, 0.0), "e2": (1.0, 1.0), "e3": (0.2, 0.6)}.items():
         here = Address(exchange=exchange)
-        memory.hear(InputReceived(text="The bridge is closed"), here)
+        memory.hear(InputReceived(text=f"The bridge is closed, says {exchange}"), here)
         memory.hear(appraisal(EAST, arousal=arousal, novelty=novelty), here)
         memory.hear(response(), here)
     found = ask(memory, "And?", vector=EAST, session=LATER).recollections
@@ -93,8 +93,70 @@ def test_what_is_below_the_floor_does_not_come_to_mind():
 def test_no_more_comes_to_mind_than_the_setting_says():
     memory = partition(MemorySettings(recollections=2))
     for number in range(4):
-        talk(memory, "The bridge is closed", f"e{number}", vector=EAST)
+        talk(memory, f"Bridge {number} is closed", f"e{number}", vector=EAST)
     assert ids(ask(memory, "And?", vector=EAST)) == ["turn:4", "turn:3"]
+
+
+def test_memories_that_say_the_same_come_to_mind_once():
+    memory = partition()
+    for number in range(3):
+        talk(memory, "The bridge is closed.", f"s{number}", vector=EAST)
+        talk(memory, "The bridge is closed!", f"l{number}", vector=EAST, session=LATER)
+        talk(memory, "Which road is open?", f"q{number}", vector=EAST, session=LATER, answer=f"Road {number}.")
+    assert ids(ask(memory, "And?", vector=EAST)) == ["turn:7", "episode:9"]
+
+
+@pytest.mark.parametrize("text", ["My name is Ada", "my name's Ada!", "Hi, I'm Ada."])
+def test_an_exchange_that_says_no_more_than_a_fact_is_that_fact(text: str):
+    memory = partition()
+    talk(memory, text, "e1", vector=EAST)
+    assert texts(ask(memory, "Who was that?", vector=EAST)) == ["name: Ada"]
+
+
+def test_what_was_told_comes_before_what_was_only_asked_and_answered():
+    memory = partition(MemorySettings(recollections=3))
+    talk(memory, "I am allergic to peanuts", "e1", vector=BETWEEN, session=LATER)
+    for number in range(8):
+        talk(memory, f"Which food should I eat on day {number}?", f"q{number}", vector=EAST, answer="Peanuts!")
+    found = ask(memory, "Which foods must I avoid?", vector=EAST).recollections
+    assert [(each.text, each.echo) for each in found[:1]] == [("allergy to peanuts: is allergic to it", False)]
+    assert all(each.echo and each.energy > found[0].energy for each in found[1:])
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("I am allergic to peanuts", "Which foods must I avoid?"),
+        ("I am allergic to peanuts", "Plan a dinner menu"),
+        ("I'm a vegetarian", "What should I eat?"),
+        ("I live in Brno", "How is the weather in my city?"),
+        ("I work as a nurse", "What is my profession?"),
+        ("My daughter is called Eva", "Suggest a present for my child"),
+        ("I have a dog called Rex", "Do I have a pet?"),
+        ("I'm 34 years old", "How old am I?"),
+        ("My name is Ada", "Who am I?"),
+        ("I'm from Lima", "Where am I from?"),
+        ("I like jazz", "Recommend something to my taste"),
+    ],
+)
+def test_a_fact_comes_to_mind_by_what_it_bears_on(told: str, question: str):
+    memory = partition()
+    talk(memory, told, "e1", session=LATER)
+    assert any(each.layer == "fact" for each in ask(memory, question).recollections)
+
+
+@pytest.mark.parametrize("question", ["What is 2 + 2?", "Write a poem about the sea", "Is the bridge open?"])
+def test_a_fact_that_bears_on_nothing_of_it_does_not(question: str):
+    memory = partition()
+    talk(memory, "I am allergic to peanuts and I live in Brno", "e1", session=LATER)
+    assert [each for each in ask(memory, question).recollections if each.layer == "fact"] == []
+
+
+def test_a_fact_comes_to_mind_by_the_meaning_of_the_exchange_that_told_it():
+    memory = partition()
+    talk(memory, "I play the oboe and my instrument is an oboe", "e1", vector=EAST, session=LATER)
+    found = {each.text: each.energy for each in ask(memory, "Any music?", vector=BETWEEN).recollections}
+    assert found["instrument: an oboe"] == 0.6
 
 
 @pytest.mark.parametrize(
@@ -158,7 +220,7 @@ def test_vectors_of_another_model_are_not_compared():
 def test_without_an_embedding_words_stand_in_for_it():
     memory = partition(EVERYTHING)
     talk(memory, "The bridge is closed", "e1", session=LATER)
-    talk(memory, "The bridge is closed", "e2")
+    talk(memory, "A bridge has closed", "e2")
     found = {each.id: each.energy for each in ask(memory, "Which bridge?").recollections}
     assert found["turn:2"] == round(1 / sqrt(2), 6)
     assert found["episode:1"] == round(1 / sqrt(2) * 0.91, 6)
@@ -166,7 +228,7 @@ def test_without_an_embedding_words_stand_in_for_it():
 
 def test_agents_do_not_share_and_sessions_share_all_but_turns_and_gists():
     memory = partition(EVERYTHING)
-    talk(memory, "My cat is Tom", "e1", vector=EAST, session=LATER)
+    talk(memory, "My cat is Tom, a tabby", "e1", vector=EAST, session=LATER)
     assert ask(memory, "My cat?", "e2", vector=EAST, agent="other", session=LATER).recollections == ()
     layers = {each.layer for each in ask(memory, "My cat?", "e3", vector=EAST).recollections}
     assert layers == {"episode", "fact", "concept"}
@@ -180,7 +242,7 @@ vectors = st.lists(st.integers(-127, 127), min_size=2, max_size=2).filter(any)
 def test_recall_is_what_comparing_with_every_episode_gives(told: list[list[int]], sought: list[int], most: int):
     memory = partition(MemorySettings(floor=0.3, recollections=most))
     for number, vector in enumerate(told):
-        talk(memory, "The bridge is closed", f"e{number}", vector=vector, session=LATER)
+        talk(memory, f"Bridge {number} is closed", f"e{number}", vector=vector, session=LATER)
     compared = []
     for number, vector in enumerate(told, 1):
         dot = sum(a * b for a, b in zip(vector, sought, strict=True))

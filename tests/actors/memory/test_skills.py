@@ -5,7 +5,7 @@ import pytest
 from schemas.vocabulary.act import ActActionsRequested, Action
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import Fact
-from tests.actors.memory.builders import act, ask, begin, forget, ids, mind, partition, talk, texts
+from tests.actors.memory.builders import act, ask, begin, forget, ids, mind, partition, response, talk, texts
 from tests.actors.scenario import Address, Partition
 
 HERE = Address(exchange="question")
@@ -43,7 +43,7 @@ def test_recall_uses_the_exchanges_own_embedding_and_the_querys_words():
     talk(memory, "My cat is Tom", "e2")
     begin(memory, "Anything new?", HERE, EAST)
     (result,) = act(memory, Action(index=0, skill="recall", query="my cat"), here=HERE).results
-    assert ids(result) == ["turn:1", "fact:1", "turn:2"]
+    assert ids(result) == ["turn:1", "fact:1"]
 
 
 def test_recall_that_finds_nothing_is_ok_and_empty():
@@ -61,6 +61,21 @@ def test_what_is_memorized_is_known_from_the_answer_on():
     assert event.results[1].recollections == (), "it takes effect with the event"
     (found,) = act(memory, recall, here=HERE).results
     assert texts(found) == ["shoe size: 43"]
+
+
+def test_what_is_memorized_is_in_the_gist_of_its_exchange_too():
+    memory = opened()
+    act(memory, Action(index=0, skill="memorize", value="to buy milk"), here=HERE)
+    (remembered,) = memory.when(response("Done."), HERE)
+    assert " Noted: to buy milk." in remembered.gist  # type: ignore[attr-defined]
+    assert any("buy milk" in each for each in texts(ask(memory, "What should I buy?", "e2", session="later")))
+
+
+def test_a_forgotten_note_leaves_no_gist():
+    memory = opened()
+    act(memory, Action(index=0, skill="memorize", key="password", value="swordfish"), here=HERE)
+    forget(memory, key="password")
+    assert memory.when(response("Done."), HERE) == []
 
 
 def test_what_is_memorized_belongs_to_the_exchanges_topic():

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.told import KEY_CHARACTERS, MOST, VALUE_CHARACTERS, fact_of, facts_in, key_of
+from actors.memory.keys import KEY_CHARACTERS, key_of
+from actors.memory.phrases import VALUE_CHARACTERS
+from actors.memory.told import MOST, fact_of, facts_in
 from schemas.reading.terms import READ
 from tests.actors.strategies import texts
 
@@ -19,6 +21,7 @@ TOLD = {
     "I work for Acme Corp.": {"employer": "Acme Corp"},
     "I really like jazz because it swings.": {"opinion of jazz": "likes it"},
     "I prefer tea over coffee": {"opinion of tea": "prefers it"},
+    "I don't like tea": {"opinion of tea": "does not like it"},
     "I hate Mondays!": {"opinion of mondays": "hates it"},
     "My favourite colour is teal. What is the capital of Peru?": {"favourite colour": "teal"},
     "my email is ada@example.com": {"email": "ada@example.com"},
@@ -39,7 +42,6 @@ NOT_TOLD = [
     "Do you remember that my name is Ada?",
     "My name isn't Ada.",
     "My name is not Ada",
-    "I don't like tea",
     "I no longer live in Lima",
     "I never work at Acme",
     "Call me later",

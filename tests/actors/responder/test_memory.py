@@ -1,5 +1,6 @@
 """What the responder remembers of a session, for how long, and to whom it says it."""
 
+import msgspec
 import pytest
 
 from actors.responder import ACTOR
@@ -153,6 +154,19 @@ def test_a_faint_memory_is_on_record_and_not_told():
     end = told(Partition(ACTOR), recalled(memory("name: Ada", energy=0.3)))
     assert "Ada" not in end.response
     assert [entity.energy for entity in end.entities] == [0.3]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ("Asked: What is my name?", False),
+        ("Said: My name is Chad. (no longer so)", False),
+        ("Asked: Which is the capital? Answered: Lima.", True),
+    ],
+)
+def test_an_echo_is_told_only_for_its_answer(text: str, is_told: bool):
+    echo = msgspec.structs.replace(memory(text, energy=0.9, layer="gist", id="gist:1"), echo=True)
+    assert (text in told(Partition(ACTOR), recalled(echo)).response) is is_told
 
 
 def test_a_concept_is_no_answer():

@@ -3,6 +3,7 @@
 import re
 from hashlib import sha256
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -172,6 +173,24 @@ def test_a_memory_too_long_for_its_budget_leaves_its_room_to_weaker_ones() -> No
     settings = ResponderSettings(memory_tokens=FENCE_TOKENS + 20)
     found = (memory("x" * 150, energy=0.9, id="fact:1"), memory("name: Ada", energy=0.5, id="fact:2"))
     assert [each.id for each in memories_of(case_of(recollections=found, settings=settings))] == ["fact:2"]
+
+
+def test_what_was_told_takes_its_place_before_stronger_echoes_of_answers() -> None:
+    settings = ResponderSettings(memory_most=2)
+    echoes = [
+        msgspec.structs.replace(
+            memory(f"Asked: Who? Answered: {n}", energy=0.9, layer="gist", id=f"gist:{n}"), echo=True
+        )
+        for n in range(4)
+    ]
+    told = memory("name: Ada", energy=0.3, id="fact:9")
+    kept = memories_of(case_of(recollections=(*echoes, told), settings=settings))
+    assert [each.id for each in kept] == ["fact:9", "gist:0"]
+
+
+def test_memories_of_the_same_words_count_once() -> None:
+    found = (memory("name: Ada", energy=0.9, id="fact:1"), memory("name: Ada", energy=0.8, id="fact:2"))
+    assert [each.id for each in memories_of(case_of(recollections=found))] == ["fact:1"]
 
 
 def test_memories_stand_in_a_block_of_data_with_their_strength() -> None:

@@ -1,0 +1,76 @@
+"""Texts that are nobody's own words as a whole: pasted ones, language to work on, and play. Pure, English only.
+
+Layout gives pasting away (code, mark-up, lists, letters, dialogue, verse), words the rest. One sign is enough: what is
+not learned of a person may be told again, and what is learned wrongly comes up for ever.
+"""
+
+import re
+
+_PASTED = re.compile(
+    r"```|~~~|</?[a-z][\w-]*[^<>]*>|[{}|\\]|\[[^\]\n]*\]|\w\(|://\S+\s*\n|^[ \t]*(?:#{1,6}\s|>|[-*\u2022]\s|"
+    r"\d{1,2}[.)]\s)|"
+    r"^[ \t]*(?:subject|from|to|cc|date|re)\s*:|^[ \t]*dear\b|"
+    r"^[ \t]*(?:sincerely|(?:kind |best )?regards|best wishes|yours(?: truly| sincerely)?|cheers)[ \t]*,?[ \t]*$|"
+    r"\b[A-D][.)]\s.*\b[B-E][.)]\s",
+    re.I | re.M,
+)
+_BREAK = re.compile(r"^[ \t]*[-=_*~]{3,}", re.M)
+_LINES_OF_VERSE = 4
+_FRAGMENT = re.compile(
+    r"\W*(?!(?:how|what|who|when|where|why|hello|hi|hey|ok|okay|"
+    r"really)\b)(?:[\w']+\s+){0,2}[\w']+\?",
+    re.I,
+)
+_SPEAKER = re.compile(r"(?:^|\s)[A-Z][\w.]{0,20}(?: \d{1,2}| [A-Z]\w{0,20})?:\s")
+_LANGUAGE_WORK = re.compile(
+    r"\b(?:translat(?:e|es|ed|ing|ions?)|transliterate|proof-?read\w*|paraphras\w+|rephras\w+|reword\w*|rewrit\w+|"
+    r"rewrote|summar(?:y|ies|i[sz]\w+)|grammar|grammatical(?:ly)?|punctuation|spell-?check|spelling|autocomplete|"
+    r"sentences?|"
+    r"phrases?|"
+    r"paragraphs?|passages?|quot(?:e|es|ed|ation)|dialog(?:ue)?s?|transcripts?|lyrics|verbs?|tenses?|adjectives?|"
+    r"the following|the above|(?:this|that|my|the) (?:text|statement|line|essay|poem|paper|letter|draft|article|"
+    r"speech)|"
+    r"(?:in|into|to) (?:spanish|french|german|italian|portuguese|dutch|latin|japanese|chinese|russian|arabic|hindi|"
+    r"korean|polish|czech|turkish|morse|pig latin|base64|rot13|binary|json|yaml|uppercase|upper case|lower ?case)|"
+    r"(?:formal|casual|informal|polite)ly|more (?:formal|casual|polite)|backwards?|after me|word for word|verbatim)\b",
+    re.I,
+)
+_PLAY = re.compile(
+    r"\b(?:pretend\w*|imagin(?:e|ing|ary)|suppos(?:e|ing|edly)|assum(?:e|ing)|role-?play\w*|role play\w*|"
+    r"act(?:ing)? (?:as|like)|want you to be|"
+    r"in the role|play(?:ing)? (?:the|a|an) (?:role|part|character|game of)|let's play|playing|personas?|characters?|"
+    r"fiction\w*|hypothe\w+|for (?:example|instance)|e\.g|(?<![@.])examples?(?!\.\w)|once upon a time|scenarios?|"
+    r"simulat\w+|"
+    r"as if|let's say|what if|say i|alter ego|stage name|pen name|from now on,? you|jailbreak|"
+    r"(?:in|for|from|of) (?:the|this|that|my|a|an|our|his|her|their|some|your) (?:\w+ )?(?:play|story|tale|novel|"
+    r"book|film|movie|game|"
+    r"dream|scene|song|poem|sketch|joke|script|show|series|fantasy|rpg|campaign|role|world of|universe|musical|opera|"
+    r"drama|comedy|tragedy|fairy ?tale|legend|demo|test case|unit test|fixture|exercise|quiz|riddle|puzzle)|"
+    r"(?:your|its) (?:name|task|job|role|goal) (?:is|will be)|you(?: are|'re|r are) (?:now )?(?:a|an|my|called|"
+    r"named|the)|"
+    r"two truths|knock,? knock|just kidding|only joking|not really|lorem ipsum)\b",
+    re.I,
+)
+_PERSONA = re.compile(
+    r"\b[Yy]ou(?: are|'re) (?:now )?[A-Z]|\b(?:previous|prior|earlier|above|all) (?:instructions?|prompts?|rules)\b|"
+    r"\bPlay\b"
+)
+
+
+def is_borrowed(talk: str) -> bool:
+    """Whether a text is pasted, a piece of language to work on, or part of a play."""
+    return (
+        _PASTED.search(talk) is not None
+        or _BREAK.search(talk) is not None
+        or _FRAGMENT.match(talk) is not None
+        or _is_verse(talk)
+        or len(_SPEAKER.findall(talk)) > 1
+        or _LANGUAGE_WORK.search(talk) is not None
+        or _PLAY.search(talk) is not None
+        or _PERSONA.search(talk) is not None
+    )
+
+
+def _is_verse(talk: str) -> bool:
+    lines = [line for line in talk.splitlines() if line]
+    return len(lines) >= _LINES_OF_VERSE and sum(line[-1] in ".!?" for line in lines) < len(lines) / 2
