@@ -7,7 +7,7 @@ import msgspec
 
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
-from actors.responder.tokens import estimate
+from schemas.reading.shortening import estimate
 from schemas.vocabulary.memory import Layer, Recollection
 from schemas.vocabulary.responder import Entity
 
@@ -37,15 +37,18 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         return _line(self.layer, self.energy, self.text)
 
 
-def memories_of(case: Case) -> tuple[Memory, ...]:
+def memories_of(case: Case, room: int | None = None) -> tuple[Memory, ...]:
     """Return what the exchange recalled and found that fits the budget, strongest first, and no more than is set.
+
+    The budget is the settings', or ``room`` where that is given.
 
     Of a memory that came to mind twice the stronger counts. One without words (a forgotten one) is none, and one that
     does not fit leaves its room to weaker ones.
     """
-    settings, left = case.settings, case.settings.memory_tokens - FENCE_TOKENS
+    settings = case.settings
+    left = (settings.memory_tokens if room is None else room) - FENCE_TOKENS
     kept: list[Memory] = []
-    for each in _strongest_first((*case.pending.findings, *case.pending.recollections)):
+    for each in strongest_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
         if text and tokens <= left and len(kept) < settings.memory_most:
@@ -84,7 +87,8 @@ def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
     return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy)
 
 
-def _strongest_first(found: Iterable[Recollection]) -> list[Recollection]:
+def strongest_first(found: Iterable[Recollection]) -> list[Recollection]:
+    """Return recollections by their energy; of one that came to mind twice the stronger counts."""
     strongest: dict[str, Recollection] = {}
     for each in found:
         if each.id not in strongest or each.energy > strongest[each.id].energy:

@@ -106,6 +106,7 @@ def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sen
         reasons.LACKS,
         reasons.STANCES,
         reasons.GUARDRAILS,
+        reasons.ENDINGS,
     )
     for table in tables:
         for word, meaning in table.items():
@@ -127,6 +128,7 @@ def test_no_word_is_explained_that_does_not_occur() -> None:
         *reasons.LACKS,
         *reasons.STANCES,
         *reasons.GUARDRAILS,
+        *reasons.ENDINGS,
         "deadline",
         "ACTOR_failed",
         "flag:NAME",

@@ -57,7 +57,7 @@ def model_failures() -> set[str]:
     assert called >= {"no_model", "endpoint_overdue"}
     shell = {effector.EFFECT_RAISED, effector.EFFECT_TIMED_OUT, effector.EFFECT_ABANDONED, effector.RESULT_INVALID}
     unread = {error.code for error in VocabularyError.__subclasses__()}
-    own = {"answer_empty", "no_time", "circuit_open", "answer_invalid", "deadline"}
+    own = {"answer_empty", "answer_filtered", "no_time", "circuit_open", "answer_invalid", "deadline"}
     return called | shell | unread | own | {effector.TEXT_FORGOTTEN, effector.APPEND_REFUSED}
 
 
