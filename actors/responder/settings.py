@@ -10,6 +10,9 @@ from schemas.event import Milliseconds, Unit
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
 """Tokens at most, as ``schemas.reading.shortening`` estimates them."""
 
+LEAST_CONTEXT, MOST_CONTEXT = 512, 10_000_000
+"""Tokens of a model's context that prompts are fitted to."""
+
 _UNBOUND = 1_000_000
 """Tokens: more than any input has. What the context leaves is the bound then."""
 
@@ -79,7 +82,7 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     soul: Annotated[str, msgspec.Meta(max_length=20_000)] = _shipped("soul")
     souls: dict[str, Annotated[str, msgspec.Meta(max_length=20_000)]] = {}
     memory_most: Annotated[int, msgspec.Meta(ge=0, le=64)] = 6
-    context_tokens: Annotated[int, msgspec.Meta(ge=512, le=10_000_000)] = 8_192
+    context_tokens: Annotated[int, msgspec.Meta(ge=LEAST_CONTEXT, le=MOST_CONTEXT)] = 8_192
     memory_tokens: Budget = 512
     turn_tokens: Budget = 512
     draft_tokens: Budget = 256
