@@ -19,7 +19,7 @@ _REASONS = ("message", "msg", "detail", "error", "errors", "error_description", 
 _NAMED = re.compile(
     r"(?i)\b((?:x-)?api[-_ ]?key(?: provided)?|authorization|bearer|basic|access[-_ ]?token|token|secret|password"
     r"|passwd|cookie|signature|sig)\b(\W{1,6}|\s+(?:is|was|of)\W{1,3})(?!length\b|count\b|limit\b|s\b)"
-    r"([^\s,;\"'<>{}()]{6,})"
+    r"((?:bearer |basic |token )?[^\s,;\"'<>{}()]{6,})"
 )
 _PREFIXED = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|key|ghp|glpat|AIza|eyJ)[-_]?[\w*.\u2022\u2026-]{6,}")
 _OPAQUE = re.compile(r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w/.-])")
