@@ -68,15 +68,16 @@ def base_url(written: str) -> str:
     Raises:
         BadEndpoint: it is no http(s) address, or carries a secret or a fragment.
     """
+    shown = repr(written.partition("?")[0])
     try:
         parts = urlsplit(written.strip())
         port = parts.port
     except ValueError as wrong:
-        raise BadEndpoint(f"{written!r} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
+        raise BadEndpoint(f"{shown} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
     if "@" in parts.netloc:
         raise BadEndpoint(f"the address of the LLM endpoint holds a login: leave it out, and put the key in {API_KEY}")
     if parts.scheme not in ("http", "https") or not parts.hostname or any(sign.isspace() for sign in written.strip()):
-        raise BadEndpoint(f"{written!r} is not an address of an LLM endpoint: {_HINT}")
+        raise BadEndpoint(f"{shown} is not an address of an LLM endpoint: {_HINT}")
     if parts.fragment:
         raise BadEndpoint(f"the address of the LLM endpoint {parts.hostname} has a fragment: {_HINT}")
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
@@ -86,7 +87,7 @@ def base_url(written: str) -> str:
                 f"{API_KEY}, and {_HINT}"
             )
     if port == 0:
-        raise BadEndpoint(f"{written!r} names port 0: {_HINT}")
+        raise BadEndpoint(f"{shown} names port 0: {_HINT}")
     path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/") or "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 

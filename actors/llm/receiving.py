@@ -5,7 +5,7 @@ where the connection breaks behind it, or hangs: to ask again would be to pay tw
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
 import httpx
@@ -37,7 +37,7 @@ class CutShort(Exception):
     """The answer ended before it was there."""
 
 
-async def body_of(response: httpx.Response, most: int) -> AsyncIterator[bytes]:
+async def body_of(response: httpx.Response, most: int) -> AsyncGenerator[bytes, None]:
     """Yield a body unpacked; raises NotTheProtocol past ``most`` bytes, or where it cannot be unpacked."""
     unpacking = Unpacking(response.headers.get("Content-Encoding", ""), most)
     try:

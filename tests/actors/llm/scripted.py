@@ -200,8 +200,10 @@ def streams(*texts: str, ending: bool = True, then: str = "end", usage: bool = T
 
 
 def lists(*models: str) -> Reply:
-    """Return a list of models."""
-    return Reply((json.dumps({"object": "list", "data": [{"id": model} for model in models]}).encode(),))
+    """Return a list of models; ``NAME@TOKENS`` tells a context, too, as vLLM does."""
+    named = [model.partition("@") for model in models]
+    data = [{"id": name} | ({"max_model_len": int(tokens)} if tokens else {}) for name, _, tokens in named]
+    return Reply((json.dumps({"object": "list", "data": data}).encode(),))
 
 
 HANGS = Reply(then="hang")
