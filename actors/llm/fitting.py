@@ -15,7 +15,7 @@ from schemas.reading.shortening import Shortened, estimate, shares, shorten
 
 _PER_MESSAGE = 8
 _LEAST = 64
-_BLOCK = re.compile(r"^\[data (\w+): ([^\]\n]*)\]\n(.*?)\n\[end of data \1\]$", re.DOTALL | re.MULTILINE)
+_OPENED = re.compile(r"\[data (\w{1,40}): ([^\]\n]{0,200})\]\n")
 
 
 def fitted(call: ModelCall, context: int, density: float = 1.0) -> tuple[ModelCall, tuple[Cut, ...]]:
@@ -56,12 +56,20 @@ def _without_turns(messages: Sequence[Said], room: int) -> tuple[list[Said], lis
 
 
 def _shortened(content: str, room: int) -> tuple[str, list[Cut]]:
-    blocks = list(_BLOCK.finditer(content))
-    spans = [block.span(3) for block in blocks]
-    start = blocks[-1].end() if blocks else 0
-    words = len(content) - len(content[start:].lstrip("\n"))
-    spans.append((words, len(content)))
-    names = [*(block[2] for block in blocks), "text"]
+    names, spans = [], []
+    at, key = 0, ""
+    # The blocks come first. What looks like one in a person's words is words.
+    while (opened := _OPENED.match(content, at)) is not None and opened[1] == (key or opened[1]):
+        key = opened[1]
+        closed = f"\n[end of data {key}]"
+        end = content.find(closed, opened.end() - 1)
+        if end < 0:
+            break
+        names.append(opened[2])
+        spans.append((opened.end(), max(opened.end(), end)))
+        at = end + len(closed)
+        at += len(content[at : at + 2]) - len(content[at : at + 2].lstrip("\n"))
+    names, spans = [*names, "text"], [*spans, (at, len(content))]
     texts = [content[begin:end] for begin, end in spans]
     beside = estimate(content) - sum(map(estimate, texts))
     given = shares(list(map(estimate, texts)), room - max(0, beside))

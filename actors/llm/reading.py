@@ -6,6 +6,7 @@ fields is none. Only where there is no answer at all, :class:`NotTheProtocol` is
 the endpoint says why.
 """
 
+import codecs
 import json
 import math
 import re
@@ -39,9 +40,6 @@ _CONTEXTS = (
 _DEEPEST = 6
 _HALVES = re.compile("[\ud800-\udfff]")
 _NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-_HALF_SIGNS = "".join(map(chr, range(0xD800, 0xE000)))
-_LONGEST_CHARACTER = 4
-"""Bytes of a character, each of which may have come as a half of its own."""
 
 
 class NotTheProtocol(ValueError):
@@ -119,26 +117,38 @@ def document_of(body: bytes) -> Any:
 
 def mended(text: str) -> str:
     """Put the halves of characters in a text together; what stays half of one is replaced."""
-    if text.isascii() or not _HALVES.search(text):
-        return text
-    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-    text = _NO_BYTES.sub("\ufffd", text)
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    mending = Mending()
+    return mending.take(text) + mending.end()
 
 
 class Mending:
-    """Puts the halves of characters together in a text that comes in pieces: a half waits for the next piece."""
+    """Puts the halves of characters together in a text that comes in pieces: a half waits for the next piece.
+
+    A half is one of a pair of surrogates, or a byte of UTF-8 that was read by itself (``surrogateescape``).
+    """
 
     def __init__(self) -> None:
         self._held = ""
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._mends = False
 
     def take(self, piece: str) -> str:
         """Return the text so far that has come whole."""
+        if not self._mends and not _HALVES.search(piece):
+            return piece
+        self._mends = True
         text = self._held + piece
-        whole = len(text.rstrip(_HALF_SIGNS)) if len(text) else 0
-        whole = len(text) if len(text) - whole > _LONGEST_CHARACTER else whole
-        self._held = text[whole:]
-        return mended(text[:whole])
+        self._held = text[-1] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return self._decode(_bytes_of(text.removesuffix(self._held)))
+
+    def end(self) -> str:
+        """Return what is left when no piece comes any more."""
+        return self._decode(_bytes_of(self._held), final=True) if self._mends else ""
+
+
+def _bytes_of(text: str) -> bytes:
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _NO_BYTES.sub("\ufffd", joined).encode("utf-8", "surrogateescape")
 
 
 def piece_of(document: Any) -> Piece:

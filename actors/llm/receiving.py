@@ -65,15 +65,17 @@ async def answer_in(response: httpx.Response, speak: Speak) -> Completion:
         Refused: it is an error.
         CutShort: it broke off.
     """
-    body = bytearray()
+    body, due = bytearray(), 0
     async with aclosing(body_of(response, MOST_BYTES)) as pieces:
         try:
             async for piece in pieces:
                 body += piece
                 if is_stream(bytes(body[:64])) and b":" in body:
                     return await _streamed(bytes(body), pieces, speak)
-                if body.rstrip().endswith((b"}", b"]")) and (found := _complete(bytes(body))) is not None:
-                    return found
+                if len(body) >= due and body.rstrip().endswith((b"}", b"]")):
+                    if (found := _complete(bytes(body))) is not None:
+                        return found
+                    due = len(body) + len(body) // 8  # a long body is not read anew for each of its pieces
         except httpx.HTTPError as broken:
             raise CutShort from broken
     return _read(bytes(body))

@@ -22,9 +22,12 @@ _NAMED = re.compile(
     r"((?:bearer |basic |token )?[^\s,;\"'<>{}()]{6,})"
 )
 _PREFIXED = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|key|ghp|glpat|AIza|eyJ)[-_]?[\w*.\u2022\u2026-]{6,}")
-_OPAQUE = re.compile(r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w/.-])")
+_OPAQUE = re.compile(
+    r"(?<![\w/])(?=[a-zA-Z+=]*\d)(?=[\d+=]*[a-zA-Z])[a-zA-Z0-9+=]{24,}(?![\w/])"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+)
 _LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
-_STARRED = re.compile(r"\S*\*{3,}\S*")
+_STARRED = re.compile(r"[^\s*]{0,80}\*{3,}\S{0,80}")
 
 
 def is_error(document: Mapping[str, Any]) -> bool:
@@ -66,7 +69,7 @@ def reason_of(body: bytes) -> str:
         return reason_in(document)
     if text.startswith("<"):
         title = re.search(r"(?is)<title[^>]*>(.*?)</title>", text)
-        text = title[1] if title else re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^>]*>", " ", text)
+        text = title[1] if title else re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^<>]*>", " ", text)
     return " ".join(text.split())
 
 
@@ -76,7 +79,7 @@ def without_secrets(said: str, key: str = "") -> str:
     if key:
         line = line.replace(key, HIDDEN)
         # An endpoint may show the ends of a key: "sk-ab12...9xyz".
-        ends = [re.escape(key[:8]) + r"\S*", r"\S*" + re.escape(key[-6:])] if len(key) >= 12 else []
+        ends = [re.escape(key[:8]) + r"\S*", r"\S{0,80}" + re.escape(key[-6:])] if len(key) >= 12 else []
         line = re.sub("|".join(ends), HIDDEN, line) if ends else line
     line = _LOGIN.sub("", line)
     line = _NAMED.sub(rf"\1\2{HIDDEN}", line)

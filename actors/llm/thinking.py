@@ -49,7 +49,16 @@ _LONGEST_MARK = max(len(mark) for pair in (*MARKS, *_IN_WORDS) for mark in pair)
 _QUOTES = frozenset("`\"'\u201c\u2018\u00ab")
 _SIGNS = frozenset("<[\u25c1")
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_SPENT = re.compile(r"(?:\s*(?:<\|(?:end|return|im_end|eot_id|endoftext|end_of_text)\|>|</s>|<end_of_turn>))+\s*$")
+_SPENT = (
+    "<|end|>",
+    "<|return|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "</s>",
+    "<end_of_turn>",
+)
 _IN_SPEECH = re.compile("|".join(map(re.escape, ("\n", *_TAGS))))
 _IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
 
@@ -57,7 +66,10 @@ _IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
 def without_thoughts(text: str) -> str:
     """Return a whole text without its thoughts, without blanks around it and marks of a model's end of turn."""
     spoken = Spoken()
-    return _SPENT.sub("", spoken.take(text) + spoken.end()).strip()
+    told = (spoken.take(text) + spoken.end()).strip()
+    while (mark := next((mark for mark in _SPENT if told.endswith(mark)), "")) and told:
+        told = told.removesuffix(mark).rstrip()
+    return told
 
 
 class Spoken:

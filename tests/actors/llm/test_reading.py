@@ -6,13 +6,24 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.llm.answers import AnswerInvalid, answer_of
 from actors.llm.client import retry_after
-from actors.llm.reading import MOST_TOKENS, MOST_WORD, NotTheProtocol, Refused, read_answer, read_models
+from actors.llm.reading import (
+    MOST_TOKENS,
+    MOST_WORD,
+    Mending,
+    NotTheProtocol,
+    Refused,
+    mended,
+    read_answer,
+    read_models,
+)
+from actors.llm.refusing import overflow_in, reason_of, without_secrets
 from actors.llm.sse import Events
 from actors.llm.thinking import Spoken, without_thoughts
 
@@ -218,3 +229,49 @@ def test_an_answer_far_longer_than_was_asked_for_is_cut():
 def test_a_structure_far_longer_than_was_asked_for_is_none():
     with pytest.raises(AnswerInvalid, match="TooLong"):
         answer_of('{"a": "' + "word " * 1000 + '"}', {"type": "object"}, 10)
+
+
+FIELDS = "choices message delta content text type error code usage model finish_reason data id".split()  # noqa: SIM905
+plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+documents = st.recursive(
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(documents)
+def test_no_document_is_too_odd_to_be_read_or_refused(document: Any) -> None:
+    body = json.dumps(document).encode()
+    for read in (read_answer, read_models):
+        try:
+            found = read(body)
+        except (NotTheProtocol, Refused):
+            continue
+        json.dumps(msgspec.to_builtins(found))
+
+
+@given(st.text(max_size=80), st.binary(max_size=80))
+def test_no_reason_is_too_odd_to_be_kept(said: str, body: bytes) -> None:
+    assert len(without_secrets(said, "sk-a-key-of-some-length")) <= 300
+    reason_of(body)
+    overflow_in(said)
+
+
+@pytest.mark.parametrize("long", ["a" * 20_000, "*" * 20_000, " " * 200_000, "max tokens " * 2_000, "<" * 20_000])
+def test_long_texts_are_read_in_a_moment(long: str) -> None:
+    """Each of these took seconds to minutes with patterns that go back and forth."""
+    without_secrets(long, "sk-a-key-of-some-length")
+    overflow_in(long)
+    without_thoughts(f"Lima.{long}.")
+    reason_of(long.encode())
+
+
+@given(st.text(max_size=30), st.integers(1, 8))
+def test_halves_of_characters_are_put_together_however_they_are_cut(text: str, size: int) -> None:
+    halves = text.encode("utf-8", "surrogatepass").decode("ascii", "surrogateescape")
+    mending = Mending()
+    told = "".join(mending.take(halves[at : at + size]) for at in range(0, len(halves), size))
+    whole = mended(halves)
+    assert whole == text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    assert told + mending.end() == whole
