@@ -19,7 +19,7 @@ from actors.llm.reading import Completion, ListedModel, NotTheProtocol, Refused,
 from actors.llm.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
 from actors.llm.refusing import reason_of, without_secrets
 from schemas.calls import Cut, ModelCall
-from schemas.vocabulary.llm import ANSWER_INVALID
+from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024
 """What is read of an answer that is an error."""
@@ -38,6 +38,9 @@ _FINAL = re.compile(
     r"invalid_(?:request|api_key)|authentication|permission|insufficient_quota|not_found|content_filter"
 )
 """Kinds of error that another attempt does not mend, where an endpoint tells of one without a status."""
+
+_FILTERED = re.compile(r"(?i)content_filter|content[ _]management[ _]policy|content_policy_violation|ResponsibleAI")
+"""Refusals of what a person asked, not of how it was sent."""
 
 _logger = structlog.get_logger("neuraxis.llm")
 
@@ -162,11 +165,12 @@ class ChatClient:
         better = learned(dialect, refused.whole, call, msgspec.json.decode(body, type=dict[str, msgspec.Raw]))
         if better is None or better == dialect:
             return None
-        self._dialects.learn(model, better)
         changed = {
-            name: getattr(better, name) for name in Dialect.__struct_fields__
+            name: getattr(better, name)
+            for name in Dialect.__struct_fields__
             if getattr(better, name) != getattr(dialect, name)
-        }  # fmt: skip
+        }
+        self._dialects.learn(model, changed)
         _logger.warning("request_translated", model=model, error=refused.error, now=changed)
         return better
 
@@ -190,7 +194,8 @@ class ChatClient:
                     raise await self._refusal(response)
                 yield response
         except NotTheProtocol as wrong:
-            raise CallFailed(ANSWER_INVALID, wrong.error) from wrong
+            said = without_secrets(wrong.said, self._endpoint.api_key)
+            raise CallFailed(ANSWER_INVALID, wrong.error, said=said) from wrong
         except Refused as refused:
             raise self._refused(status, refused) from refused
         except CutShort as cut:
@@ -239,6 +244,8 @@ class ChatClient:
         retry_after_s: float | None = None,
     ) -> _Refusal:
         told = without_secrets(said, self._endpoint.api_key)
+        if _FILTERED.search(said):
+            reason, passing, dead = ANSWER_FILTERED, False, False
         failure = _Refusal(reason, error, said=told, passing=passing, dead=dead, retry_after_s=retry_after_s)
         failure.whole, failure.status = said, status
         return failure

@@ -5,7 +5,7 @@ once more. What was learned holds for the endpoint, or for the model where it de
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import msgspec
@@ -78,10 +78,10 @@ class Dialects:
         """Return how a model is spoken to."""
         return msgspec.structs.replace(self._own.get(model, self._first), **self._shared)
 
-    def learn(self, model: str, dialect: Dialect) -> None:
-        """Speak to a model in this dialect from now on."""
-        self._own[model] = dialect
-        self._shared = {name: getattr(dialect, name) for name in _SHARED}
+    def learn(self, model: str, changed: Mapping[str, object]) -> None:
+        """Speak to a model so from now on; what another request has taught meanwhile stays."""
+        self._own[model] = msgspec.structs.replace(self.of(model), **changed)
+        self._shared |= {name: value for name, value in changed.items() if name in _SHARED}
 
 
 _NOT = (

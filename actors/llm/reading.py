@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from actors.llm.refusing import code_of, is_error, reason_in
+from actors.llm.refusing import code_of, is_error, reason_in, reason_of
 from schemas.calls import Ended, Tokens
 
 MOST_WORD = 200
@@ -43,10 +43,14 @@ _NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
 class NotTheProtocol(ValueError):
-    """An endpoint answered with something else than the protocol says; ``error`` is a stable code for what."""
+    """An endpoint answered with something else than the protocol says; ``error`` is a stable code for what.
 
-    def __init__(self, error: str = "NotTheProtocol") -> None:
+    ``said`` is what a page says that came in an answer's place.
+    """
+
+    def __init__(self, error: str = "NotTheProtocol", said: str = "") -> None:
         self.error = error
+        self.said = said
         super().__init__(error)
 
 
@@ -112,7 +116,9 @@ def document_of(body: bytes) -> Any:
         return json.loads(text.removeprefix(_BOM).strip())
     except (ValueError, RecursionError) as wrong:
         is_page = body.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<"
-        raise NotTheProtocol("HtmlPage" if is_page else "NotTheProtocol") from wrong
+        if is_page:
+            raise NotTheProtocol("HtmlPage", reason_of(body)) from wrong
+        raise NotTheProtocol from wrong
 
 
 def mended(text: str) -> str:

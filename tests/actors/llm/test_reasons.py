@@ -8,7 +8,7 @@ import pytest
 from actors.llm.refusing import HIDDEN, reason_of, without_secrets
 from tests.actors.llm import scripted
 from tests.actors.llm.asking import KEY, QUICK, Asking, over
-from tests.actors.llm.scripted import fails
+from tests.actors.llm.scripted import Reply, fails
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,28 @@ def test_a_long_reason_is_cut_and_stands_on_one_line() -> None:
     told = without_secrets("no\n\x1b[31m " * 1000)
     assert len(told) == 300
     assert told.isprintable()
+
+
+def test_a_page_in_an_answers_place_says_what_it_is() -> None:
+    page = Reply((b"<!doctype html><title>Sign in to the proxy</title>",), headers={"Content-Type": "text/html"})
+
+    @over(page)
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        failed = await asking.failed()
+        assert (failed.reason, failed.error, failed.said) == ("answer_invalid", "HtmlPage", "Sign in to the proxy")
+        assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"code": "content_filter", "message": "The prompt triggered the content management policy."}),
+        (400, {"code": "content_policy_violation", "message": "Your request was rejected."}),
+        (500, {"message": "filtered", "innererror": {}, "type": "ResponsibleAIPolicyViolation"}),
+    ],
+)
+def test_a_prompt_that_a_filter_refuses_is_told_to_be_filtered_and_not_sent_again(status: int, error: object) -> None:
+    @over(fails(status, json.dumps({"error": error}).encode()))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.failed()).reason == "answer_filtered"
+        assert len(endpoint.asked) == 1
