@@ -200,7 +200,7 @@ class Answering:
         except CircuitOpen as closed:
             raise CallFailed("circuit_open", "CircuitOpen") from closed
         try:
-            answer = await self._client.ask(call, model, message.id, telling.begin())
+            answer = await self._client.ask(call, model, message.id, telling.begin(), limit.when())
         except CallFailed as failed:
             if failed.dead:
                 circuit.failed(trying)

@@ -1,5 +1,6 @@
 """One endpoint over HTTP: asked in the dialect that it understands, never for more than a bounded number of bytes."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +24,9 @@ from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024
 """What is read of an answer that is an error."""
+
+REASON_S = 2.0
+"""Seconds that the reason of a refusal may take to come once its status has."""
 
 MOST_TRANSLATIONS = 10
 """Times that one request is translated, at most: parameters are few, and a context is found in a few steps."""
@@ -129,7 +133,7 @@ class ChatClient:
         async with self._response("GET", "/models", b"", {}) as response:
             return read_models(await whole(response, MOST_BYTES))
 
-    async def ask(self, call: ModelCall, model: str, request: str, speak: Speak) -> Answer:
+    async def ask(self, call: ModelCall, model: str, request: str, speak: Speak, until: float | None = None) -> Answer:
         """Ask a model once; a refusal that says what to send otherwise is followed, and remembered.
 
         Args:
@@ -137,6 +141,7 @@ class ChatClient:
             model: Whom.
             request: The request's id, for an endpoint that knows idempotency keys.
             speak: Gets each piece of text as it comes, where the call is to be streamed.
+            until: When its caller waits no longer, by the loop's clock; None: never.
 
         Raises:
             CallFailed: nothing usable came.
@@ -148,7 +153,8 @@ class ChatClient:
             body = request_body(fitting, model, dialect)
             calls += 1
             try:
-                completion = await self._ask(body, _key(request, body, plain=body == request_body(call, model)), speak)
+                key = _key(request, body, plain=body == request_body(call, model))
+                completion = await self._ask(body, key, speak, until)
                 return Answer(completion=completion, calls=calls, adapted=dialect.told(fitting), cuts=cuts)
             except _Refusal as refused:
                 tried.add(body)
@@ -174,10 +180,10 @@ class ChatClient:
         _logger.warning("request_translated", model=model, error=refused.error, now=changed)
         return better
 
-    async def _ask(self, body: bytes, key: str, speak: Speak) -> Completion:
+    async def _ask(self, body: bytes, key: str, speak: Speak, until: float | None) -> Completion:
         headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
         async with self._response("POST", "/chat/completions", body, headers) as response:
-            return await answer_in(response, speak)
+            return await answer_in(response, speak, until)
 
     @asynccontextmanager
     async def _response(
@@ -221,8 +227,9 @@ class ChatClient:
     async def _refusal(self, response: httpx.Response) -> CallFailed:
         status = response.status_code
         try:
-            said = reason_of(await whole(response, MOST_ERROR_BYTES))
-        except (NotTheProtocol, httpx.HTTPError):
+            async with asyncio.timeout(REASON_S):
+                said = reason_of(await whole(response, MOST_ERROR_BYTES))
+        except (NotTheProtocol, httpx.HTTPError, TimeoutError):
             said = ""  # the status is all there is
         error, dead = f"HTTP {status}", status >= httpx.codes.INTERNAL_SERVER_ERROR
         passing = dead or status in _PASSING

@@ -37,6 +37,9 @@ _CONTEXTS = (
     "max_input_tokens",
     "n_ctx",
 )
+_NO_END = frozenset(
+    {"null", "none", "unfinished", "not_finished", "continue", "in_progress", "finish_reason_unspecified"}
+)
 _DEEPEST = 6
 _HALVES = re.compile("[\ud800-\udfff]")
 _NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
@@ -175,6 +178,7 @@ def piece_of(document: Any) -> Piece:
     text = _text(message.get("content")) or _text(message.get("refusal")) if message else ""
     text = text or (_text(choices[0].get("text")) if choices else "")
     finish = _word(choices[0].get("finish_reason") or choices[0].get("stop_reason")) if choices else ""
+    finish = "" if finish.lower() in _NO_END else finish
     usage = _usage(document)
     return Piece(
         text=text,
@@ -230,7 +234,7 @@ def ended_by(finish_reason: str) -> Ended:
         return "length"
     if any(part in word for part in ("filter", "safety", "refus", "blocklist", "prohibited", "recitation", "moderat")):
         return "content_filter"
-    return "unknown" if not word or "error" in word or word in ("null", "none", "unknown") else "stop"
+    return "unknown" if not word or "error" in word or word == "unknown" else "stop"
 
 
 def _choices(document: dict[str, Any]) -> list[dict[str, Any]]:

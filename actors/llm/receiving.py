@@ -6,7 +6,7 @@ where the connection breaks behind it, or hangs: to ask again would be to pay tw
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import httpx
 
@@ -29,6 +29,9 @@ MOST_BYTES = 8 * 1024 * 1024
 
 USAGE_S = 1.0
 """Seconds that a stream may take from the end of its answer to its usage, and to its own end."""
+
+_WITH_TEXT = 10
+_MARGIN_S = 0.1
 
 Speak = Callable[[str], Awaitable[None]]
 
@@ -57,8 +60,10 @@ async def whole(response: httpx.Response, most: int) -> bytes:
     return b"".join([piece async for piece in body_of(response, most)])
 
 
-async def answer_in(response: httpx.Response, speak: Speak) -> Completion:
+async def answer_in(response: httpx.Response, speak: Speak, until: float | None = None) -> Completion:
     """Read the answer in a response, each piece of it told to ``speak`` as it comes where it is a stream.
+
+    ``until`` is when its caller waits no longer, by the loop's clock: what follows an answer is not waited for past it.
 
     Raises:
         NotTheProtocol: it is none.
@@ -71,12 +76,14 @@ async def answer_in(response: httpx.Response, speak: Speak) -> Completion:
             async for piece in pieces:
                 body += piece
                 if is_stream(bytes(body[:64])) and b":" in body:
-                    return await _streamed(bytes(body), pieces, speak)
+                    return await _streamed(bytes(body), pieces, speak, until)
                 if len(body) >= due and body.rstrip().endswith((b"}", b"]")):
                     if (found := _complete(bytes(body))) is not None:
                         return found
                     due = len(body) + len(body) // 8  # a long body is not read anew for each of its pieces
         except httpx.HTTPError as broken:
+            with suppress(NotTheProtocol):
+                piece_of(document_of(bytes(body)))  # an error that is there is one, wherever the connection broke
             raise CutShort from broken
     return _read(bytes(body))
 
@@ -107,7 +114,7 @@ def _read(body: bytes) -> Completion:
         return completed(pieces)
 
 
-async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak) -> Completion:
+async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, until: float | None) -> Completion:
     found: list[Piece] = []
     mending, ended = Mending(), False
     try:
@@ -119,10 +126,9 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak) 
                     found.append(piece)
                     if text := mending.take(piece.text):
                         await speak(text)
-                if not ended and any(piece.finish_reason for piece in found[-1:]):
-                    # The answer is there. What may follow is its usage, and some streams never end.
-                    ended = True
-                    patience.reschedule(asyncio.get_running_loop().time() + USAGE_S)
+                    if piece.finish_reason or piece.text:
+                        ended = bool(piece.finish_reason)
+                        patience.reschedule(_patience(piece, until) if ended else None)
     except (httpx.HTTPError, NotTheProtocol, Refused, TimeoutError) as broken:
         if ended and (not isinstance(broken, TimeoutError) or patience.expired()):
             return completed(found)
@@ -134,6 +140,16 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak) 
     if not any(piece.text for piece in found) and not ended:
         raise CutShort
     return completed(found)
+
+
+def _patience(piece: Piece, until: float | None) -> float:
+    """Return how long to wait for what follows the end of an answer: its usage, and some streams never end.
+
+    Longer where text came with it: some write a reason of the end with every piece.
+    """
+    now = asyncio.get_running_loop().time()
+    wanted = now + USAGE_S * (_WITH_TEXT if piece.text else 1)
+    return wanted if until is None else max(now, min(wanted, until - _MARGIN_S))
 
 
 async def _events(beginning: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[Event]:

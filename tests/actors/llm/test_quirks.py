@@ -137,6 +137,8 @@ STREAMS = {
     "a last word with blanks": stream(sse(*CHUNKS, " [DONE] ", done=False)),
     "a stream that never ends": stream(sse(*CHUNKS, done=False), then="hang"),
     "a connection that breaks behind the end": stream(sse(*CHUNKS, done=False), then="cut"),
+    "a reason of the end with every piece": stream(sse(chunk("Lima, à ", "stop"), chunk("154 m 🌊.", "stop"))),
+    "a reason that is the word null": stream(sse(chunk("Lima, à ", "null"), chunk("154 m 🌊.", "stop"))),
     "an error behind the end": stream(sse(*CHUNKS, {"error": {"message": "usage not available"}})),
     "rubbish behind the last word": stream(sse(*CHUNKS) + b"data: {rubbish\n\n"),
     "a type of JSON": stream(sse(*CHUNKS), headers=JSON),
@@ -386,3 +388,23 @@ def test_no_thought_is_told_while_it_is_streamed_whatever_marks_it() -> None:
             await asking.ask(STREAMED)
             told = "".join(partial["text"] for _, partial in asking.published)
             assert told.strip() == ("" if "never " in pieces[0] else "Lima."), pieces
+
+
+def test_an_answer_that_came_just_in_time_is_not_lost_by_waiting_for_its_usage() -> None:
+    @over(stream(sse(*CHUNKS, done=False), then="hang"), settings=ONCE)
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.completed(call_of(stream_to="_INBOX.x.1", timeout_ms=700))).text == LIMA
+
+
+def test_an_error_before_a_connection_that_breaks_is_the_reason() -> None:
+    @over(Reply((b'{"error": {"message": "no credit", "code": 402}}',), then="cut"))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert ((await asking.failed()).said, len(endpoint.asked)) == ("no credit; code 402", 1)
+
+
+def test_a_refusal_whose_reason_never_ends_is_one_by_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.llm.client.REASON_S", 0.05)
+
+    @over(Reply((b'{"error"',), 403, then="hang"))
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert (await asking.failed()).error == "HTTP 403"
