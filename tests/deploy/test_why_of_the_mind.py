@@ -9,6 +9,7 @@ from rich.console import Console
 from actors.gateway.edge import Answered
 from deploy.feeding.feeder import outcome_of
 from deploy.rendering import reasons
+from deploy.rendering.calls import told_cuts
 from deploy.rendering.decision import decision_line, exchange_of
 from deploy.rendering.details import Case, details
 from deploy.rendering.mind import MIND_DETAILS
@@ -165,6 +166,13 @@ def test_what_was_cut_of_a_prompt_is_told_where_it_is_asked_answered_and_in_the_
     assert TOLD_CUTS in decision_line(exchange_of("e", "ann", "s", end, [], 1.0))
     row = msgspec.json.decode(msgspec.json.encode(outcome_of(Answered("e", end, 1, 1), 0.1, id=1)))
     assert row["cuts"][0] == {"part": "text", "characters": 26_800, "kept": 9_100}
+
+
+def test_of_many_parts_that_were_cut_the_first_are_told_one_by_one() -> None:
+    many = tuple(Cut(part=f"document, part {place} of 200", characters=1_000, kept=0) for place in range(1, 201))
+    told_many = told_cuts(many)
+    assert "document, part 6 of 200 to 0 of 1,000 characters, 194 more parts to 0 of 194,000 characters" in told_many
+    assert len(told_many) < 500
 
 
 @pytest.mark.parametrize(
