@@ -6,7 +6,7 @@ import msgspec
 
 from actors.llm.endpoint import BadEndpoint, Endpoint, api_key
 from deploy.finding import Finding, Verdict
-from deploy.models import PATIENCE_S, is_listed, listed_models
+from deploy.models import PATIENCE_S, is_listed, listed_models, names_in
 from deploy.running_set import ModelInUse
 from events.errors import LogError
 from events.jetstream import Connection
@@ -31,7 +31,8 @@ async def examine_model(use: ModelInUse | None, environment: Mapping[str, str], 
         return Finding(
             "model", Verdict.WARN, str(wrong), "correct llm.api_key_file, or the variable NEURAXIS_LLM_API_KEY"
         )
-    return judge_model(use, await listed_models(Endpoint(use.base_url, key), PATIENCE_S))
+    listed = await listed_models(Endpoint(use.base_url, key), PATIENCE_S)
+    return judge_model(use, listed if isinstance(listed, str) else names_in(listed))
 
 
 def judge_model(use: ModelInUse | None, listed: Sequence[str] | str) -> Finding:

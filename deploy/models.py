@@ -6,12 +6,15 @@ Without one the composer answers, and says so. Looking asks the network; what fo
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import get_args
+from urllib.parse import urlsplit
 
 import msgspec
 
 from actors.llm.endpoint import Endpoint, api_key, base_url
 from actors.llm.local import model_file
+from actors.llm.reading import ListedModel
 from actors.llm.settings import LlmSettings, Models
+from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
 from deploy.config import BadConfiguration, Config
 from deploy.running_set import ModelInUse
 from schemas.calls import Purpose
@@ -24,6 +27,9 @@ GLANCE_S = 0.5
 
 PATIENCE_S = 3.0
 """Seconds that an endpoint somebody named gets to list its models."""
+
+OLLAMA_CONTEXT = 4_096
+"""Tokens of context that an Ollama gives a model unless it was told otherwise; a longer prompt it cuts in silence."""
 
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 
@@ -39,12 +45,18 @@ _ASKING = (
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
-    """The model of a set: what its workers are told, ``why`` it is this one, and what is wrong with it (or empty)."""
+    """The model of a set: what its workers are told, ``why`` it is this one, and what is wrong with it (or empty).
+
+    ``context`` is what the models take in tokens, by the settings or the endpoint; 0: nobody says. ``assumed``: it is
+    what an Ollama takes that was not told otherwise.
+    """
 
     use: ModelInUse
     models: Models = Models()
     why: str
     warning: str = ""
+    context: int = 0
+    assumed: bool = False
 
 
 async def attach(config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA) -> Attachment:
@@ -59,27 +71,41 @@ async def attach(config: Config, environment: Mapping[str, str], *, ollama: str 
     if settings.backend == "local":
         file = model_file(settings)
         use = ModelInUse(backend="local", models=(file.stem,))
-        return Attachment(use=use, models=settings.models, why=f"{file.name} in the worker itself")
+        context = settings.context_tokens or settings.local_context
+        return Attachment(use=use, models=settings.models, why=f"{file.name} in the worker itself", context=context)
     pinned = {purpose for purpose in PURPOSES if f"llm.models.{purpose}" in config.origins}
     if settings.backend == "auto" and not settings.base_url:
         listed = await listed_models(Endpoint(ollama), GLANCE_S)
-        models = usable(settings.models, listed, pinned) if isinstance(listed, tuple) else None
-        if models is None:
+        models = usable(settings.models, names_in(listed), pinned) if isinstance(listed, tuple) else None
+        if models is None or isinstance(listed, str):
             seen = "no Ollama answers here" if isinstance(listed, str) else "the Ollama here has no model for it"
             return _composer(f"no endpoint is set, and {seen}")
-        return _attached(ollama, models, "an Ollama answers on this machine")
+        found = _attached(ollama, models, "an Ollama answers on this machine")
+        return _with_context(found, settings, listed, is_ollama=True)
     endpoint = Endpoint(base_url(settings.base_url), api_key(environment, settings.api_key_file))
     listed = await listed_models(endpoint, PATIENCE_S)
+    is_ollama = urlsplit(endpoint.base_url).port == urlsplit(OLLAMA).port
     if isinstance(listed, str):
-        return _attached(endpoint.base_url, settings.models, "it was named", f"it does not list its models: {listed}")
-    models = usable(settings.models, listed, pinned) or settings.models
-    lacking = missing_models(models, listed)
-    return _attached(
-        endpoint.base_url, models, "it was named", f"it does not list {', '.join(lacking)}" if lacking else ""
-    )
+        found = _attached(endpoint.base_url, settings.models, "it was named", f"it does not list its models: {listed}")
+        return _with_context(found, settings, (), is_ollama=is_ollama)
+    models = usable(settings.models, names_in(listed), pinned) or settings.models
+    lacking = missing_models(models, names_in(listed))
+    warning = f"it does not list {', '.join(lacking)}" if lacking else ""
+    found = _attached(endpoint.base_url, models, "it was named", warning)
+    return _with_context(found, settings, listed, is_ollama=is_ollama)
 
 
-async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[str, ...] | str:
+def _with_context(
+    found: Attachment, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
+) -> Attachment:
+    """Return what is attached with the context of its models: as set, as listed, or as an Ollama has it."""
+    asked = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
+    known = settings.context_tokens or min(asked, default=0)
+    assumed = not known and is_ollama
+    return msgspec.structs.replace(found, context=OLLAMA_CONTEXT if assumed else known, assumed=assumed)
+
+
+async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedModel, ...] | str:
     """Return the models that an endpoint lists, or what went wrong in a word or two."""
     from actors.llm.client import CallFailed, ChatClient  # an HTTP client takes a tenth of a second to load
 
@@ -130,6 +156,8 @@ def worker_flags(attachment: Attachment) -> tuple[str, ...]:
     if use.base_url:
         assignments.append(f"llm.base_url={use.base_url}")
     assignments += [f"llm.models.{purpose}={getattr(attachment.models, purpose)}" for purpose in PURPOSES]
+    if attachment.context and not attachment.assumed:
+        assignments.append(f"llm.context_tokens={attachment.context}")
     return _sets(assignments)
 
 
@@ -138,6 +166,8 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
     if attachment.use.backend == "composer":
         return ()
     asked: dict[tuple[str, str], object] = dict.fromkeys(_ASKING, "llm")
+    if attachment.context:
+        asked["responder", "context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
     asked["arbiter", "deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
     return _sets(
         f"{section}.{key}={value}"
@@ -176,6 +206,16 @@ def _composer(why: str) -> Attachment:
 def _attached(base_url: str, models: Models, why: str, warning: str = "") -> Attachment:
     use = ModelInUse(backend="openai", base_url=base_url, models=names_of(models))
     return Attachment(use=use, models=models, why=why, warning=warning)
+
+
+def names_in(listed: Iterable[ListedModel]) -> tuple[str, ...]:
+    """Return the names of listed models."""
+    return tuple(each.name for each in listed)
+
+
+def is_listed_as(name: str, asked: Iterable[str]) -> bool:
+    """Whether a listed model is one of those that are asked."""
+    return any(is_listed(each, (name,)) for each in asked)
 
 
 def is_listed(name: str, listed: Collection[str]) -> bool:

@@ -232,7 +232,14 @@ async def _model(plan: Plan) -> Attachment:
     if use.backend == "composer":
         _logger.info("no_model_attached", answers="composer", why=model.why)
     else:
-        _logger.info("model_attached", backend=use.backend, base_url=use.base_url, models=use.models, why=model.why)
+        _logger.info(
+            "model_attached",
+            backend=use.backend,
+            base_url=use.base_url,
+            models=use.models,
+            why=model.why,
+            context=model.context or "unknown",
+        )
     if model.warning:
         _logger.warning("model_doubtful", base_url=use.base_url, reason=model.warning)
     return model

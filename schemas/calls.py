@@ -1,13 +1,18 @@
 """A call of a language model, as the events that ask for one carry it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from schemas.event import Milliseconds, Personal
+from schemas.reading.shortening import Shortened
 
 Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "reflect"]
 """What a model is asked for; each may have a model of its own."""
+
+Ended = Literal["stop", "length", "content_filter", "unknown"]
+"""How a model's answer ended, in OpenAI's words: by itself, at a length, by a filter; or its endpoint does not say."""
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; where no tokenizer is at hand, an estimate from characters."""
@@ -20,6 +25,26 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     content: Personal
 
 
+class Cut(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a prompt that was too long: ``kept`` of its ``characters`` are in it, both ends where it was one text.
+
+    ``part`` names it in our own words, such as ``text`` (what the person said), ``turns`` or ``document, part 2 of 3``.
+    """
+
+    part: str
+    characters: Annotated[int, msgspec.Meta(ge=0)]
+    kept: Annotated[int, msgspec.Meta(ge=0)]
+
+
+def cuts_of(shown: Mapping[str, Shortened]) -> tuple[Cut, ...]:
+    """Return what was cut of the parts of a prompt, given by name as they are shown."""
+    return tuple(
+        Cut(part=part, characters=each.characters, kept=each.kept)
+        for part, each in shown.items()
+        if each.kept < each.characters
+    )
+
+
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is to be asked.
 
@@ -30,6 +55,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
         answer_schema: JSON Schema that the answer must satisfy; None: free text.
         timeout_ms: How long the answer may take, retries included.
         stream_to: NATS inbox for partial text while the model speaks; empty: none.
+        cuts: What of the prompt had to be cut, so that it fits.
     """
 
     purpose: Purpose
@@ -38,3 +64,4 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     answer_schema: dict[str, Any] | None = None
     timeout_ms: Milliseconds = 30_000
     stream_to: str = ""
+    cuts: tuple[Cut, ...] = ()

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from actors.act.loop import Loop, Outcome
+from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
-from schemas.calls import ModelCall, Said
+from schemas.calls import ModelCall, Said, cuts_of
+from schemas.reading.shortening import Shortened, shorten
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 
@@ -36,7 +37,6 @@ stack it stands on, and may decide nothing."""
 
 MOST_TOKENS = 512
 
-_MESSAGE_CHARACTERS = 4_000
 _SEEDS = 3
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 _PROMPT = files(__package__).joinpath("prompt.md").read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
     """
     own = [step for step in loop.steps if step.planner == "offline"]
     if not own:
-        return (Action(index=0, skill="recall", query=text.strip()[:QUERY_CHARACTERS]),)
+        return (Action(index=0, skill="recall", query=shorten(text.strip(), QUERY_CHARACTERS, len).text),)
     if len(own) == 1 and loop.findings:
         seeds = "; ".join(each.text for each in loop.findings[:_SEEDS])
         return (Action(index=0, skill="associate", query=seeds[:QUERY_CHARACTERS]),)
@@ -102,12 +102,20 @@ def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
 
 def plan_call(text: str, loop: Loop, settings: ActSettings) -> ModelCall:
     """Return the question for a model: the message, and what the loop has done and found so far."""
+    message = shorten(text.strip(), settings.message_tokens)
+    lines = [line for number, step in enumerate(loop.steps) for line in _step(number, step)]
+    found = [each.text for step in loop.steps for outcome in step.outcomes for each in outcome.found]
+    shown = [each for step in loop.steps for outcome in step.outcomes for each in _shown(outcome)]
+    findings = Shortened("", sum(map(_length, found)), sum(len(each.removesuffix("…")) for each in shown))
+    asked = "\nPlan what comes next." if loop.steps else "\nPlan the first actions."
+    case = "\n".join(["The message:", message.text, *lines, asked])
     return ModelCall(
         purpose="act",
-        messages=(Said(role="system", content=_PROMPT), Said(role="user", content=_case(text, loop))),
+        messages=(Said(role="system", content=_PROMPT), Said(role="user", content=case)),
         most_tokens=MOST_TOKENS,
         answer_schema=ANSWER_SCHEMA,
         timeout_ms=settings.plan_timeout_ms,
+        cuts=cuts_of({"text": message, "findings": findings}),
     )
 
 
@@ -149,21 +157,25 @@ def _skill_named(name: str) -> Skill | None:
     return ALIASES.get(name) or next((skill for skill in SKILLS if skill == name), None)
 
 
-def _case(text: str, loop: Loop) -> str:
-    lines = ["The message:", _cut(text, _MESSAGE_CHARACTERS)]
-    for number, step in enumerate(loop.steps):
-        lines.append(f"\nIteration {number}{f' ({step.reason})' if step.reason else ''}:")
-        lines += [line for outcome in step.outcomes for line in _lines(outcome)]
-    lines.append("\nPlan what comes next." if loop.steps else "\nPlan the first actions.")
-    return "\n".join(lines)
+def _step(number: int, step: Step) -> list[str]:
+    lines = [line for outcome in step.outcomes for line in _lines(outcome)]
+    return [f"\nIteration {number}{f' ({step.reason})' if step.reason else ''}:", *lines]
 
 
 def _lines(outcome: Outcome) -> list[str]:
     performed, action = outcome.performed, outcome.performed.action
     about = _cut(action.query or action.value, _SHOWN_CHARACTERS)
     came = f"found {performed.found}" if performed.ok else performed.reason
-    shown = [f"  - {_cut(each.text, _SHOWN_CHARACTERS)}" for each in outcome.found[:_SHOWN]]
+    shown = [f"  - {line}" for line in _shown(outcome)]
     return [f"- {action.skill} {about!r}: {came}", *shown, *([f"  {outcome.told}"] if outcome.told else [])]
+
+
+def _shown(outcome: Outcome) -> list[str]:
+    return [_cut(each.text, _SHOWN_CHARACTERS) for each in outcome.found[:_SHOWN]]
+
+
+def _length(text: str) -> int:
+    return len(" ".join(text.split()))
 
 
 def _cut(text: str, most: int) -> str:

@@ -22,6 +22,7 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
             for routing again, and for the answer.
         max_iterations: Nor does one of this many iterations.
         plan_timeout_ms: How long a model may take for a plan, retries included.
+        message_tokens: As much of the message a model is shown to plan by, both ends and its questions.
         recall_ms: Budget of the skill, as are the four after it. An action over its budget fails; the loop goes on.
         most_actions: Actions of a plan that are performed; a longer plan is cut.
         most_findings: What a loop reports at most, the strongest first.
@@ -33,6 +34,7 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
     deadline_share: Unit = 0.6
     max_iterations: Few = 5
     plan_timeout_ms: Milliseconds = 15_000
+    message_tokens: Annotated[int, msgspec.Meta(ge=64, le=100_000)] = 1_000
     recall_ms: Milliseconds = 500
     memorize_ms: Milliseconds = 50
     introspect_ms: Milliseconds = 100

@@ -11,7 +11,8 @@ from typing import Annotated, get_args
 import msgspec
 
 from actors.drift.settings import DriftSettings
-from schemas.calls import ModelCall, Said
+from schemas.calls import ModelCall, Said, cuts_of
+from schemas.reading.shortening import Shortened
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
 
@@ -55,7 +56,9 @@ def compose(upon: MemoryWandered, kind: Kind) -> Worded:
 
 def ask(upon: MemoryWandered, settings: DriftSettings) -> ModelCall:
     """Return the call that asks a model for a thought."""
-    told = f"Word: {upon.concept}\nWith it: {', '.join(_others(upon)) or 'nothing'}\nMemory: {_cut(upon.text, _QUOTED)}"
+    memory = _cut(upon.text, _QUOTED)
+    told = f"Word: {upon.concept}\nWith it: {', '.join(_others(upon)) or 'nothing'}\nMemory: {memory}"
+    whole = len(" ".join(upon.text.split()))
     return ModelCall(
         purpose="reflect",
         messages=(Said(role="system", content=_INSTRUCTION), Said(role="user", content=told)),
@@ -70,6 +73,7 @@ def ask(upon: MemoryWandered, settings: DriftSettings) -> ModelCall:
             "additionalProperties": False,
         },
         timeout_ms=settings.timeout_ms,
+        cuts=cuts_of({"memory": Shortened(memory, whole, min(whole, len(memory.removesuffix("\u2026"))))}),
     )
 
 

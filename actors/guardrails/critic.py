@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import msgspec
 
 from actors.guardrails.settings import GuardrailsSettings
-from schemas.calls import ModelCall, Said
+from schemas.calls import ModelCall, Said, cuts_of
 from schemas.event import Unit
+from schemas.reading.shortening import shorten
 from schemas.vocabulary.guardrails import CritiqueRequested
 
 MOST_TAGS = 16
@@ -44,12 +45,11 @@ class Critique(msgspec.Struct, frozen=True):
 
 def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) -> CritiqueRequested:
     """Return the request for a critique of the answer that a loop came to."""
-    shown = [text[: settings.critic_characters] for text in (question, answer)]
-    key = next(key for key in _keys("\n".join(shown)) if not any(key in text for text in shown))
-    blocks = [
-        f"[data {key}: the {what}]\n{text}\n[end of data {key}]"
-        for what, text in zip(("question", "answer"), shown, strict=True)
-    ]
+    texts = {"question": question, "answer": answer}
+    shown = {what: shorten(text, settings.critic_characters, len) for what, text in texts.items()}
+    seed = "\n".join(each.text for each in shown.values())
+    key = next(key for key in _keys(seed) if key not in seed)
+    blocks = [f"[data {key}: the {what}]\n{each.text}\n[end of data {key}]" for what, each in shown.items()]
     return CritiqueRequested(
         loop_id=loop_id,
         call=ModelCall(
@@ -58,6 +58,7 @@ def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) 
             most_tokens=settings.critic_tokens,
             answer_schema=_SCHEMA,
             timeout_ms=settings.critic_timeout_ms,
+            cuts=cuts_of(shown),
         ),
     )
 

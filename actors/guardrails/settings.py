@@ -37,7 +37,7 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         critic: Who scores an answer of ours. Loops from outside bring their scores with them.
         critic_timeout_ms: How long a model may take for that; afterwards appraisal's numbers count.
         critic_tokens: Length of its answer at most.
-        critic_characters: As much of the question, and of the answer, it is shown.
+        critic_characters: As much of the question, and of the answer, it is shown, both ends of each.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         persona: Who asks and judges where nobody is named.
         critic_persona: Who a model judges as.

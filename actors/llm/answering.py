@@ -7,12 +7,12 @@ import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_random_exponential
 
-from actors.llm.answers import AnswerInvalid, answer_of
+from actors.llm.answers import AnswerInvalid, answer_of, is_over
 from actors.llm.circuit import Circuit, CircuitOpen
-from actors.llm.client import CallFailed, ChatClient
-from actors.llm.protocol import Completion
+from actors.llm.client import Answer, CallFailed, ChatClient
+from actors.llm.reading import ended_by
 from actors.llm.settings import LlmSettings
-from actors.llm.thinking import Spoken
+from actors.llm.thinking import Spoken, without_thoughts
 from actors.runtime.clock import Clock
 from events.loggers import get_logger
 from schemas.actor import Message
@@ -21,7 +21,7 @@ from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.drift import DriftSynthesisRequested
 from schemas.vocabulary.guardrails import CritiqueRequested
-from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
+from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
 from schemas.vocabulary.reflection import ReflectionRequested
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import TiebreakRequested
@@ -46,9 +46,10 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of an answer, sent to ``ModelCall.stream_to`` while the model speaks.
 
     The pieces of one ``attempt``, in order of ``index`` (from 0), make the text so far; a later attempt starts from
-    nothing. They show what comes and are no answer: one that was thought out, shortened or refused at its end differs,
-    and the same request may be performed twice. The answer is the event. ``done`` is always false, so that a reader
-    tells pieces from the copy of the end that comes to the same inbox.
+    nothing: the model is asked again, or what was told turned out to be a thought. They show what comes and are no
+    answer: one that was thought out, shortened or refused at its end differs, and the same request may be performed
+    twice. The answer is the event. ``done`` is always false, so that a reader tells pieces from the copy of the end
+    that comes to the same inbox.
 
     Attributes:
         request: Id of the event that asked.
@@ -93,6 +94,7 @@ class Answering:
         self._clock = clock
         self._sleep = sleep
         self._circuits: dict[str, Circuit] = {}
+        self._thinking: set[str] = set()
         self._longest_wait = wait_random_exponential(
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
@@ -106,16 +108,23 @@ class Answering:
         try:
             if not model:
                 raise CallFailed("no_model", "NoModelForPurpose")
-            completion, attempts = await self._in_time(message, call, model)
-            text = answer_of(completion.text, call.answer_schema, call.most_tokens)
+            answer, attempts = await self._in_time(message, call, model)
         except CallFailed as failed:
-            return (_failure(message, call, failed.reason, failed.error),)
+            return (_failure(message, call, failed.reason, failed.error, failed.said),)
+        completion, ended = answer.completion, ended_by(answer.completion.finish_reason)
+        try:
+            text = answer_of(completion.text, call.answer_schema, call.most_tokens)
         except AnswerInvalid as invalid:
-            return (_failure(message, call, ANSWER_INVALID, invalid.error),)
+            filtered = ended == "content_filter" and not without_thoughts(completion.text)
+            said = f"finish_reason {completion.finish_reason or 'none'}"
+            return (_failure(message, call, ANSWER_FILTERED if filtered else ANSWER_INVALID, invalid.error, said),)
+        if is_over(without_thoughts(completion.text), call.most_tokens):
+            ended = "length"
         _logger.info(
             "model_answered",
             purpose=call.purpose,
             model=completion.model or model,
+            ended=ended,
             attempts=attempts,
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
@@ -133,10 +142,13 @@ class Answering:
                 prompt_tokens=completion.prompt_tokens,
                 completion_tokens=completion.completion_tokens,
                 attempts=attempts,
+                ended=ended,
+                adapted=answer.adapted,
+                cuts=answer.cuts,
             ),
         )
 
-    async def _in_time(self, message: Message, call: ModelCall, model: str) -> tuple[Completion, int]:
+    async def _in_time(self, message: Message, call: ModelCall, model: str) -> tuple[Answer, int]:
         """Ask within the request's time, which runs from when it was stored: what is late helps nobody any more."""
         age_s = max(0, self._clock.now_ns() - message.time_ns) / 1e9
         left_s = min(call.timeout_ms, self._settings.longest_ms) / 1000 - age_s
@@ -153,9 +165,10 @@ class Answering:
 
     async def _patiently(
         self, message: Message, call: ModelCall, model: str, left_s: float, limit: asyncio.Timeout
-    ) -> tuple[Completion, int]:
+    ) -> tuple[Answer, int]:
         circuit = self._circuit(model)
-        number = 0
+        calls = 0
+        telling = _Telling(message, call, self._publish, thinks=model in self._thinking)
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(lambda error: _passes(error) and not circuit.is_open),
             wait=self._wait,
@@ -165,18 +178,29 @@ class Answering:
         ):
             number = attempt.retry_state.attempt_number
             with attempt:
-                return await self._once(message, call, model, number, circuit, limit), number
+                answer = await self._once(message, call, model, number, circuit, limit, telling)
+                calls = number - 1 + answer.calls
+                if telling.began_thinking:
+                    self._thinking.add(model)
+                return answer, calls
         raise AssertionError("tenacity ends with a result or an error")
 
     async def _once(
-        self, message: Message, call: ModelCall, model: str, number: int, circuit: Circuit, limit: asyncio.Timeout
-    ) -> Completion:
+        self,
+        message: Message,
+        call: ModelCall,
+        model: str,
+        number: int,
+        circuit: Circuit,
+        limit: asyncio.Timeout,
+        telling: "_Telling",
+    ) -> Answer:
         try:
             trying = circuit.enter()
         except CircuitOpen as closed:
             raise CallFailed("circuit_open", "CircuitOpen") from closed
         try:
-            completion = await self._client.ask(call, model, message.id, self._speaker(message, call, number))
+            answer = await self._client.ask(call, model, message.id, telling.begin(), limit.when())
         except CallFailed as failed:
             if failed.dead:
                 circuit.failed(trying)
@@ -195,7 +219,7 @@ class Answering:
                 circuit.left(trying)
             raise
         circuit.succeeded()
-        return completion
+        return answer
 
     def _circuit(self, model: str) -> Circuit:
         # By model: one that is still being loaded must not shut out those that answer.
@@ -210,20 +234,47 @@ class Answering:
         asked = error.retry_after_s if isinstance(error, CallFailed) else None
         return self._longest_wait(state) + (asked or 0.0)
 
-    def _speaker(self, message: Message, call: ModelCall, attempt: int) -> Callable[[str], Awaitable[None]]:
-        spoken, index = Spoken(), 0
 
-        async def speak(piece: str) -> None:
-            nonlocal index
-            text = spoken.take(piece)
-            if text and call.stream_to:
-                partial = Partial(
-                    request=message.id, exchange=message.exchange, attempt=attempt, index=index, text=text
-                )
-                index += 1
-                await self._publish(call.stream_to, msgspec.json.encode(partial))
+class _Telling:
+    """Tells one request's answer while it is spoken; each attempt, and each that turned out to be a thought, anew."""
 
-        return speak
+    def __init__(self, message: Message, call: ModelCall, publish: Publish, *, thinks: bool) -> None:
+        self._message = message
+        self._call = call
+        self._publish = publish
+        self._thinks = thinks
+        self._attempt = self._index = self._restarts = 0
+        self._spoken = Spoken()
+
+    @property
+    def began_thinking(self) -> bool:
+        """Whether the answer began with a thought that nothing opened: its model's template does."""
+        return self._restarts > 0
+
+    def begin(self) -> Callable[[str], Awaitable[None]]:
+        """Begin to tell an attempt; returns what takes its pieces."""
+        self._spoken = Spoken(thinking=self._thinks)
+        self._anew()
+        return self._take
+
+    def _anew(self) -> None:
+        self._attempt, self._index = self._attempt + 1, 0
+
+    async def _take(self, piece: str) -> None:
+        text = self._spoken.take(piece)
+        if self._spoken.restarts > self._restarts:
+            self._restarts = self._spoken.restarts
+            self._anew()
+        if text and self._call.stream_to:
+            partial = Partial(
+                request=self._message.id,
+                exchange=self._message.exchange,
+                attempt=self._attempt,
+                index=self._index,
+                text=text,
+            )
+            self._index += 1
+            await self._publish(self._call.stream_to, msgspec.json.encode(partial))
 
 
 def naming(failed: Failed, message: Message) -> Failed:
@@ -232,7 +283,7 @@ def naming(failed: Failed, message: Message) -> Failed:
     return msgspec.structs.replace(failed, request=message.id, purpose=message.event.call.purpose)
 
 
-def _failure(message: Message, call: ModelCall, reason: str, error: str) -> LlmFailed:
+def _failure(message: Message, call: ModelCall, reason: str, error: str, said: str = "") -> LlmFailed:
     return LlmFailed(
         reason=reason,
         error=error,
@@ -240,6 +291,7 @@ def _failure(message: Message, call: ModelCall, reason: str, error: str) -> LlmF
         failed_topic=topic_of(message.event),
         request=message.id,
         purpose=call.purpose,
+        said=said,
     )
 
 

@@ -29,8 +29,9 @@ class AnswerInvalid(ValueError):
 def answer_of(written: str, schema: dict[str, Any] | None, most_tokens: int) -> str:
     """Return the answer in what a model wrote; for a schema, the JSON text that satisfies it.
 
-    An endpoint may not heed the length that it was asked for: a text is cut where it is surely over it. A code fence
-    around the JSON is taken off: endpoints that know no ``response_format`` let models write one.
+    An endpoint may not heed the length that it was asked for: a text is cut where it is surely over it (see
+    :func:`is_over`). Endpoints that know no ``response_format`` let models write a code fence, or words, around the
+    JSON: these are taken off.
 
     Raises:
         AnswerInvalid: it is empty, no JSON, too long for JSON to be cut, or does not satisfy the schema (or the schema
@@ -39,17 +40,11 @@ def answer_of(written: str, schema: dict[str, Any] | None, most_tokens: int) -> 
     text = without_thoughts(written)
     if not text:
         raise AnswerInvalid("EmptyAnswer")
-    most = most_tokens * _MOST_CHARACTERS_PER_TOKEN
     if schema is None:
-        return text[:most]
-    if len(text) > most:
+        return text[: most_tokens * _MOST_CHARACTERS_PER_TOKEN]
+    if is_over(text, most_tokens):
         raise AnswerInvalid("TooLong")
-    fenced = _FENCED.fullmatch(text)
-    text = fenced[1].strip() if fenced else text
-    try:
-        answer = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as wrong:
-        raise AnswerInvalid("NotJson") from wrong
+    text, answer = _json_in(text)
     try:
         Draft202012Validator.check_schema(schema)
         satisfied = Draft202012Validator(schema, registry=_REGISTRY).is_valid(answer)
@@ -58,3 +53,20 @@ def answer_of(written: str, schema: dict[str, Any] | None, most_tokens: int) -> 
     if not satisfied:
         raise AnswerInvalid("SchemaNotSatisfied")
     return text
+
+
+def is_over(text: str, most_tokens: int) -> bool:
+    """Whether a text is surely longer than so many tokens."""
+    return len(text) > most_tokens * _MOST_CHARACTERS_PER_TOKEN
+
+
+def _json_in(text: str) -> tuple[str, Any]:
+    """Return the JSON in a text, and what it says: the whole, what stands in a fence, or in braces."""
+    fenced = _FENCED.search(text)
+    begin, end = text.find("{"), text.rfind("}")
+    for each in (text, fenced[1].strip() if fenced else "", text[begin : end + 1] if 0 <= begin < end else ""):
+        try:
+            return each, msgspec.json.decode(each)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    raise AnswerInvalid("NotJson")

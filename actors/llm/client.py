@@ -1,36 +1,52 @@
-"""One call to an endpoint: over HTTP, whole or as a stream, never more than a bounded number of bytes."""
+"""One endpoint over HTTP: asked in the dialect that it understands, never for more than a bounded number of bytes."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from hashlib import sha256
 
 import httpx
+import msgspec
 
+from actors.llm.dialect import Dialect, Dialects, learned
 from actors.llm.endpoint import Endpoint
-from actors.llm.protocol import (
-    Chunk,
-    Completion,
-    NotTheProtocol,
-    Refused,
-    Usage,
-    completion,
-    read_answer,
-    read_chunk,
-    read_models,
-    request_body,
-)
-from actors.llm.sse import DONE, Events
-from schemas.calls import ModelCall
-from schemas.vocabulary.llm import ANSWER_INVALID
-
-MOST_BYTES = 8 * 1024 * 1024
-"""What is read of one answer; a stream spends some 200 bytes of JSON on a token."""
+from actors.llm.fitting import fitted
+from actors.llm.protocol import request_body
+from actors.llm.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
+from actors.llm.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
+from actors.llm.refusing import reason_of, without_secrets
+from events.loggers import get_logger
+from schemas.calls import Cut, ModelCall
+from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
 
 MOST_ERROR_BYTES = 64 * 1024
 """What is read of an answer that is an error."""
 
+REASON_S = 2.0
+"""Seconds that the reason of a refusal may take to come once its status has."""
+
+MOST_TRANSLATIONS = 10
+"""Times that one request is translated, at most: parameters are few, and a context is found in a few steps."""
+
 _TOO_MANY, _NOT_FOUND = 429, 404
+_PASSING = frozenset({408, 425, _TOO_MANY})
+"""Statuses below 500 that another attempt may mend."""
+
+_NO_TRANSLATION = frozenset({401, 402, 403, 407, *_PASSING})
+"""Statuses that say nothing of what was sent."""
+
+_FINAL = re.compile(
+    r"invalid_(?:request|api_key)|authentication|permission|insufficient_quota|not_found|content_filter"
+)
+"""Kinds of error that another attempt does not mend, where an endpoint tells of one without a status."""
+
+_FILTERED = re.compile(r"(?i)content_filter|content[ _]management[ _]policy|content_policy_violation|ResponsibleAI")
+"""Refusals of what a person asked, not of how it was sent."""
+
+_logger = get_logger("neuraxis.llm")
 
 
 class CallFailed(Exception):
@@ -39,41 +55,68 @@ class CallFailed(Exception):
     Attributes:
         reason: One of the reasons of ``llm.failed``.
         error: What happened, as a stable code: an exception's type, or ``HTTP <status>``.
+        said: What the endpoint gave as its reason, without secrets; it may repeat what it was sent.
         passing: Whether another call may fare better.
         dead: Whether it is a sign of a dead endpoint.
         retry_after_s: Seconds that the endpoint wants to be left alone; None where it does not say.
     """
 
     def __init__(
-        self, reason: str, error: str, *, passing: bool = False, dead: bool = False, retry_after_s: float | None = None
+        self,
+        reason: str,
+        error: str,
+        *,
+        said: str = "",
+        passing: bool = False,
+        dead: bool = False,
+        retry_after_s: float | None = None,
     ) -> None:
         self.reason = reason
         self.error = error
+        self.said = said
         self.passing = passing
         self.dead = dead
         self.retry_after_s = retry_after_s
         super().__init__(f"{reason}: {error}")
 
 
+class _Refusal(CallFailed):
+    """A call that its endpoint refused: ``whole`` is the reason as it was given, ``status`` the HTTP status it told."""
+
+    whole = ""
+    status = 0
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer, the calls that it took, what of the request the endpoint does not take, and what was cut to fit."""
+
+    completion: Completion
+    calls: int = 1
+    adapted: tuple[str, ...] = ()
+    cuts: tuple[Cut, ...] = ()
+
+
 class ChatClient:
     """Speaks to one endpoint; made by :meth:`open`."""
 
-    def __init__(self, http: httpx.AsyncClient, base_url: str) -> None:
+    def __init__(self, http: httpx.AsyncClient, endpoint: Endpoint, context: int) -> None:
         self._http = http
-        self._base_url = base_url
+        self._endpoint = endpoint
+        self._dialects = Dialects(context)
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, endpoint: Endpoint, *, connect_s: float, concurrency: int) -> AsyncIterator["ChatClient"]:
-        """Open connections as they are needed, and close them at the end."""
+    async def open(
+        cls, endpoint: Endpoint, *, connect_s: float, concurrency: int, context: int = 0
+    ) -> AsyncIterator["ChatClient"]:
+        """Open connections as they are needed, and close them at the end; ``context`` is the models', 0: not known."""
         headers = {
             "User-Agent": "neuraxis",
             "Accept": "application/json, text/event-stream",
-            # What is read is bounded in bytes: a compressed answer may be of any size.
+            # Nothing is won by it over what a model takes to write; what comes compressed all the same is unpacked.
             "Accept-Encoding": "identity",
+            **endpoint.key_headers,
         }
-        if endpoint.api_key:
-            headers["Authorization"] = f"Bearer {endpoint.api_key}"
         http = httpx.AsyncClient(
             headers=headers,
             # How long an answer may take is the request's own affair, and its caller's clock runs.
@@ -83,134 +126,141 @@ class ChatClient:
             trust_env=not endpoint.is_near,
         )
         async with http:
-            yield cls(http, endpoint.base_url)
+            yield cls(http, endpoint, context)
 
-    async def models(self) -> tuple[str, ...]:
+    async def models(self) -> tuple[ListedModel, ...]:
         """Return the models that the endpoint lists; raises CallFailed."""
         async with self._response("GET", "/models", b"", {}) as response:
-            try:
-                return read_models(await _whole(response, MOST_BYTES))
-            except NotTheProtocol as wrong:
-                raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
-            except Refused as refused:
-                raise _refused(response.status_code, refused.status) from refused
+            return read_models(await whole(response, MOST_BYTES))
 
-    async def ask(
-        self, call: ModelCall, model: str, request: str, spoken: Callable[[str], Awaitable[None]]
-    ) -> Completion:
-        """Ask a model once.
+    async def ask(self, call: ModelCall, model: str, request: str, speak: Speak, until: float | None = None) -> Answer:
+        """Ask a model once; a refusal that says what to send otherwise is followed, and remembered.
 
         Args:
             call: What to ask.
             model: Whom.
             request: The request's id, for an endpoint that knows idempotency keys.
-            spoken: Gets each piece of text as it comes, where the call is to be streamed.
+            speak: Gets each piece of text as it comes, where the call is to be streamed.
+            until: When its caller waits no longer, by the loop's clock; None: never.
 
         Raises:
             CallFailed: nothing usable came.
         """
-        body, headers = request_body(call, model), {"Idempotency-Key": request, "Content-Type": "application/json"}
-        async with self._response("POST", "/chat/completions", body, headers) as response:
+        calls, tried = 0, set[bytes]()
+        while True:
+            dialect = self._dialects.of(model)
+            fitting, cuts = fitted(call, dialect.context, dialect.density)
+            body = request_body(fitting, model, dialect)
+            calls += 1
             try:
-                if response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                    return await _streamed(response, spoken)
-                return read_answer(await _whole(response, MOST_BYTES))
-            except NotTheProtocol as wrong:
-                raise CallFailed(ANSWER_INVALID, "NotTheProtocol") from wrong
-            except Refused as refused:
-                raise _refused(response.status_code, refused.status) from refused
+                key = _key(request, body, plain=body == request_body(call, model))
+                completion = await self._ask(body, key, speak, until)
+                return Answer(completion=completion, calls=calls, adapted=dialect.told(fitting), cuts=cuts)
+            except _Refusal as refused:
+                tried.add(body)
+                better = self._learned(dialect, refused, fitting, model, body)
+                if better is None or calls > MOST_TRANSLATIONS:
+                    raise
+                if request_body(fitted(call, better.context, better.density)[0], model, better) in tried:
+                    raise
+
+    def _learned(self, dialect: Dialect, refused: _Refusal, call: ModelCall, model: str, body: bytes) -> Dialect | None:
+        """Take from a refusal how to speak to a model, and say so."""
+        if refused.status in _NO_TRANSLATION:
+            return None
+        better = learned(dialect, refused.whole, call, msgspec.json.decode(body, type=dict[str, msgspec.Raw]))
+        if better is None or better == dialect:
+            return None
+        changed = {
+            name: getattr(better, name)
+            for name in Dialect.__struct_fields__
+            if getattr(better, name) != getattr(dialect, name)
+        }
+        self._dialects.learn(model, changed)
+        _logger.warning("request_translated", model=model, error=refused.error, now=changed)
+        return better
+
+    async def _ask(self, body: bytes, key: str, speak: Speak, until: float | None) -> Completion:
+        headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
+        async with self._response("POST", "/chat/completions", body, headers) as response:
+            return await answer_in(response, speak, until)
 
     @asynccontextmanager
     async def _response(
         self, method: str, path: str, body: bytes, headers: dict[str, str]
     ) -> AsyncIterator[httpx.Response]:
+        status = 0
         try:
-            url = f"{self._base_url}{path}"
+            url = self._endpoint.url_of(path)
             async with self._http.stream(method, url, content=body or None, headers=headers) as response:
                 # A cookie would be sent with every later call, whoever's it is.
                 self._http.cookies.clear()
-                if response.headers.get("Content-Encoding", "identity").lower() not in ("", "identity"):
-                    raise CallFailed(ANSWER_INVALID, "ContentEncoding")
-                if response.status_code != httpx.codes.OK:
-                    raise await _refusal(response)
+                status = response.status_code
+                if not response.is_success:
+                    raise await self._refusal(response)
                 yield response
+        except NotTheProtocol as wrong:
+            said = without_secrets(wrong.said, self._endpoint.api_key)
+            raise CallFailed(ANSWER_INVALID, wrong.error, said=said) from wrong
+        except Refused as refused:
+            raise self._refused(status, refused) from refused
+        except CutShort as cut:
+            raise CallFailed("endpoint_unreachable", "StreamCutShort", passing=True, dead=True) from cut
         except httpx.DecodingError as wrong:
             raise CallFailed(ANSWER_INVALID, type(wrong).__name__) from wrong
         except httpx.HTTPError as wrong:
             raise CallFailed("endpoint_unreachable", type(wrong).__name__, passing=True, dead=True) from wrong
 
-
-async def _whole(response: httpx.Response, most: int) -> bytes:
-    body = bytearray()
-    async for piece in response.aiter_raw():
-        body += piece
-        if len(body) > most:
-            raise NotTheProtocol(f"an answer of more than {most} bytes")
-    return bytes(body)
-
-
-async def _streamed(response: httpx.Response, spoken: Callable[[str], Awaitable[None]]) -> Completion:
-    text, model, finish, usage = [], "", "", Usage()
-    async for chunk in _chunks(response):
-        if chunk.broken:
+    def _refused(self, status: int, refused: Refused) -> CallFailed:
+        """Return the failure of an answer that holds an error under a good status, by the status the error names."""
+        told, server_error = refused.status, refused.status >= httpx.codes.INTERNAL_SERVER_ERROR
+        error = f"HTTP {status}: error {told}" if told else f"HTTP {status}: error"
+        if refused.midway and not _FINAL.search(refused.said) and (told in _PASSING or server_error or not told):
             # The endpoint took the request and broke off: a model that crashed, or memory that ran out.
-            raise CallFailed("endpoint_unreachable", "StreamError", passing=True, dead=True)
-        model = chunk.model or model
-        usage = chunk.usage or usage
-        if chunk.choices:
-            finish = chunk.choices[0].finish_reason or finish
-        if chunk.text:
-            text.append(chunk.text)
-            await spoken(chunk.text)
-    if not finish:
-        raise CallFailed("endpoint_unreachable", "StreamCutShort", passing=True, dead=True)
-    return completion("".join(text), model, finish, usage)
+            unreachable = "endpoint_unreachable"
+            return self._failure(unreachable, "StreamError", refused.said, told, passing=True, dead=True)
+        return self._failure(
+            "no_model" if told == _NOT_FOUND else "endpoint_refused", error, refused.said, told,
+            passing=told in _PASSING or server_error, dead=server_error,
+        )  # fmt: skip
+
+    async def _refusal(self, response: httpx.Response) -> CallFailed:
+        status = response.status_code
+        try:
+            async with asyncio.timeout(REASON_S):
+                said = reason_of(await whole(response, MOST_ERROR_BYTES))
+        except (NotTheProtocol, httpx.HTTPError, TimeoutError):
+            said = ""  # the status is all there is
+        error, dead = f"HTTP {status}", status >= httpx.codes.INTERNAL_SERVER_ERROR
+        passing = dead or status in _PASSING
+        wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC)) if passing else None
+        # Whether a 404 is about the model or the address endpoints say in words only.
+        lacks = status == _NOT_FOUND and "model" in said.lower()
+        reason = "no_model" if lacks else "endpoint_refused"
+        return self._failure(reason, error, said, status, passing=passing, dead=dead, retry_after_s=wait)
+
+    def _failure(
+        self,
+        reason: str,
+        error: str,
+        said: str,
+        status: int,
+        *,
+        passing: bool,
+        dead: bool,
+        retry_after_s: float | None = None,
+    ) -> _Refusal:
+        told = without_secrets(said, self._endpoint.api_key)
+        if _FILTERED.search(said):
+            reason, passing, dead = ANSWER_FILTERED, False, False
+        failure = _Refusal(reason, error, said=told, passing=passing, dead=dead, retry_after_s=retry_after_s)
+        failure.whole, failure.status = said, status
+        return failure
 
 
-async def _chunks(response: httpx.Response) -> AsyncIterator[Chunk]:
-    events, read = Events(), 0
-    async for piece in response.aiter_raw():
-        read += len(piece)
-        if read > MOST_BYTES:
-            raise NotTheProtocol(f"a stream of more than {MOST_BYTES} bytes")
-        for data in events.take(piece):
-            if data == DONE:
-                return
-            yield read_chunk(data)
-    for data in events.end():
-        if data != DONE:
-            yield read_chunk(data)
-
-
-def _refused(status: int, told: int) -> CallFailed:
-    """Return the failure of an answer that holds an error under a good status, by the status that the error names."""
-    passing = told == _TOO_MANY or told >= httpx.codes.INTERNAL_SERVER_ERROR
-    error = f"HTTP {status}: error {told}" if told else f"HTTP {status}: error"
-    if told == _NOT_FOUND:
-        return CallFailed("no_model", error)
-    return CallFailed("endpoint_refused", error, passing=passing, dead=told >= httpx.codes.INTERNAL_SERVER_ERROR)
-
-
-async def _refusal(response: httpx.Response) -> CallFailed:
-    status = response.status_code
-    error = f"HTTP {status}"
-    if status == _TOO_MANY:
-        wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC))
-        return CallFailed("endpoint_refused", error, passing=True, retry_after_s=wait)
-    if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-        wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC))
-        return CallFailed("endpoint_refused", error, passing=True, dead=True, retry_after_s=wait)
-    if status == _NOT_FOUND and await _names_a_model(response):
-        return CallFailed("no_model", error)
-    return CallFailed("endpoint_refused", error)
-
-
-async def _names_a_model(response: httpx.Response) -> bool:
-    """Whether a 404 is about the model, not the address: endpoints say so in words only."""
-    try:
-        return b"model" in (await _whole(response, MOST_ERROR_BYTES)).lower()
-    except NotTheProtocol:
-        return False
+def _key(request: str, body: bytes, *, plain: bool) -> str:
+    """Return the idempotency key of a body: under one key an endpoint may take no other, or answer as to the first."""
+    return request if plain else f"{request}-{sha256(body).hexdigest()[:8]}"
 
 
 def retry_after(written: str, now: datetime) -> float | None:

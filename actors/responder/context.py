@@ -7,7 +7,7 @@ import msgspec
 
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
-from actors.responder.tokens import estimate
+from schemas.reading.shortening import estimate
 from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
 from schemas.vocabulary.responder import Entity
 
@@ -41,18 +41,21 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         return _line(self.layer, self.energy, self.text)
 
 
-def memories_of(case: Case) -> tuple[Memory, ...]:
+def memories_of(case: Case, room: int | None = None) -> tuple[Memory, ...]:
     """Return what the exchange recalled and found that fits the budget, and no more than is set.
+
+    The budget is the settings', or ``room`` where that is given.
 
     What people told comes first, then echoes of what was only asked and answered; among these the strongest. So the
     agent's own answers take no place of a fact. Of a memory that came to mind twice the stronger counts, and of several
     with the same words one. One without words (a forgotten one) is none, and one that
     does not fit leaves its room to weaker ones.
     """
-    settings, left = case.settings, case.settings.memory_tokens - FENCE_TOKENS
+    settings = case.settings
+    left = (settings.memory_tokens if room is None else room) - FENCE_TOKENS
     kept: list[Memory] = []
     texts: set[str] = set()
-    for each in _told_first((*case.pending.findings, *case.pending.recollections)):
+    for each in told_first((*case.pending.findings, *case.pending.recollections)):
         text = quote(each.text, settings.quote_limit)
         tokens = estimate(_line(each.layer, each.energy, text) + "\n")
         if text and text not in texts and tokens <= left and len(kept) < settings.memory_most:
@@ -101,7 +104,8 @@ def _tells(memory: Memory) -> bool:
     return not memory.echo or (has_answer and not memory.text.endswith(NO_LONGER_SO))
 
 
-def _told_first(found: Iterable[Recollection]) -> list[Recollection]:
+def told_first(found: Iterable[Recollection]) -> list[Recollection]:
+    """Return recollections: those that were told, then echoes, each by energy; of one that came twice the stronger."""
     strongest: dict[str, Recollection] = {}
     for each in found:
         if each.id not in strongest or each.energy > strongest[each.id].energy:

@@ -7,19 +7,18 @@ import msgspec
 from actors.responder.drafts import reruns, with_best, with_draft, with_failure
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_again, request_for
-from actors.responder.quoting import beginning
 from actors.responder.settings import ResponderSettings
-from actors.responder.tokens import CHARACTERS_PER_TOKEN
 from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, readable_settings, session_key
 from schemas.event import Event
 from schemas.persistent import Generations, Map
+from schemas.reading.shortening import shorten
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.breaker import BreakerCleared
-from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
@@ -129,7 +128,12 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
         return msgspec.structs.replace(pending, findings=event.findings, acted=True)
     if isinstance(event, ResponseRequested):
         return msgspec.structs.replace(
-            pending, asked=message.id, loop_id=event.loop_id, entities=event.entities, awaits="model"
+            pending,
+            asked=message.id,
+            loop_id=event.loop_id,
+            entities=event.entities,
+            cuts=event.call.cuts,
+            awaits="model",
         )
     if kind not in VERDICTS:
         return None
@@ -191,17 +195,8 @@ def _opened(state: ResponderState, message: Message) -> Pending | None:
         due_ns=message.time_ns + event.deadline_after_ms * _NS_PER_MS,
         reply_to=event.reply_to,
         stream=event.stream,
-        layers=_kept_layers(state.settings, event.layers),
+        layers=() if state.settings.backend == "composer" else event.layers,
     )
-
-
-def _kept_layers(settings: ResponderSettings, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
-    """Return as much of each layer as a prompt can hold; nothing where no model will read them."""
-    if settings.backend == "composer":
-        return ()
-    # A little more than fits, so that the prompt shows where a text was cut.
-    most = settings.layer_tokens * CHARACTERS_PER_TOKEN + 1
-    return tuple(Layer(role=layer.role, content=layer.content[:most]) for layer in layers)
 
 
 def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> ResponderState:
@@ -211,13 +206,20 @@ def _close(state: ResponderState, message: Message, event: ResponseEmitted) -> R
     if pending is None:
         return msgspec.structs.replace(state, ended=ended)
     sessions = state.sessions
-    turn = Turn(beginning(pending.text, settings.turn_limit), beginning(event.response, settings.turn_limit))
+    turn = _turn(pending.text, event.response, settings.turn_limit)
     if event.action == "EXECUTED" and turn.said and pending.remembered:
         # Refused words are not kept: they would be quoted back, or shown to a model, by a later answer.
         key = message.session_key
         turns = (*(sessions.get(key) or ()), turn)[-MEMORY_TURNS:]
         sessions = sessions.set(key, turns, now_ns, _session_generation_ns(settings))
     return ResponderState(settings, state.pending.delete(exchange), ended, sessions, state.lost)
+
+
+def _turn(said: str, answered: str, limit: int) -> Turn:
+    """Return a turn as it is remembered: both ends of what is long, since what was asked may stand at either."""
+    both = [shorten(text.strip(), limit, len) for text in (said, answered)]
+    characters, kept = sum(each.characters for each in both), sum(each.kept for each in both)
+    return Turn(both[0].text, both[1].text, *((characters, kept) if kept < characters else (0, 0)))
 
 
 def _without_turns(state: ResponderState, keys: Iterable[str]) -> ResponderState:

@@ -34,7 +34,14 @@ def with_draft(pending: Pending, event: LlmCompleted) -> Pending:
     words = event.text.strip()
     if pending.awaits != "model" or event.request != pending.asked or not words:
         return pending
-    draft = Draft(loop_id=pending.loop_id, text=words, model=event.model, entities=pending.entities)
+    draft = Draft(
+        loop_id=pending.loop_id,
+        text=words,
+        model=event.model,
+        entities=pending.entities,
+        finish_reason=event.ended,
+        cuts=(*pending.cuts, *event.cuts),
+    )
     return msgspec.structs.replace(pending, drafts=(*pending.drafts, draft), awaits="guardrails")
 
 
@@ -116,6 +123,8 @@ def drafted(case: Case, loop_id: str, why: str = "") -> ResponseEmitted | None:
         model=draft.model,
         entities=draft.entities,
         loop_id=draft.loop_id,
+        finish_reason=draft.finish_reason,
+        cuts=draft.cuts,
         identity=identity_of(soul, draft.text) if soul else None,
     )
 

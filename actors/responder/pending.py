@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from actors.responder.settings import ResponderSettings
+from schemas.calls import Cut, Ended
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection
@@ -16,19 +17,29 @@ STAGES: tuple[Stage, ...] = ("REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARB
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a person said and what was answered, each cut to a limit."""
+    """What a person said and what was answered, each cut to a limit: ``kept`` of their ``characters`` are left.
+
+    Both numbers are 0 where nothing was cut.
+    """
 
     said: str
     answered: str
+    characters: int = 0
+    kept: int = 0
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's answer that nobody has read yet: ``loop_id`` names the pass of the deliberation that it came of."""
+    """A model's answer that nobody has read yet: ``loop_id`` names the pass of the deliberation that it came of.
+
+    ``finish_reason`` says how it ended, ``cuts`` what was cut of the prompt that it answers.
+    """
 
     loop_id: str
     text: str
     model: str
     entities: tuple[Entity, ...]
+    finish_reason: Ended = "stop"
+    cuts: tuple[Cut, ...] = ()
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +52,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         due_ns: The earliest of its deadlines so far.
         reply_to: Inbox for a copy of the answer.
         stream: Whether that inbox wants partial text too.
-        layers: The input's other layers, cut; kept only where a model is asked.
+        layers: The input's other layers; kept only where a model is asked.
         silent: The stages that have not spoken yet.
         first_mode: What the router chose first.
         held: An end that a stage has asked for, while an earlier one may still ask for another.
@@ -53,6 +64,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         asked: Id of the last request to a model; empty: none.
         loop_id: The loop that its answer is of; empty where guardrails do not judge it.
         entities: The memories in that request.
+        cuts: What of its prompt was cut.
         awaits: Whose word is waited for: the model's that was asked, or guardrails' on its answer; empty: nobody's.
         drafts: Its answers so far, oldest first.
         best: The loop whose answer is the best so far, by guardrails' word; empty: no word yet.
@@ -79,6 +91,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     asked: str = ""
     loop_id: str = ""
     entities: tuple[Entity, ...] = ()
+    cuts: tuple[Cut, ...] = ()
     awaits: Literal["", "model", "guardrails"] = ""
     drafts: tuple[Draft, ...] = ()
     best: str = ""

@@ -12,10 +12,18 @@ from importlib.resources import files
 import msgspec
 
 from actors.responder.context import FENCE_TOKENS, entities_of, memories_of, untold
+from actors.responder.fitting import (
+    LEAST_BLOCK,
+    cut_of_memories,
+    cut_of_turns,
+    instructions,
+    latest,
+    rooms,
+    words_and_layers,
+)
 from actors.responder.pending import Case, Turn
-from actors.responder.tokens import cut, estimate
-from schemas.calls import ModelCall, Purpose, Said
-from schemas.vocabulary.gateway import Layer
+from schemas.calls import ModelCall, Purpose, Said, cuts_of
+from schemas.reading.shortening import Shortened, estimate, shorten
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import Mode
@@ -30,7 +38,6 @@ MENDING: Mapping[Trigger, str] = msgspec.json.decode(
 )
 """What a model is told to mend, by what asks for a rerun."""
 
-_LEAST_BLOCK = 16
 _KEY_LENGTH = 12
 _NS_PER_MS = 1_000_000
 
@@ -88,55 +95,43 @@ def _request(case: Case, mode: Mode, loop: Pass) -> ResponseRequested:
         texts[pending.stance] = getattr(settings.prompts, pending.stance)
     if loop.mend:
         texts["rerun"] = loop.mend
+    told = instructions(texts, settings)
+    system = "\n\n".join(each.text for each in told.values())
+    room = rooms(settings, estimate(system))
     # To whoever works on the agent's instructions nothing is handed that it remembers.
-    memories = () if pending.stance == "guarded" else memories_of(case)
-    turns = latest(case.turns, settings.turn_tokens)
-    blocks = [*_memory_block([each.line for each in untold(memories, turns)])]
-    blocks += layer_blocks(pending.layers, settings.layer_tokens)
-    blocks += _draft_block(loop.earlier, settings.draft_tokens)
+    memories = () if pending.stance == "guarded" else memories_of(case, room.memories)
+    turns = latest(case.turns, room.turns)
+    conversation = _conversation(turns)
+    remembered = _memory_block([each.line for each in untold(memories, turns)])
+    draft = _draft_block(loop.earlier, room.draft)
+    beside = [*(said.content for said in conversation), *(body for _, body in (*remembered, *_shown(draft)))]
+    left = room.left - sum(map(estimate, beside)) - FENCE_TOKENS * (len(remembered) + len(draft))
+    words, layers = words_and_layers(pending.text, pending.layers, left, settings)
     messages = (
-        Said(role="system", content="\n\n".join(texts.values())),
-        *_conversation(turns),
-        Said(role="user", content=with_data(cut(pending.text, settings.input_tokens), blocks)),
+        Said(role="system", content=system),
+        *conversation,
+        Said(role="user", content=with_data(words.text, [*remembered, *_shown(layers), *_shown(draft)])),
+    )
+    cuts = (
+        *cuts_of({"text": words, **layers, **draft, **{f"prompt {name}": each for name, each in told.items()}}),
+        *cut_of_turns(case.turns, turns),
+        *(cut_of_memories(case, memories) if pending.stance != "guarded" else ()),
     )
     return ResponseRequested(
         mode=mode,
         call=ModelCall(
             purpose=purpose,
             messages=messages,
-            most_tokens=settings.answer_tokens,
+            most_tokens=room.answer,
             timeout_ms=time_to_ask(case),
             stream_to=pending.reply_to if pending.stream else "",
+            cuts=cuts,
         ),
         entities=entities_of(memories),
         prompts={name: sha256(text.encode()).hexdigest()[:_KEY_LENGTH] for name, text in texts.items()},
         loop_id=loop.loop_id,
         rerun_reason=loop.reason,
     )
-
-
-def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
-    """Return the last turns that fit into ``tokens`` together, oldest first."""
-    kept: list[Turn] = []
-    for turn in reversed([turn for turn in turns if turn.said and turn.answered]):
-        tokens -= estimate(turn.said) + estimate(turn.answered)
-        if tokens < 0:
-            break
-        kept.insert(0, turn)
-    return tuple(kept)
-
-
-def layer_blocks(layers: Sequence[Layer], tokens: int) -> list[Block]:
-    """Return the layers as blocks of ``tokens`` at most with their fences; what does not fit is cut, then left out."""
-    blocks = []
-    for place, layer in enumerate(layers, 1):
-        room = tokens - FENCE_TOKENS
-        if room < _LEAST_BLOCK:
-            break
-        text = cut(layer.content, room)
-        tokens = room - estimate(text)
-        blocks.append((f"{layer.role}, part {place} of {len(layers)}", text))
-    return blocks
 
 
 def with_data(text: str, blocks: Sequence[Block]) -> str:
@@ -166,9 +161,14 @@ def _memory_block(lines: Sequence[str]) -> list[Block]:
     return [("memory, strongest first", "\n".join(lines))] if lines else []
 
 
-def _draft_block(text: str, tokens: int) -> list[Block]:
-    shown = cut(text, tokens - FENCE_TOKENS) if tokens - FENCE_TOKENS >= _LEAST_BLOCK else ""
-    return [("your earlier answer, set aside", shown)] if shown else []
+def _draft_block(text: str, tokens: int) -> dict[str, Shortened]:
+    room = tokens - FENCE_TOKENS
+    shown = shorten(text, room) if room >= LEAST_BLOCK else Shortened("", len(text), 0)
+    return {"your earlier answer, set aside": shown} if text else {}
+
+
+def _shown(parts: Mapping[str, Shortened]) -> list[Block]:
+    return [(name, each.text) for name, each in parts.items() if each.kept]
 
 
 def _conversation(turns: Sequence[Turn]) -> list[Said]:

@@ -15,9 +15,3 @@ def quote(text: str, limit: int) -> str:
     if len(line) <= limit and len(window) == len(stripped):
         return line
     return line[: limit - 1].rstrip() + "…"
-
-
-def beginning(text: str, limit: int) -> str:
-    """Return a text without surrounding space, cut at ``limit`` characters; its lines stay lines."""
-    stripped = text.strip()
-    return stripped if len(stripped) <= limit else stripped[: limit - 1].rstrip() + "…"

@@ -8,7 +8,13 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 
 Budget = Annotated[int, msgspec.Meta(ge=0, le=16_000)]
-"""Tokens at most, as ``actors.responder.tokens`` estimates them."""
+"""Tokens at most, as ``schemas.reading.shortening`` estimates them."""
+
+LEAST_CONTEXT, MOST_CONTEXT = 512, 10_000_000
+"""Tokens of a model's context that prompts are fitted to."""
+
+_UNBOUND = 1_000_000
+"""Tokens: more than any input has. What the context leaves is the bound then."""
 
 PromptText = Annotated[str, msgspec.Meta(min_length=1, max_length=20_000)]
 
@@ -44,7 +50,7 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
             and at least half as long: dropped at the partition's first message past it.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
         quote_limit: Longest quote of a person's words in an answer, and of a memory, in characters.
-        turn_limit: Longest part of what each side said in a turn that is remembered, in characters.
+        turn_limit: Longest part of what each side said in a turn that is remembered, in characters; both ends of it.
         answering_energy: Energy from which a memory is told by the composer.
         guardrails: Whether guardrails judge a model's answer before anybody reads it, and have a poor one rerun.
         rerun_least_ms: Time that must be left for asking a model again.
@@ -52,10 +58,12 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
         soul: Who the agent is: said to a model when it responds or clarifies. Empty: nothing.
         souls: The same by agent, for those that have one of their own.
         memory_most: Memories and findings that an answer has before it, the strongest, 0 to 64.
-        memory_tokens: Of memories and findings in a prompt.
+        context_tokens: Of prompt and answer together: the model's context. `neuraxis up` takes what the endpoint tells.
+        memory_tokens: Of memories and findings in a prompt; less in a small context, as the two after it.
         turn_tokens: Of earlier turns in a prompt.
-        layer_tokens: Of the input's other layers in a prompt.
         draft_tokens: Of the answer that a rerun is to better, in a prompt.
+        layer_tokens: Of the input's other layers in a prompt: documents, tools' results. What the context leaves them
+            is a bound in any case, as for ``input_tokens``.
         input_tokens: Of the person's own words in a prompt.
         answer_tokens: Of a model's answer.
         llm_timeout_ms: How long a model may take, if the exchange's deadline leaves that much.
@@ -74,11 +82,12 @@ class ResponderSettings(msgspec.Struct, frozen=True, kw_only=True):
     soul: Annotated[str, msgspec.Meta(max_length=20_000)] = _shipped("soul")
     souls: dict[str, Annotated[str, msgspec.Meta(max_length=20_000)]] = {}
     memory_most: Annotated[int, msgspec.Meta(ge=0, le=64)] = 6
+    context_tokens: Annotated[int, msgspec.Meta(ge=LEAST_CONTEXT, le=MOST_CONTEXT)] = 8_192
     memory_tokens: Budget = 512
     turn_tokens: Budget = 512
-    layer_tokens: Budget = 768
     draft_tokens: Budget = 256
-    input_tokens: Annotated[int, msgspec.Meta(ge=16, le=16_000)] = 1024
+    layer_tokens: Annotated[int, msgspec.Meta(ge=0, le=_UNBOUND)] = _UNBOUND
+    input_tokens: Annotated[int, msgspec.Meta(ge=16, le=_UNBOUND)] = _UNBOUND
     answer_tokens: Annotated[int, msgspec.Meta(ge=1, le=16_000)] = 512
     llm_timeout_ms: Milliseconds = 30_000
     reserve_ms: Milliseconds = 500

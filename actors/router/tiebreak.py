@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from schemas.calls import ModelCall, Said
+from schemas.calls import ModelCall, Said, cuts_of
+from schemas.reading.shortening import shorten
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600
-"""How much of a text is shown to the tie-breaker: its manner, not its matter, is in question."""
+"""How much of a text is shown to the tie-breaker, both ends: its manner, not its matter, is in question."""
 
 MOST_TOKENS = 48
 
@@ -37,6 +38,7 @@ _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 def ask(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested:
     """Return the question whether the first or the second candidate of an ambiguous decision is right for ``text``."""
     first, second = selected.tiebreaker_candidates
+    shown = shorten(text, QUOTED_CHARACTERS, len)
     return TiebreakRequested(
         candidates=(first, second),
         scores={mode: selected.scores[mode] for mode in (first, second)},
@@ -46,11 +48,12 @@ def ask(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested
             purpose="tiebreak",
             messages=(
                 Said(role="system", content=_instruction(first, second)),
-                Said(role="user", content=_case(text, selected)),
+                Said(role="user", content=_case(shown.text, selected)),
             ),
             most_tokens=MOST_TOKENS,
             answer_schema=_schema(first, second),
             timeout_ms=timeout_ms,
+            cuts=cuts_of({"text": shown}),
         ),
     )
 
@@ -82,9 +85,8 @@ def _instruction(first: Mode, second: Mode) -> str:
     )
 
 
-def _case(text: str, selected: ModeSelected) -> str:
+def _case(shown: str, selected: ModeSelected) -> str:
     signals = selected.signals
-    shown = text if len(text) <= QUOTED_CHARACTERS else text[:QUOTED_CHARACTERS] + "…"
     return (
         f"Turns of this talk in mind: {signals.working_memory_turns}. Facts known on the topic: {signals.fact_count}. "
         f"Mode of the previous answer: {selected.previous_mode or 'none'}.\n"

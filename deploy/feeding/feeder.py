@@ -176,6 +176,8 @@ def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | No
         mode=end.mode,
         response=end.response,
         latency_ms=round(seconds * 1000, 3),
+        finish_reason="" if end.finish_reason == "stop" else end.finish_reason,
+        cuts=end.cuts,
     )
 
 

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 from rich.text import Text
 
+from deploy.rendering.calls import told_cuts
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
 from deploy.rendering.sentences import FACTS, sentence_on
+from schemas.calls import Cut
 from schemas.event import Event
 from schemas.vocabulary.act import ActFinished, ActIterated, Performed, Planner, Termination
 from schemas.vocabulary.memory import Skill
@@ -58,8 +60,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """An exchange that ended: the decision, and what ``ask`` prints as JSON.
 
     ``confidence`` is the router's in its last choice of a mode, None where none was chosen. ``memories`` counts those
-    that the answer had before it. ``latency_ms`` is from sending the input until its end was heard. ``sentence`` says
-    in plain words how it ended and why.
+    that the answer had before it. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty where none
+    wrote it), ``cuts`` what of the prompt was too long for the model. ``latency_ms`` is from sending the input until
+    its end was heard. ``sentence`` says in plain words how it ended and why.
     """
 
     exchange: str
@@ -75,6 +78,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     backend: str
     model: str
     memories: int
+    finish_reason: str = ""
+    cuts: tuple[Cut, ...] = ()
     tiebreak: Tiebreak | None
     act: Acted | None
     latency_ms: float
@@ -104,6 +109,8 @@ def exchange_of(
         backend=end.backend,
         model=end.model,
         memories=len(end.entities),
+        finish_reason=end.finish_reason,
+        cuts=end.cuts,
         tiebreak=_tiebreak(choices),
         act=_acted(events),
         latency_ms=latency_ms,
@@ -136,6 +143,10 @@ def decision_line(found: Exchange) -> str:
     parts.append(f"by {found.backend}{f' {found.model}' if found.model else ''}")
     if found.memories:
         parts.append("1 memory" if found.memories == 1 else f"{found.memories} memories")
+    if found.finish_reason not in ("", "stop"):
+        parts.append(f"ended by {found.finish_reason}")
+    if found.cuts:
+        parts.append(told_cuts(found.cuts))
     return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange])
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
+from deploy.rendering.calls import told_cuts
 from deploy.rendering.drifting import DRIFT_DETAILS
 from deploy.rendering.entropy import sum_of
 from deploy.rendering.guards import GUARD_DETAILS, entropy, unread_lines
@@ -18,6 +19,7 @@ from deploy.rendering.loops import LOOP_DETAILS
 from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
 from deploy.rendering.quoting import quoted
+from deploy.rendering.reasons import ENDINGS
 from deploy.rendering.reflections import REFLECTION_DETAILS
 from deploy.rendering.regulation import REGULATION_DETAILS
 from deploy.rendering.reviews import REVIEW_DETAILS
@@ -26,6 +28,7 @@ from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected, Signals
@@ -49,7 +52,9 @@ def details(event: Event, case: Case) -> Sequence[RenderableType]:
 
 def _details(event: Event, case: Case) -> Sequence[RenderableType]:
     if isinstance(event, Failed):
-        return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
+        line = Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")
+        said = event.said if isinstance(event, LlmFailed) else ""
+        return [line, *([Text(f"the endpoint said: {quoted(said)}", "red")] if said else [])]
     if isinstance(event, Configured):
         return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
     kind = type(event)
@@ -165,7 +170,13 @@ def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
     verdict.append(f", written by {event.backend}{f' ({event.model})' if event.model else ''}")
     verdict.append(f", of loop {event.loop_id}" if event.loop_id else "")
     answer = Text(quoted(event.response), "italic") if event.response else Text("(no words)", "dim")
-    return [verdict, answer, *_identity(event), *entities(event.entities)]
+    return [verdict, answer, *_lacking(event), *_identity(event), *entities(event.entities)]
+
+
+def _lacking(event: ResponseEmitted) -> Sequence[RenderableType]:
+    ended = ENDINGS.get(event.finish_reason, "")
+    told = ([f"not whole: {ended}"] if ended else []) + ([told_cuts(event.cuts)] if event.cuts else [])
+    return [Text(each, "yellow") for each in told]
 
 
 def _identity(event: ResponseEmitted) -> Sequence[RenderableType]:

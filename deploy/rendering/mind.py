@@ -7,12 +7,12 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from deploy.rendering.calls import told_call
+from deploy.rendering.calls import told_call, told_cuts
 from deploy.rendering.counting import counted
 from deploy.rendering.drifting import wandered
 from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
-from deploy.rendering.reasons import RETIRED
+from deploy.rendering.reasons import ENDINGS, RETIRED
 from schemas.event import Event
 from schemas.vocabulary.act import (
     ActActionsRequested,
@@ -173,8 +173,11 @@ def _action(action: Action) -> str:
 def _completed(event: LlmCompleted) -> Lines:
     line = Text(f"{event.purpose} by {printable(event.model)} ({printable(event.backend)}): ")
     line.append(f"{event.prompt_tokens} + {event.completion_tokens} tokens, {event.attempts} attempts, ")
-    line.append(f"ended by {printable(event.finish_reason)}")
-    return [line, Text(quoted(event.text), "italic")]
+    line.append(f"ended by {printable(event.finish_reason) or 'nothing it names'}")
+    told = [f"not whole: {ENDINGS[event.ended]}"] if event.ended in ENDINGS else []
+    told += [f"the endpoint does not take all: {printable(', '.join(event.adapted))}"] if event.adapted else []
+    told += [told_cuts(event.cuts)] if event.cuts else []
+    return [line, *(Text(each, "yellow") for each in told), Text(quoted(event.text), "italic")]
 
 
 def _specialist(event: DelegateAnswered) -> Lines:

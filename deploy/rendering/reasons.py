@@ -90,6 +90,7 @@ MODEL_FAILURES: Mapping[str, str] = {
     "endpoint_refused": "its endpoint refused the request",
     "circuit_open": "its endpoint failed so often of late that it was not asked",
     "answer_invalid": "what came is not what was asked for",
+    "answer_filtered": "its endpoint's filter left nothing of the answer",
     "answer_empty": "the answer had no words",
     "no_time": "there was no time left to ask",
     "deadline": "the deadline passed first",
@@ -104,6 +105,13 @@ MODEL_FAILURES: Mapping[str, str] = {
     "unknown_topic": "the request is of a kind that is not known",
 }
 """Why a language model gave no answer."""
+
+ENDINGS: Mapping[str, str] = {
+    "length": "it ended at the length that was allowed",
+    "content_filter": "its endpoint's filter ended it",
+    "unknown": "its endpoint ended it without a word on why",
+}
+"""How a model's answer ended that may not be whole."""
 
 GUARDRAILS: Mapping[str, str] = {
     "appraisal_failed": "guardrails did not judge it, since its appraisal failed",

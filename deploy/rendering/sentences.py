@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from deploy.rendering import reasons
+from deploy.rendering.calls import told_cuts
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
 from schemas.unread import What
@@ -43,7 +44,7 @@ def sentence_on(end: ResponseEmitted, events: Sequence[Event] = ()) -> str:
     """
     word = reasons.ACTIONS[end.action]
     if end.action == "EXECUTED":
-        return f"{word} {_answered(end, events)}."
+        return f"{word} {_answered(end, events)}.{_not_whole(end)}"
     return f"{word}: {_why(end, events) or f'for the reason {end.reason} of {end.stage}'}."
 
 
@@ -132,6 +133,13 @@ def _answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
     how = reasons.MODES[end.mode] if end.mode is not None else "at once"
     by = "" if end.mode == "IGNORE" else f"by {f'the model {end.model}' if end.model else f'the {end.backend}'} "
     return f"{by}{how}, because {_because(end, events) or f'of {end.reason}'}"
+
+
+def _not_whole(end: ResponseEmitted) -> str:
+    """Return what an answer, or the prompt that it answers, lacks, as sentences of their own."""
+    ended = reasons.ENDINGS.get(end.finish_reason, "")
+    short = f" The answer may not be whole: {ended}." if ended else ""
+    return f"{short} The prompt was too long and was {told_cuts(end.cuts)}." if end.cuts else short
 
 
 def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:

@@ -1,7 +1,7 @@
 """Language models. Owner: ``llm``, an effector: the only one that speaks to a model."""
 
 from schemas.actor import Scope
-from schemas.calls import Purpose, Tokens
+from schemas.calls import Cut, Ended, Purpose, Tokens
 from schemas.entry import Entry, Severity
 from schemas.event import Event, Failed, Personal
 
@@ -10,8 +10,10 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
     """A model's answer to a request.
 
     ``request`` is the id of the event that asked, ``model`` what answered by its endpoint's own word, ``backend`` the
-    kind of endpoint (``openai``, ``local``). ``finish_reason`` is the endpoint's. ``attempts`` counts calls, from 1;
-    tokens are 0 where the endpoint does not tell.
+    kind of endpoint (``openai``, ``local``). ``finish_reason`` is the endpoint's own word, ``ended`` what it means.
+    ``attempts`` counts calls, from 1; tokens are 0 where the endpoint does not tell. ``adapted`` names what of the
+    request the endpoint does not take, and what it was sent instead; ``cuts`` what of the prompt was cut besides,
+    because the model's context turned out to be smaller than it was thought to be.
     """
 
     request: str
@@ -23,10 +25,16 @@ class LlmCompleted(Event, frozen=True, kw_only=True, tag="forged_id.llm.complete
     prompt_tokens: Tokens
     completion_tokens: Tokens
     attempts: int
+    ended: Ended = "stop"
+    adapted: tuple[str, ...] = ()
+    cuts: tuple[Cut, ...] = ()
 
 
 ANSWER_INVALID = "answer_invalid"
 """The reason of a failure: what came is not what the protocol or the asked schema says."""
+
+ANSWER_FILTERED = "answer_filtered"
+"""The reason of a failure: the endpoint's filter left nothing of an answer."""
 
 UNANSWERED = "unanswered"
 """Why an actor goes on without a model's answer: nothing came in its own time, no failure either."""
@@ -37,11 +45,14 @@ class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
 
     Reasons besides an effector's own: ``no_model``, ``endpoint_unreachable``, ``endpoint_overdue``,
     ``endpoint_refused`` (a status that another attempt does not mend), ``circuit_open``, ``answer_invalid`` (not what
-    the protocol or the asked schema says). ``request`` and ``purpose`` are empty where the request could not be read.
+    the protocol or the asked schema says), ``answer_filtered`` (the endpoint's filter left nothing of it). ``said`` is
+    what the endpoint gave as its reason, cut and without secrets: it may repeat a person's words. ``request`` and
+    ``purpose`` are empty where the request could not be read.
     """
 
     request: str = ""
     purpose: Purpose | None = None
+    said: Personal = ""
 
 
 ENTRIES = (

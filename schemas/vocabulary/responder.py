@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.calls import ModelCall, Said, Tokens
+from schemas.calls import Cut, Ended, ModelCall, Said, Tokens
 from schemas.entry import Entry, Severity
 from schemas.event import Configured, Event, Failed, Personal, Unit
 from schemas.vocabulary.memory import Layer
@@ -44,6 +44,8 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
     mode). ``first_mode`` is what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text,
     ``model`` names the model where one did. ``entities`` are the memories that the answer had before it. ``loop_id``
     is the loop whose answer this is, where guardrails judged one; ``identity`` what it took up of the agent's soul.
+    ``finish_reason`` is how a model's answer ended, in OpenAI's words: ``length`` and ``content_filter`` say that it is
+    not whole; empty where no model wrote it. ``cuts`` are what of the prompt was too long for the model.
     """
 
     stage: Stage
@@ -58,6 +60,8 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
     entities: tuple[Entity, ...] = ()
     loop_id: str = ""
     identity: IdentityUse | None = None
+    finish_reason: Ended | Literal[""] = ""
+    cuts: tuple[Cut, ...] = ()
 
 
 class ResponseRequested(Event, frozen=True, kw_only=True, tag="forged_id.response.requested"):

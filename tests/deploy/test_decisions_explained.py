@@ -107,6 +107,7 @@ def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sen
         reasons.STANCES,
         reasons.GUARDRAILS,
         reasons.RETIRED,  # type: ignore[assignment]  # literals are texts
+        reasons.ENDINGS,
     )
     for table in tables:
         for word, meaning in table.items():
@@ -129,6 +130,7 @@ def test_no_word_is_explained_that_does_not_occur() -> None:
         *reasons.STANCES,
         *reasons.GUARDRAILS,
         *reasons.RETIRED,
+        *reasons.ENDINGS,
         "deadline",
         "ACTOR_failed",
         "flag:NAME",

@@ -126,6 +126,52 @@ def test_the_local_model_is_the_one_that_is_installed() -> None:
     )
 
 
+# --- contexts
+
+
+def test_the_context_that_an_endpoint_lists_is_told_to_responder_and_effectors() -> None:
+    with in_background(says(), models=("qwen3:8b@16384", "qwen3:4b@40960", "huge@9")) as endpoint:
+        found = attached(model_layer("--llm", endpoint.base_url))
+    assert (found.context, found.assumed, found.warning) == (16_384, False, "")
+    assert told(actor_flags(found, configured()))["responder.context_tokens"] == "16384"
+    assert told(worker_flags(found))["llm.context_tokens"] == "16384"
+
+
+def test_a_context_that_is_set_wins_over_a_listed_one() -> None:
+    with in_background(says(), models=("qwen3:8b@16384",)) as endpoint:
+        found = attached(model_layer("--llm", endpoint.base_url), assignment_layer("llm.context_tokens=5000"))
+    assert found.context == 5_000
+
+
+def test_an_ollama_that_says_nothing_is_taken_to_have_what_it_has_by_default() -> None:
+    with in_background(says()) as ollama:
+        found = attached(ollama=ollama.base_url)
+    assert (found.context, found.assumed) == (4_096, True)
+    assert told(actor_flags(found, configured()))["responder.context_tokens"] == "4096"
+    assert "llm.context_tokens" not in told(worker_flags(found))
+
+
+def test_where_nobody_says_the_responder_keeps_its_own() -> None:
+    with in_background(says()) as endpoint:
+        found = attached(model_layer("--llm", endpoint.base_url))
+    assert found.context == 0
+    assert "responder.context_tokens" not in told(actor_flags(found, configured()))
+
+
+def test_a_context_that_somebody_gave_the_responder_stays() -> None:
+    found = Attachment(use=ModelInUse(backend="openai", base_url="http://llm/v1"), why="", context=100)
+    assert told(actor_flags(found, configured()))["responder.context_tokens"] == "512"
+    set_ = configured(assignment_layer("responder.context_tokens=2000"))
+    assert "responder.context_tokens" not in told(actor_flags(found, set_))
+
+
+def test_a_base_url_with_a_query_reaches_the_effectors_whole() -> None:
+    url = "https://llm.example/openai/deployments/gpt?api-version=2024-10-21"
+    found = Attachment(use=ModelInUse(backend="openai", base_url=url), why="")
+    layers = [assignment_layer(f"{key}={value}") for key, value in told(worker_flags(found)).items()]
+    assert configured(*layers).section("llm", LlmSettings).base_url == url
+
+
 names = st.sampled_from(["qwen3:8b", "qwen3:4b", "qwen3:14b", "llama3:latest", "mistral:7b", "bge-embed", "x"])
 
 

@@ -54,11 +54,12 @@ def literals(event: type, field: str) -> tuple[str, ...]:
 def model_failures() -> set[str]:
     """Return why a model may give no answer: what its client says, and what the shell of effectors does."""
     sources = Path(actors.llm.__file__).parent.glob("*.py")
-    called = {name for file in sources for name in re.findall(r'CallFailed\(\s*"(\w+)"', file.read_text())}
+    named = r'"(no_model|endpoint_\w+|circuit_open)"'
+    called = {name for file in sources for name in re.findall(named, file.read_text())}
     assert called >= {"no_model", "endpoint_overdue"}
     shell = {requests.EFFECT_RAISED, requests.EFFECT_TIMED_OUT, requests.EFFECT_ABANDONED, requests.RESULT_INVALID}
     unread = {error.code for error in VocabularyError.__subclasses__()}
-    own = {"answer_empty", "no_time", "circuit_open", "answer_invalid", "deadline"}
+    own = {"answer_empty", "answer_filtered", "no_time", "circuit_open", "answer_invalid", "deadline"}
     return called | shell | unread | own | {requests.TEXT_FORGOTTEN, APPEND_REFUSED}
 
 

@@ -6,8 +6,15 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from actors.gateway.edge import Answered
+from deploy.feeding.feeder import outcome_of
+from deploy.rendering import reasons
+from deploy.rendering.calls import told_cuts
+from deploy.rendering.decision import decision_line, exchange_of
 from deploy.rendering.details import Case, details
 from deploy.rendering.mind import MIND_DETAILS
+from deploy.rendering.sentences import sentence_on
+from schemas.calls import Cut
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.act import ActFinished, Action, ActIterated, ActPlanRequested, Performed
@@ -141,3 +148,59 @@ def test_what_memory_knows_of_itself_is_told() -> None:
 
 def test_nothing_coming_to_mind_is_told() -> None:
     assert "nothing came to mind" in told(msgspec.structs.replace(sample(MemoryRecalled), recollections=()))
+
+
+CUTS = (Cut(part="text", characters=26_800, kept=9_100), Cut(part="document, part 1 of 2", characters=500, kept=0))
+TOLD_CUTS = "cut: text to 9,100 of 26,800 characters, document, part 1 of 2 to 0 of 500 characters"
+
+
+def test_what_was_cut_of_a_prompt_is_told_where_it_is_asked_answered_and_in_the_end() -> None:
+    requested = entry_of(ResponseRequested).sample
+    call = msgspec.structs.replace(requested.call, cuts=CUTS)
+    end = msgspec.structs.replace(entry_of(ResponseEmitted).sample, backend="llm", cuts=CUTS)
+    for event in (
+        msgspec.structs.replace(requested, call=call),
+        msgspec.structs.replace(entry_of(LlmCompleted).sample, cuts=CUTS),
+        end,
+    ):
+        assert TOLD_CUTS in told(event)
+    assert f"The prompt was too long and was {TOLD_CUTS}." in sentence_on(end)
+    assert TOLD_CUTS in decision_line(exchange_of("e", "ann", "s", end, [], 1.0))
+    row = msgspec.json.decode(msgspec.json.encode(outcome_of(Answered("e", end, 1, 1), 0.1, id=1)))
+    assert row["cuts"][0] == {"part": "text", "characters": 26_800, "kept": 9_100}
+
+
+def test_of_many_parts_that_were_cut_the_first_are_told_one_by_one() -> None:
+    many = tuple(Cut(part=f"document, part {place} of 200", characters=1_000, kept=0) for place in range(1, 201))
+    told_many = told_cuts(many)
+    assert "document, part 6 of 200 to 0 of 1,000 characters, 194 more parts to 0 of 194,000 characters" in told_many
+    assert len(told_many) < 500
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [("length", "the length that was allowed"), ("content_filter", "filter ended it"), ("unknown", "without a word")],
+)
+def test_an_answer_that_may_not_be_whole_is_told_to_be_so(how: str, says: str) -> None:
+    end = msgspec.structs.replace(entry_of(ResponseEmitted).sample, backend="llm", finish_reason=how)
+    assert says in told(msgspec.structs.replace(entry_of(LlmCompleted).sample, ended=how))
+    assert says in told(end)
+    assert f"The answer may not be whole: {reasons.ENDINGS[how]}." in sentence_on(end)
+    assert f"ended by {how}" in decision_line(exchange_of("e", "ann", "s", end, [], 1.0))
+    assert exchange_of("e", "ann", "s", end, [], 1.0).finish_reason == how
+    assert msgspec.to_builtins(outcome_of(Answered("e", end, 1, 1), 0.1, id=1))["finish_reason"] == how
+
+
+def test_of_a_whole_answer_to_a_whole_prompt_nothing_more_is_told() -> None:
+    end = msgspec.structs.replace(entry_of(ResponseEmitted).sample, backend="llm", finish_reason="stop")
+    assert sentence_on(end).count(".") == 1
+    assert not {"finish_reason", "cuts"} & msgspec.to_builtins(outcome_of(Answered("e", end, 1, 1), 0.1, id=1)).keys()
+
+
+def test_what_an_endpoint_does_not_take_is_told_with_the_answer() -> None:
+    adapted = ("max_tokens is sent as max_completion_tokens",)
+    assert adapted[0] in told(msgspec.structs.replace(entry_of(LlmCompleted).sample, adapted=adapted))
+
+
+def test_why_an_endpoint_refused_is_told() -> None:
+    assert "quota exceeded" in told(msgspec.structs.replace(entry_of(LlmFailed).sample, said="quota exceeded"))

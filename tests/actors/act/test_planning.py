@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from actors.act.planning import ALIASES, ANSWER_SCHEMA, QUERY_CHARACTERS, SKILLS, read_plan
+from actors.act.loop import begun
+from actors.act.planning import ALIASES, ANSWER_SCHEMA, QUERY_CHARACTERS, SKILLS, offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
 from schemas.vocabulary.act import ActActionsRequested, ActFinished, ActIterated, ActPlanRequested
 from schemas.vocabulary.memory import ActionResult, Introspection
@@ -248,3 +249,26 @@ def test_memorizing_is_productive_and_introspecting_alone_is_not():
     looking.plan(plan({"skill": "introspect"}))
     looking.remember(found(0, skill="introspect"))
     assert (storing.iterations[0].productive, looking.iterations[0].productive) == (True, False)
+
+
+LONG = "Here is my lease. " + "It says nothing at all. " * 1000 + "When does it end?"
+
+
+def test_a_plan_is_made_for_a_message_of_which_both_ends_are_shown_and_the_rest_is_told():
+    call = plan_call(LONG, begun(0, 60_000_000_000, BY_MODEL), BY_MODEL)
+    assert "When does it end?" in call.messages[1].content
+    assert [(cut.part, cut.characters) for cut in call.cuts] == [("text", len(LONG))]
+
+
+def test_without_a_model_what_a_long_message_asks_is_looked_for_too():
+    [action] = offline_plan(LONG, begun(0, 60_000_000_000, ActSettings()))
+    assert action.query.startswith("Here is my lease.")
+    assert action.query.endswith("When does it end?")
+    assert len(action.query) <= QUERY_CHARACTERS
+
+
+def test_findings_that_a_plan_is_not_shown_are_told():
+    acting = asked()
+    acting.plan(plan(RECALL))
+    acting.remember(found(0, recollection("gist:1", text="the lease ends in May. " * 40)))
+    assert [cut.part for cut in acting.said(ActPlanRequested)[1].call.cuts] == ["findings"]

@@ -6,7 +6,7 @@ import json
 import queue
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -46,10 +46,16 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 class Endpoint:
-    """The server; ``replies`` are given in order, the last again and again. Its list of models is ``models``."""
+    """The server; ``replies`` are given in order, the last again and again. Its list of models is ``models``.
 
-    def __init__(self, replies: Sequence[Reply], models: Sequence[str]) -> None:
+    Where there is a ``judge`` of what is asked, its reply comes before those.
+    """
+
+    def __init__(
+        self, replies: Sequence[Reply], models: Sequence[str], judge: Callable[[Asked], Reply | None] | None = None
+    ) -> None:
         self.replies = list(replies)
+        self.judge = judge
         self.models = models
         self.asked: list[Asked] = []
         self.base_url = ""
@@ -64,7 +70,9 @@ class Endpoint:
                 reply = lists(*self.models)
             else:
                 self.asked.append(asked)
-                reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+                reply = self.judge(asked) if self.judge is not None else None
+                if reply is None:
+                    reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
             await self._answer(reply, writer)
             if reply.then == "hang":
                 await reader.read()
@@ -115,9 +123,13 @@ async def close(server: asyncio.Server) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(*replies: Reply, models: Sequence[str] = ("qwen3:8b", "qwen3:4b")) -> AsyncIterator[Endpoint]:
+async def serving(
+    *replies: Reply,
+    models: Sequence[str] = ("qwen3:8b", "qwen3:4b"),
+    judge: Callable[[Asked], Reply | None] | None = None,
+) -> AsyncIterator[Endpoint]:
     """Run an endpoint on a loopback port of its own."""
-    endpoint = Endpoint(replies, models)
+    endpoint = Endpoint(replies, models, judge)
     server = await asyncio.start_server(endpoint.serve, "127.0.0.1", 0)
     endpoint.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
@@ -188,8 +200,10 @@ def streams(*texts: str, ending: bool = True, then: str = "end", usage: bool = T
 
 
 def lists(*models: str) -> Reply:
-    """Return a list of models."""
-    return Reply((json.dumps({"object": "list", "data": [{"id": model} for model in models]}).encode(),))
+    """Return a list of models; ``NAME@TOKENS`` tells a context, too, as vLLM does."""
+    named = [model.partition("@") for model in models]
+    data = [{"id": name} | ({"max_model_len": int(tokens)} if tokens else {}) for name, _, tokens in named]
+    return Reply((json.dumps({"object": "list", "data": data}).encode(),))
 
 
 HANGS = Reply(then="hang")

@@ -130,9 +130,11 @@ def test_an_error_that_says_nothing_is_none() -> None:
         (Reply((b"{garbage",)), None, "NotTheProtocol"),
         (Reply((b"\xff\xfe",)), None, "NotTheProtocol"),
         (Reply((b"[" * 100_000,)), None, "NotTheProtocol"),
-        (Reply((b'{"choices": []}',)), None, "NotTheProtocol"),
-        (Reply((b"<html>Welcome</html>",), headers={"Content-Type": "text/html"}), None, "NotTheProtocol"),
-        (Reply((b"not gzip",), headers={"Content-Encoding": "gzip"}), None, "ContentEncoding"),
+        (Reply((b'{"choices": []}',)), None, "NoChoice"),
+        (Reply((b"<html>Welcome</html>",), headers={"Content-Type": "text/html"}), None, "HtmlPage"),
+        (Reply((b"not gzip",), headers={"Content-Encoding": "gzip"}), None, "NotTheProtocol"),
+        (Reply((b"\x1f\x8bnot gzip",), headers={"Content-Encoding": "gzip"}), None, "ContentEncoding"),
+        (Reply((b"\x0b\x02\x80Lima\x03",), headers={"Content-Encoding": "br"}), None, "ContentEncoding"),
         (says(""), None, "EmptyAnswer"),
         (says("<think>I wonder", finish="length"), None, "EmptyAnswer"),
         (says("I would recall."), PLAN, "NotJson"),
@@ -151,7 +153,7 @@ def test_what_is_no_answer_fails_at_once_as_invalid(reply: Reply, schema: dict[s
 
 
 def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("actors.llm.client.MOST_BYTES", 100_000)
+    monkeypatch.setattr("actors.llm.receiving.MOST_BYTES", 100_000)
 
     @over(Reply((b"x" * 60_000, b"x" * 60_000), then="hang"))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:

@@ -14,6 +14,9 @@ from actors.llm.endpoint import BadEndpoint, Endpoint, api_key, base_url
         ("http://127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
         (" https://llm.example/api/v1/ ", "https://llm.example/api/v1"),
         ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
+        ("HTTPS://llm.example/v1/chat/completions/", "https://llm.example/v1"),
+        ("https://llm.example?api-version=1", "https://llm.example/v1?api-version=1"),
+        ("https://llm.example/v1/?api-version=1&x=", "https://llm.example/v1?api-version=1&x="),
     ],
 )
 def test_an_address_is_used_as_it_is_and_one_without_a_path_is_completed(written: str, used: str) -> None:
@@ -24,11 +27,21 @@ def test_an_address_is_used_as_it_is_and_one_without_a_path_is_completed(written
 @pytest.mark.parametrize(
     "written",
     ["", "localhost:11434", "ftp://llm.example", "http://", "http://a b/v1", "http://llm.example:99999", "http://h:0",
-     "http://[::1", "https://llm.example/v1?key=secret", "https://llm.example/v1#x"],
+     "http://[::1", "https://llm.example/v1?key=secret", "https://llm.example/v1#x", "https://h/v1?x=1&api_token=s",
+     "https://llm.example/v1?v=sk-abcdef123456"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused_with_one_that_is(written: str) -> None:
     with pytest.raises(BadEndpoint, match=r"http://127\.0\.0\.1:11434/v1"):
         base_url(written)
+
+
+def test_a_secret_in_a_query_is_refused_and_not_repeated() -> None:
+    with pytest.raises(BadEndpoint, match=r"holds a secret \(key\): leave it out, put the key in NEURAXIS_LLM") as no:
+        base_url("https://llm.example/v1?key=hunter22")
+    assert "hunter22" not in str(no.value)
+    with pytest.raises(BadEndpoint) as other:
+        base_url("ftp://llm.example/v1?key=hunter22")
+    assert "hunter22" not in str(other.value)
 
 
 def test_a_login_in_an_address_is_refused_and_not_repeated() -> None:

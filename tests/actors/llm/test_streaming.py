@@ -49,7 +49,8 @@ def test_a_stream_that_breaks_is_started_again_and_its_pieces_say_so() -> None:
 @pytest.mark.parametrize(
     ("reply", "reason", "error"),
     [
-        (streams("Lima", ending=False), "endpoint_unreachable", "StreamCutShort"),
+        (streams("Lima", ending=False, then="cut"), "endpoint_unreachable", "StreamCutShort"),
+        (streams(ending=False), "endpoint_unreachable", "StreamCutShort"),
         (
             Reply((b'data: {"error": {"message": "out of memory"}}\n\n',), headers=EVENT_STREAM),
             "endpoint_unreachable",

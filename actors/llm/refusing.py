@@ -1,0 +1,159 @@
+"""Why an endpoint refused: its own reason, without secrets, and what of the request it does not take. Pure."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+MOST_SAID = 300
+"""Characters of an endpoint's reason that are kept."""
+
+HIDDEN = "[hidden]"
+"""What stands in a secret's place."""
+
+_LOOKED_AT = 20_000
+_DEEPEST = 5
+_REASONS = ("message", "msg", "detail", "error", "errors", "error_description", "reason", "title", "description")
+_NAMED = re.compile(
+    r"(?i)\b((?:x-)?api[-_ ]?key(?: provided)?|authorization|bearer|basic|access[-_ ]?token|token|secret|password"
+    r"|passwd|cookie|signature|sig)\b(\W{1,6}|\s+(?:is|was|of)\W{1,3})(?!length\b|count\b|limit\b|s\b)"
+    r"((?:bearer |basic |token )?[^\s,;\"'<>{}()]{6,})"
+)
+_PREFIXED = re.compile(r"\b(?:sk|pk|rk|gsk|hf|xai|nvapi|key|ghp|glpat|AIza|eyJ)[-_]?[\w*.\u2022\u2026-]{6,}")
+_OPAQUE = re.compile(
+    r"(?<![\w/])(?=[a-zA-Z+=]*\d)(?=[\d+=]*[a-zA-Z])[a-zA-Z0-9+=]{24,}(?![\w/])"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+)
+_LOGIN = re.compile(r"(?<=://)[^/\s@]+@")
+_STARRED = re.compile(r"[^\s*]{0,80}\*{3,}\S{0,80}")
+
+
+def is_error(document: Mapping[str, Any]) -> bool:
+    """Whether a document tells of an error: ``error`` says something, or it is one itself."""
+    if document.get("error") or document.get("object") == "error" or document.get("type") == "error":
+        return True
+    return "choices" not in document and any(document.get(name) for name in ("detail", "errors"))
+
+
+def code_of(document: Mapping[str, Any]) -> int:
+    """Return the HTTP status that an error names, 0 where it names none."""
+    error = document.get("error")
+    for place in (error, document):
+        if isinstance(place, Mapping):
+            for name in ("code", "status", "status_code", "statusCode"):
+                value = place.get(name)
+                try:
+                    code = int(value) if not isinstance(value, bool) and value is not None else 0
+                except (TypeError, ValueError, OverflowError):
+                    continue
+                if 400 <= code <= 599:
+                    return code
+    return 0
+
+
+def reason_in(document: Any) -> str:
+    """Return all that a document gives as the reason of an error, the most telling first."""
+    return "; ".join(dict.fromkeys(_reasons(document, 0)))
+
+
+def reason_of(body: bytes) -> str:
+    """Return the reason in the body of a refusal: of JSON, of a page, or of plain words."""
+    text = body[:_LOOKED_AT].decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict | list):
+        return reason_in(document)
+    if text.startswith("<"):
+        title = re.search(r"(?is)<title[^>]*>(.*?)</title>", text)
+        text = title[1] if title else re.sub(r"(?s)<(script|style)\b.*?</\1>|<[^<>]*>", " ", text)
+    return " ".join(text.split())
+
+
+def without_secrets(said: str, key: str = "") -> str:
+    """Return an endpoint's words on one line, cut, with what is or looks like a key hidden."""
+    line = " ".join(said[:_LOOKED_AT].split())
+    if key:
+        line = line.replace(key, HIDDEN)
+        # An endpoint may show the ends of a key: "sk-ab12...9xyz".
+        ends = [re.escape(key[:8]) + r"\S*", r"\S{0,80}" + re.escape(key[-6:])] if len(key) >= 12 else []
+        line = re.sub("|".join(ends), HIDDEN, line) if ends else line
+    line = _LOGIN.sub("", line)
+    line = _NAMED.sub(rf"\1\2{HIDDEN}", line)
+    for pattern in (_PREFIXED, _STARRED, _OPAQUE):
+        line = pattern.sub(HIDDEN, line)
+    line = "".join(sign if sign.isprintable() else " " for sign in line)
+    return line if len(line) <= MOST_SAID else line[: MOST_SAID - 1] + "…"
+
+
+class Overflow(msgspec.Struct, frozen=True):
+    """A prompt is too long: for a context of ``context`` tokens (0: it does not say), of which it has ``prompt``."""
+
+    context: int = 0
+    prompt: int = 0
+
+
+_OVERFLOWS = re.compile(
+    r"(?i)context[ _-]?(?:length|size|window)|exceed_context|n_ctx|maximum (?:input|prompt|allowed) (?:length|tokens)"
+    r"|(?:prompt|input|message|request)s?\b.{0,40}\btoo (?:long|large|many tokens)|too many (?:input |prompt )?tokens"
+    r"|reduce the length of the (?:messages|prompt|input)|input token count|tokens? exceeds?.{0,40}(?:limit|maximum)"
+    r"|`?inputs`? tokens \+ `?max_new_tokens"
+)
+_NUMBER = r"(\d[\d,_]{2,12})"
+_CONTEXTS = tuple(
+    re.compile(pattern.replace("NUMBER", _NUMBER), re.I)
+    for pattern in (
+        r"\bn_ctx\W{1,4}NUMBER",
+        r"(?:maximum|max\.?|available|total)? ?(?:model )?context[ _-]?(?:length|size|window)[^.\d]{0,30}?NUMBER",
+        r"must be (?:<=|at most|less than(?: or equal to)?|no more than) NUMBER",
+        r">=? ?NUMBER (?:maximum|limit|allowed)",
+        r"maximum (?:number of )?(?:input |prompt )?tokens (?:allowed|is|of)?\W{0,3}NUMBER",
+        r"(?:limit|maximum|allowed)(?: of| is|:)? \(?NUMBER",
+    )
+)
+_PROMPTS = tuple(
+    re.compile(pattern.replace("NUMBER", _NUMBER), re.I)
+    for pattern in (
+        r"n_prompt_tokens\W{1,4}NUMBER",
+        r"NUMBER (?:tokens )?(?:of text input|in (?:the|your) (?:messages|prompt|input)|input tokens|prompt tokens)",
+        r"(?:has|contains|given:?|is too long:) NUMBER (?:`inputs` |input )?tokens",
+        r"(?:resulted in|requested(?: about)?|count(?: of)?) \(?NUMBER",
+    )
+)
+
+
+def overflow_in(said: str) -> Overflow | None:
+    """Return by how much a prompt is too long, where that is what a refusal says."""
+    if not _OVERFLOWS.search(said):
+        return None
+    return Overflow(_first(_CONTEXTS, said), _first(_PROMPTS, said))
+
+
+def _first(patterns: tuple[re.Pattern[str], ...], said: str) -> int:
+    found = next((match for pattern in patterns if (match := pattern.search(said))), None)
+    return int(re.sub(r"[,_]", "", found[1])) if found else 0
+
+
+def _reasons(value: Any, deep: int) -> list[str]:
+    if isinstance(value, str):
+        # A gateway may pass on its own endpoint's error as text within its own.
+        return [value] if value.strip() else []
+    if deep > _DEEPEST:
+        return []
+    if isinstance(value, list):
+        return [each for part in value[:20] for each in _reasons(part, deep + 1)]
+    if not isinstance(value, dict):
+        return []
+    found = [each for name in _REASONS for each in _reasons(value.get(name), deep + 1)]
+    place = value.get("loc")
+    if isinstance(place, list):
+        found = [f"{'.'.join(map(str, place))}: {each}" for each in found]
+    for name in ("param", "code", "type", "n_ctx", "n_prompt_tokens"):
+        word = value.get(name)
+        if deep and isinstance(word, str | int) and not isinstance(word, bool) and str(word):
+            found.append(f"{name} {word}")
+    metadata = value.get("metadata")
+    return found + (_reasons(metadata.get("raw"), deep + 1) if isinstance(metadata, dict) else [])

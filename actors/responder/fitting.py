@@ -1,0 +1,124 @@
+"""How a prompt fits into a model's context: what each part of it may take, and what had to be cut of it. Pure.
+
+The instructions and the answer come first. Memories, earlier turns and an earlier answer have bounds of their own, and
+less where the context is small. What is left is for the person's words and the data that came with them: neither is cut
+while both fit; else the words have at least half of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from actors.responder.context import FENCE_TOKENS, Memory, told_first
+from actors.responder.pending import Case, Turn
+from actors.responder.settings import ResponderSettings
+from schemas.calls import Cut
+from schemas.reading.shortening import Shortened, estimate, shares, shorten
+from schemas.vocabulary.gateway import Layer
+
+LEAST_BLOCK = 16
+"""Tokens below which a block of data says nothing."""
+
+_LEAST = 64
+_PER_MESSAGE = 8
+
+
+class Rooms(msgspec.Struct, frozen=True):
+    """Tokens that the parts of a prompt may take at most; ``left`` is for all beside the instructions."""
+
+    answer: int
+    left: int
+    memories: int
+    turns: int
+    draft: int
+
+
+def rooms(settings: ResponderSettings, instructions: int) -> Rooms:
+    """Return the rooms beside instructions of so many tokens."""
+    context = settings.context_tokens
+    answer = min(settings.answer_tokens, context // 3)
+    left = max(_LEAST, context - answer - instructions - _PER_MESSAGE * 12)
+    return Rooms(
+        answer=answer,
+        left=left,
+        memories=min(settings.memory_tokens, left // 5),
+        turns=min(settings.turn_tokens, left // 5),
+        draft=min(settings.draft_tokens, left // 8),
+    )
+
+
+def instructions(texts: Mapping[str, str], settings: ResponderSettings) -> dict[str, Shortened]:
+    """Return the instructions as they are shown: whole, unless they leave no room for anything else."""
+    if sum(map(estimate, texts.values())) <= settings.context_tokens // 2:
+        return {name: Shortened(text, len(text), len(text)) for name, text in texts.items()}
+    given = shares([estimate(text) for text in texts.values()], settings.context_tokens // 2)
+    return {name: shorten(text, most) for (name, text), most in zip(texts.items(), given, strict=True)}
+
+
+def words_and_layers(
+    text: str, layers: Sequence[Layer], left: int, settings: ResponderSettings
+) -> tuple[Shortened, dict[str, Shortened]]:
+    """Return a person's words and the blocks of the layers beside them, as they are shown in ``left`` tokens."""
+    need = sum(estimate(layer.content) + FENCE_TOKENS for layer in layers)
+    most = max(left // 2, left - min(need, settings.layer_tokens))
+    shown = shorten(text, min(settings.input_tokens, most))
+    return shown, layer_blocks(layers, min(settings.layer_tokens, left - estimate(shown.text)))
+
+
+def layer_blocks(layers: Sequence[Layer], tokens: int) -> dict[str, Shortened]:
+    """Return layers as blocks by name, of ``tokens`` at most with their fences.
+
+    Short ones are whole, long ones share what is left. Where there are too many, those in the middle are left out:
+    their text is empty.
+    """
+    names = [f"{layer.role}, part {place} of {len(layers)}" for place, layer in enumerate(layers, 1)]
+    fitting = min(len(layers), max(0, tokens) // (FENCE_TOKENS + LEAST_BLOCK))
+    told = [*range(-(-fitting // 2)), *range(len(layers) - fitting // 2, len(layers))]
+    given = shares([estimate(layers[place].content) for place in told], tokens - FENCE_TOKENS * len(told))
+    shown = {name: Shortened("", len(layer.content), 0) for name, layer in zip(names, layers, strict=True)}
+    for place, most in zip(told, given, strict=True):
+        shown[names[place]] = shorten(layers[place].content, most)
+    return shown
+
+
+def latest(turns: Sequence[Turn], tokens: int) -> tuple[Turn, ...]:
+    """Return the last turns that fit into ``tokens`` together, oldest first."""
+    kept: list[Turn] = []
+    for turn in reversed(_told(turns)):
+        tokens -= estimate(turn.said) + estimate(turn.answered)
+        if tokens < 0:
+            break
+        kept.insert(0, turn)
+    return tuple(kept)
+
+
+def cut_of_turns(turns: Sequence[Turn], kept: Sequence[Turn]) -> list[Cut]:
+    """Return what was cut of the turns that are remembered: of each when it was kept, and whole ones here."""
+    whole = sum(max(turn.characters, len(turn.said) + len(turn.answered)) for turn in _told(turns))
+    return _cut("turns", whole, sum(turn.kept or len(turn.said) + len(turn.answered) for turn in kept))
+
+
+def cut_of_memories(case: Case, memories: Iterable[Memory]) -> list[Cut]:
+    """Return what was cut of the memories that came to mind first; no loss are weaker ones than are asked for.
+
+    Neither is one with the words of another: both are told by one.
+    """
+    kept = {each.id: each for each in memories}
+    whole: dict[str, int] = {}
+    texts: set[str] = set()
+    for each in told_first((*case.pending.findings, *case.pending.recollections)):
+        text = " ".join(each.text.split())
+        if text and (each.id in kept or text not in texts):
+            whole[each.id] = len(text)
+            texts.add(text)
+    told = {name: len(each.text) - 1 if each.text.endswith("…") else whole[name] for name, each in kept.items()}
+    asked = [each for each in whole if each in kept] + [each for each in whole if each not in kept]
+    return _cut("memories", sum(whole[each] for each in asked[: case.settings.memory_most]), sum(told.values()))
+
+
+def _told(turns: Sequence[Turn]) -> list[Turn]:
+    return [turn for turn in turns if turn.said and turn.answered]
+
+
+def _cut(part: str, characters: int, kept: int) -> list[Cut]:
+    return [Cut(part=part, characters=characters, kept=kept)] if kept < characters else []
