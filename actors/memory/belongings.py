@@ -13,13 +13,14 @@ from schemas.vocabulary.memory import Fact
 
 _LISTS = word_lists()
 _CALLED = re.compile(
-    r"(?:my\s+(?P<own>[\w-]+(?:\s+[\w-]+)?)(?:'s\s+name\s+is|\s+is\s+(?:called|named)|s\s+name\s+is)"
+    r"(?:(?:my|our)\s+(?P<own>[\w-]+(?:\s+[\w-]+)?)(?:'s\s+name\s+is|\s+(?:is|are)\s+(?:called|named)|s\s+name\s+is)"
     r"|i(?:'ve got|\s+have|\s+have got)\s+an?\s+(?:\w+\s+)?(?P<had>[\w-]+)\s+(?:called|named))\s+(?P<value>.+)",
     re.I,
 )
 _OWN = re.compile(r"my\s+(?P<key>[\w'-]+(?:\s+[\w'-]+){0,2}?)(?:\s+(?:is|are)|'s)\s+(?:now\s+)?(?P<value>.+)", re.I)
 _KIN_NAMED = re.compile(
-    r"[Mm]y\s+(?P<kin>[\w-]+)\s+(?P<name>[A-Z][^\W\d_]+)(?:\s+(?:is|was|has|lives?|loves?|likes?|works?|goes|wants?|and|will|turned)\b|$)"
+    r"[Mm]y\s+(?P<kin>[\w-]+)\s+(?P<name>[A-Z][^\W\d_]+)(?:\s+(?:is|was|has|lives?|loves?|likes?|works?|goes|wants?|"
+    r"and|will|turned)\b|$)"
 )
 _HAS_TOO = re.compile(r"\s+and\s+an?\s+(?P<had>[\w-]+)\s+(?:called|named)\s+(?P<value>.+)", re.I)
 _BORN = re.compile(r"(?:i was|i'm|i am)\s+born\s+on\s+(?P<value>.+)", re.I)
@@ -73,7 +74,11 @@ def _called(clause: str) -> list[Fact]:
     pairs += [(further["had"], further["value"])] if further else []
     named = [(key_of(whose), name_in(value, small=True)) for whose, value in pairs]
     known = _LISTS.kin | _LISTS.thing
-    return [Fact(key=f"{whose}'s {NAME}", value=name) for whose, name in named if name and head_of(whose) in known]
+    one = [Fact(key=f"{whose}'s {NAME}", value=name) for whose, name in named if name and head_of(whose) in known]
+    several = [
+        Fact(key=whose, value=name) for whose, name in named if name and head_of(whose).removesuffix("s") in known
+    ]
+    return one or several
 
 
 def _own(clause: str) -> list[Fact]:

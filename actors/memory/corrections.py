@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.memory.keys import ALLERGY, ASKED_AS, EATING, EMPLOYER, HOME, JOB, NAME, OPINION, key_of, list_key
+from actors.memory.keys import ALLERGY, ASKED_AS, DRINKING, EATING, EMPLOYER, HOME, JOB, NAME, OPINION, key_of, list_key
 from actors.memory.statements import facts_of
 from actors.memory.tastes import DISLIKED
 from schemas.reading.folding import fold
@@ -32,7 +32,7 @@ class Ended(NamedTuple):
     why: RetiredWhy
 
 
-_ANY_VALUE = (OPINION, ALLERGY, EATING)
+_ANY_VALUE = (OPINION, ALLERGY, EATING, DRINKING)
 """What the keys begin with that say all by themselves."""
 
 _WORDS = re.compile(r"\w+")

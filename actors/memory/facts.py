@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from actors.memory.keys import ALLERGY, ASKED_AS, EATING, NAME, NOTE, OPINION
+from actors.memory.keys import ALLERGY, ASKED_AS, DRINKING, EATING, NAME, NOTE, OPINION
 from actors.memory.settings import MemorySettings
 from actors.memory.terms import DECIMALS, word_lists
 from schemas.persistent import Map
@@ -181,7 +181,7 @@ def energy_of(key: str, fact: Telling, sought: frozenset[str]) -> float:
 
 def kind_of(key: str) -> str:
     """Return what a key is of: ``allergy``, ``opinion``, ``kin`` (people and animals), or the key itself."""
-    for kind, begins in ((ALLERGY, "allergy"), (EATING, "diet"), (OPINION, "opinion")):
+    for kind, begins in ((ALLERGY, "allergy"), (EATING, "diet"), (DRINKING, "diet"), (OPINION, "opinion")):
         if key.startswith(f"{kind} "):
             return begins
     whose = key.removesuffix(f"'s {NAME}").rpartition(" ")[2]

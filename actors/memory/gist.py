@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from schemas.reading.folding import fold
 from schemas.reading.terms import READ, terms_of
@@ -18,7 +19,7 @@ _WORD = re.compile(r"\w+")
 _REQUEST = re.compile(
     r"(?:(?:please|hi|hello|hey|ok|okay|now|and|so|then|also)\W+)*(?:who|whom|whose|what|what's|when|where|where's|why|how|which|"
     r"is|are|am|do|does|did|can|could|would|will|should|tell|show|give|explain|describe|list|write|find|recommend|suggest|"
-    r"make|help|name|say|define|compare|summari[sz]e|translate|fix|create|generate|plan|draft)\b",
+    r"make|help|say|define|compare|summari[sz]e|translate|fix|create|generate|plan|draft)\b",
     re.I,
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026])\s+|\n+")
@@ -48,12 +49,14 @@ def gist_of(text: str, answer: str, noted: Sequence[str] = ()) -> str:
     return f"{gist}{_ANSWERED}{first}" if first else gist
 
 
+@lru_cache(maxsize=4096)
 def saying(text: str) -> str:
     """Return what a person said or asked in a turn, a gist or an episode, for comparing: words without the answer."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]
     return " ".join(_WORD.findall(fold(said.removeprefix(_ASKED).removeprefix(_SAID))))
 
 
+@lru_cache(maxsize=4096)
 def only_asks(text: str) -> bool:
     """Whether a person told nothing in a turn, a gist or an episode: what else is in it is the agent's own answer."""
     said = text.partition(_ANSWERED)[0].partition(_TURNS_ANSWER)[0]

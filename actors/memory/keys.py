@@ -12,8 +12,8 @@ KEY_CHARACTERS = 60
 NAME, HOME, JOB, EMPLOYER, ORIGIN, AGE, DIET = "name", "home", "job", "employer", "origin", "age", "diet"
 LANGUAGES, SPOUSE, BIRTHDAY, SCHOOL, CAR = "languages", "spouse", "birthday", "school", "car"
 
-OPINION, ALLERGY, EATING, NOTE = "opinion of", "allergy to", "eating", "note about"
-"""What keys of opinions, allergies, what is not eaten, and notes begin with."""
+OPINION, ALLERGY, EATING, DRINKING, NOTE = "opinion of", "allergy to", "eating", "drinking", "note about"
+"""What keys of opinions, allergies, what is not eaten or drunk, and notes begin with."""
 
 ASKED_AS: Mapping[str, tuple[str, ...]] = {
     NAME: ("name", "called", "call"),

@@ -27,7 +27,7 @@ _AFTER_NAME = re.compile(
 _AFTER_PLACE = re.compile(
     r"(?:,|with|since|for|now|right|at|these|nowadays|near|close|by|where|which|because|but|and|last|this|again|in|"
     r"as|these|today|while|"
-    r"two|three|four|five|\d+|a|some|recently|permanently|years|months|weeks)\b|,|$",
+    r"yesterday|on|already|earlier|before|two|three|four|five|\d+|a|some|recently|permanently|years|months|weeks)\b|,|$",
     re.I,
 )
 _NOT_NOW = re.compile(r"\b(?:next|soon|tomorrow|one day|someday|eventually|again if)\b", re.I)

@@ -31,6 +31,7 @@ from actors.memory.concepts import neighbours
 from actors.memory.episodes import Episode, weight_of
 from actors.memory.facts import Telling, current, energy_of, stale_exchanges, text_of
 from actors.memory.gist import only_asks, saying, tokens_of
+from actors.memory.index import Near
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
@@ -50,6 +51,9 @@ _EXCHANGE = "exchange:"
 
 _CANDIDATES = 4
 """Episodes looked at for their words or their weights, for each that may come to mind."""
+
+_FURTHEST = 512
+"""Episodes at most that are looked at for what was told, where questions like this one came again and again."""
 
 _NEIGHBOURS_SHOWN = 3
 
@@ -109,7 +113,7 @@ def recall(mind: Mind, session: Session, cue: Cue, now_ns: int, settings: Memory
         *_own(mind, cue, "turn", turns, stale),
         *_own(mind, cue, "gist", recent, stale),
         *_episodes(mind, cue, frozenset((*turns, *recent)), stale, settings),
-        *_facts(mind, cue),
+        *_facts(mind, cue, settings),
         *_concepts(mind, cue, now_ns, settings),
         *_thoughts(mind, cue, now_ns, settings),
     ]
@@ -185,7 +189,7 @@ def _episodes(
 ) -> Iterator[Memory]:
     by_words = cue.other_words or not cue.embedding
     most = settings.recollections * (_CANDIDATES if by_words or mind.weights else 1)
-    energies = {near.number: near.energy for near in mind.episodes.nearest(cue.model, cue.embedding, most, without)}
+    energies = {near.number: near.energy for near in _nearest(mind, cue, without, most, settings)}
     if by_words:
         named = (mind.concepts[term].episodes for term in cue.terms if term in mind.concepts)
         for number in {number for numbers in named for number in numbers} - without:
@@ -196,7 +200,20 @@ def _episodes(
         yield _exchange(max(energy, round(words, DECIMALS)), "episode", number, episode.text, stale)
 
 
-def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:
+def _nearest(mind: Mind, cue: Cue, without: frozenset[int], most: int, settings: MemorySettings) -> list[Near]:
+    """Return the episodes nearest to a cue, so many that what was told is not lost behind repetitions and echoes."""
+    while True:
+        near = mind.episodes.nearest(cue.model, cue.embedding, most, without)
+        texts = (mind.episodes.kept[each.number].text for each in near)
+        told = {saying(text) for text in texts if not only_asks(text)}
+        if len(near) < most or most >= _FURTHEST or len(told) >= settings.recollections:
+            return near
+        if near[-1].energy < settings.floor:
+            return near
+        most *= _CANDIDATES
+
+
+def _facts(mind: Mind, cue: Cue, settings: MemorySettings) -> Iterator[Memory]:
     sought = frozenset((*cue.terms, *cue.asks))
     known = list(current(mind.facts))
     told_in = [mind.episodes.kept.get(fact.exchanges[-1]) if fact.exchanges else None for _, fact in known]
@@ -205,7 +222,8 @@ def _facts(mind: Mind, cue: Cue) -> Iterator[Memory]:
     for (key, fact), episode, cosine in zip(known, told_in, similar, strict=True):
         energy = max(energy_of(key, fact, sought), cosine)
         if energy:
-            says_no_more = episode is not None and _says_no_more(episode.text, fact)
+            is_awake = energy >= settings.floor
+            says_no_more = is_awake and episode is not None and _says_no_more(episode.text, fact)
             says = f"{_EXCHANGE}{fact.exchanges[-1]}" if says_no_more else ""
             yield Memory(energy, "fact", fact.number, text_of(key, fact), says=says)
 

@@ -22,8 +22,8 @@ _NAME = re.compile(
     r"(?P<sure>my name is|my name's|my name was always|name's|i am called|i'm called|i am named|i'm named|"
     r"i changed my name to|my name (?:has )?changed to)\s+(?:now\s+|actually\s+|spelled\s+|spelt\s+|"
     r"written\s+)*(?P<value>.+)"
-    r"|(?:(?:people|friends|everyone|everybody|they|my friends) (?:just )?call me|(?:just )?call me|"
-    r"i (?:now )?go by)\s+(?P<called>.+)",
+    r"|(?:(?:people|friends|everyone|everybody|they|my friends) (?:just )?calls? me|(?:just )?call me|"
+    r"i (?:now )?go by(?: the name of| the name)?)\s+(?P<called>.+)",
     re.I,
 )
 _BARE_NAME = re.compile(rf"(?:{_AM.rstrip()})(?P<value>[^,]+)(?:,.*)?$", re.I)
@@ -38,7 +38,9 @@ _HOME = re.compile(
 )
 _LIVED = re.compile(r"(?:i've|i have)\s+(?:always\s+)?lived\s+in\s+(?P<value>.+?)\s+(?:for|since|all my life)\b", re.I)
 _ORIGIN = re.compile(
-    rf"(?:(?:{_AM}|i\s+(?:originally\s+)?come\s+)from|(?:i was|i'm|i am)\s+born\s+in)\s+(?P<value>.+)", re.I
+    rf"(?:(?:{_AM}|i\s+(?:originally\s+)?come\s+)from|(?:i was|i'm|i am)\s+born\s+in|"
+    rf"i\s+grew\s+up\s+in)\s+(?P<value>.+)",
+    re.I,
 )
 _JOB = re.compile(rf"{_I}work(?:ing)?\s+as\s+(?P<value>.+)", re.I)
 _IS_A = re.compile(rf"{_AM}(?P<value>(?:an?|the)\s+.+)", re.I)

@@ -2,7 +2,7 @@
 
 import re
 
-from actors.memory.keys import ALLERGY, DIET, EATING, OPINION, key_of, list_key
+from actors.memory.keys import ALLERGY, DIET, DRINKING, EATING, OPINION, key_of, list_key
 from actors.memory.phrases import value_of
 from actors.memory.terms import word_lists
 from schemas.reading.folding import fold
@@ -10,7 +10,7 @@ from schemas.vocabulary.memory import Fact
 
 DISLIKED = "does not like it"
 ALLERGIC = "is allergic to it"
-NOT_EATEN = "does not eat it"
+NOT_EATEN, NOT_DRUNK = "does not eat it", "does not drink it"
 
 _LISTS = word_lists()
 _MOST_WORDS = 5
@@ -51,7 +51,7 @@ _ALLERGIC = re.compile(
     re.I,
 )
 _NOT_EATEN = re.compile(
-    r"i\s+(?:also\s+)?(?:don't|do not|never|can't|cannot|mustn't|must not)\s+(?:eat|drink)\s+(?P<value>.+)", re.I
+    r"i\s+(?:also\s+)?(?:don't|do not|never|can't|cannot|mustn't|must not)\s+(?P<deed>eat|drink)\s+(?P<value>.+)", re.I
 )
 _NUT = re.compile(r"(nut)$", re.I)
 _LIST = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+")
@@ -86,10 +86,13 @@ def _diet(clause: str) -> list[Fact]:
 
 def _not_eaten(clause: str) -> list[Fact]:
     found = _NOT_EATEN.match(clause)
-    things = _listed(found["value"]) if found is not None else []
+    if found is None:
+        return []
+    things, eats = _listed(found["value"]), found["deed"].casefold() == "eat"
     if any(each.split()[0] in _LISTS.no_object for each in things):
         return []
-    return [Fact(key=list_key(EATING, each), value=NOT_EATEN) for each in things]
+    begins, value = (EATING, NOT_EATEN) if eats else (DRINKING, NOT_DRUNK)
+    return [Fact(key=list_key(begins, each), value=value) for each in things]
 
 
 def _listed(text: str) -> list[str]:

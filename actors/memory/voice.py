@@ -32,7 +32,7 @@ _APOSTROPHES = str.maketrans(
     }
 )
 _OF_ONESELF = re.compile(
-    r"\b(?:i|i'm|my|me|we|name's|no|not|nope|nah|actually|sorry|wait|wrong|spelled|spelt|remember|note|keep|forget)\b",
+    r"\b(?:i|i'm|my|me|we|our|name's|no|not|nope|nah|actually|sorry|wait|wrong|spelled|spelt|remember|note|keep|forget)\b",
     re.I,
 )
 """Any text that tells or takes back something has one of these: most have none, and need no closer look."""
@@ -118,6 +118,12 @@ _REMEMBERED = re.compile(r"(?:please )?(?:remember|note|keep in mind|don't forge
 _INTRODUCED = re.compile(
     r"(?:no\W+)?(?:wait|sorry|correction|actually)|fyi|btw|by the way|about me|a bit about me|for the record|ps|p\.s\.|"
     r"to be clear|also|update|hi|hello|hey",
+    re.I,
+)
+_FORM = re.compile(
+    r"(?:(?:please )?(?:remember|note) )?my (?:(?:first|last|full) )?(?:name|age|e-?mail(?: address)?|"
+    r"phone(?: number)?|"
+    r"address|birthday|job|city|diet)",
     re.I,
 )
 _QUESTION = re.compile(
@@ -224,9 +230,11 @@ def _before_colon(sentence: str) -> tuple[str, bool]:
     """
     for colon in re.finditer(r":(?=\s|$|\")", sentence):
         before = opened(sentence[: colon.start()]).strip(_EDGES)
+        if _FORM.fullmatch(before):
+            return _before_colon(f"{sentence[: colon.start()]} is{sentence[colon.end() :]}")
         if _INTRODUCED.fullmatch(before):
             return _before_colon(f"{sentence[: colon.start()]},{sentence[colon.end() :]}")
-        if before and not _REMEMBERED.fullmatch(before) and opened(f"{before} x") != "x":
+        if before and not _REMEMBERED.fullmatch(before) and not _only_opens(before):
             return sentence[: colon.start()].rpartition(",")[0], True
     return sentence, False
 
@@ -241,6 +249,8 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
         return (), False, False
     stated: list[str] = []
     for place, clause in enumerate(clauses):
+        if _only_opens(clause):
+            continue
         if _WITHOUT_SUBJECT.match(clause) and place > 0 and _FIRST_PERSON.match(clauses[place - 1]):
             clause = f"I {clause}"
         task = _TASK.match(clause)
@@ -261,4 +271,8 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
 
 
 def _frames(clause: str) -> bool:
-    return _FRAMED.match(clause) is not None and opened(f"{clause} x") != "x"
+    return _FRAMED.match(clause) is not None and not _only_opens(clause)
+
+
+def _only_opens(clause: str) -> bool:
+    return opened(f"{clause} x") == "x"

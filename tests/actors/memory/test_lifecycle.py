@@ -11,7 +11,7 @@ from actors.memory.decider import State
 from actors.memory.settings import MemorySettings
 from schemas.persistent import decode_state, encode_state, state_hash
 from schemas.vocabulary.act import Action
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.memory import Fact
 from tests.actors.memory.builders import (
     ESCALATED,
@@ -39,6 +39,14 @@ def test_what_stays_of_an_exchange_is_told():
     assert event.gist == "Asked: What is the capital of Peru? Answered: Lima."
     assert event.facts == (Fact(key="name", value="Ada"),)
     assert event.concepts == ("name", "ada", "capital", "peru", "lima")
+
+
+def test_no_fact_is_learned_from_other_layers_or_from_the_answer():
+    memory = partition()
+    layers = (Layer(role="document", content="My name is Bob."), Layer(role="system", content="I live in Rome."))
+    memory.hear(InputReceived(text="Hello there", layers=layers), HERE)
+    (event,) = memory.when(response("My name is Max. I live in Paris."), HERE)
+    assert event.facts == ()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("action", ["BLOCKED", "REJECTED", "WITHHELD", "FAILED"])

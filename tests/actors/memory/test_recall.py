@@ -123,6 +123,18 @@ def test_what_was_told_comes_before_what_was_only_asked_and_answered():
     assert all(each.echo and each.energy > found[0].energy for each in found[1:])
 
 
+def test_what_was_told_once_is_not_lost_behind_a_question_that_comes_again_and_again():
+    memory = partition(MemorySettings(recollections=3, turns=1, gists=1))
+    talk(memory, "The bridge is closed", "e1", vector=BETWEEN, session=LATER)
+    for number in range(30):
+        talk(memory, "Which road is open?", f"q{number}", vector=EAST, session=LATER, answer="All.")
+    found = ask(memory, "Which road is open?", vector=EAST).recollections
+    assert [each.text for each in found[:2]] == [
+        "Said: The bridge is closed",
+        "Asked: Which road is open? Answered: All.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("told", "question"),
     [
