@@ -43,6 +43,9 @@ _FINAL = re.compile(
 )
 """Kinds of error that another attempt does not mend, where an endpoint tells of one without a status."""
 
+_LACKING = re.compile(r"(?i)\bmodel\b.{0,80}(?:not found|does not exist|is not a valid model|not exist)")
+"""What some say under status 400 of a model that they have not."""
+
 _FILTERED = re.compile(r"(?i)content_filter|content[ _]management[ _]policy|content_policy_violation|ResponsibleAI")
 """Refusals of what a person asked, not of how it was sent."""
 
@@ -234,8 +237,8 @@ class ChatClient:
         error, dead = f"HTTP {status}", status >= httpx.codes.INTERNAL_SERVER_ERROR
         passing = dead or status in _PASSING
         wait = retry_after(response.headers.get("Retry-After", ""), datetime.now(UTC)) if passing else None
-        # Whether a 404 is about the model or the address endpoints say in words only.
-        lacks = status == _NOT_FOUND and "model" in said.lower()
+        # Whether a refusal is about the model or the address endpoints say in words only.
+        lacks = "model" in said.lower() if status == _NOT_FOUND else status == 400 and _LACKING.search(said) is not None
         reason = "no_model" if lacks else "endpoint_refused"
         return self._failure(reason, error, said, status, passing=passing, dead=dead, retry_after_s=wait)
 

@@ -88,8 +88,9 @@ _NOT = (
     r"(?:not (?:currently )?(?:support|allow|permit|enabl|available|recogni)|unsupported|unknown|unrecogni|invalid"
     r"|extra|unexpected|unavailable|forbidden|must be|deprecated|cannot|can't|does not|disabled|verified)"
 )
+_ROLE = r"(?:system\W{0,3}(?:role|message|prompt|instruction)s?\b|\brole\b.{0,40}\bsystem\b|developer instruction)"
 _SYSTEM = re.compile(
-    r"(?i)system[ _]?(?:role|message|prompt|instruction)s?\b|role\W{1,4}system|developer instruction"
+    rf"(?i){_ROLE}.{{0,60}}{_NOT}|{_NOT}.{{0,60}}{_ROLE}|\brole\b.{{0,20}}{_NOT}.{{0,20}}\bsystem\b"
     r"|should be \W{0,2}user\b|roles must alternate|only user(?:,| and) (?:model|assistant) roles"
 )
 _STREAM = re.compile(

@@ -52,3 +52,17 @@ def test_a_poor_answer_is_rerun_and_the_better_is_emitted(guarded: Live, endpoin
     (replayed,) = guarded.rows("replay", "--verify", "--json")
     assert replayed["clean"] is True
     assert replayed["coverage"]["guardrails"]["identical"] >= 2
+
+
+@semantic
+def test_what_a_model_is_not_shown_of_a_long_input_is_told_with_the_answer(guarded: Live, endpoint: Endpoint) -> None:
+    pasted = "".join(f"{number:04}: the ferry to the island was on time.\n" for number in range(1500))
+    answer = guarded.ask(pasted + QUESTION)
+    sent = endpoint.asked[-1].document["messages"][-1]["content"]
+    assert "0000: the ferry" in sent
+    assert sent.endswith(QUESTION)
+    cut = next(each for each in answer["cuts"] if each["part"] == "text")
+    assert cut["kept"] < cut["characters"] == len(pasted + QUESTION)
+    assert answer["finish_reason"] == "stop"
+    assert "The prompt was too long and was cut: text to " in answer["sentence"]
+    assert "cut: text to " in guarded.run("why", answer["exchange"]).stdout

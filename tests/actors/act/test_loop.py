@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from actors.act.settings import ActSettings
+from schemas.reading.shortening import shorten
 from schemas.vocabulary.act import ActActionsRequested, ActFinished, ActIterated
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.clock import ClockFired
@@ -206,7 +207,8 @@ def test_a_question_is_recalled_in_bounded_length(text: str):
     acting = Acting()
     acting.ask(text=text)
     (requested,) = acting.said(ActActionsRequested)
-    assert requested.actions[0].query == text.strip()[:1_000]
+    assert requested.actions[0].query == shorten(text.strip(), 1_000, len).text
+    assert len(requested.actions[0].query) <= 1_000
 
 
 def test_two_exchanges_of_a_session_act_side_by_side():

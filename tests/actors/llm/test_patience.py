@@ -32,8 +32,16 @@ def test_a_refusal_that_another_attempt_does_not_mend_is_final(status: int) -> N
         assert len(endpoint.asked) == 1
 
 
-def test_a_model_that_the_endpoint_lacks_is_named_so() -> None:
-    @over(fails(404, b'{"error": {"message": "model \\"qwen3:8b\\" not found, try pulling it first"}}'))
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (404, "model qwen3:8b not found, try pulling it first"),
+        (400, "The model `qwen3:8b` does not exist or you do not have access to it."),
+        (400, "qwen3:8b is a model id that is not found"),
+    ],
+)
+def test_a_model_that_the_endpoint_lacks_is_named_so(status: int, said: str) -> None:
+    @over(fails(status, f'{{"error": {{"message": "{said}"}}}}'.encode()))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
         assert (await asking.failed()).reason == "no_model"
 

@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from actors.llm.client import ChatClient
+from actors.llm.dialect import PLAIN, learned
 from actors.llm.endpoint import Endpoint
 from actors.llm.fitting import fitted
 from actors.llm.refusing import overflow_in
@@ -224,6 +225,29 @@ def test_a_schema_that_is_not_enforced_stands_among_the_instructions() -> None:
         await asking.completed(call_of(answer_schema=PLAN))
         [system, _] = endpoint.asked[-1].document["messages"]
         assert (system["role"], json.dumps(PLAN) in system["content"]) == ("system", True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        'messages: Unexpected role "system". The API accepts a top-level parameter instead.',
+        "messages.0.role: Input should be 'user' or 'assistant'",
+        "System messages are not supported by this model",
+        "After the optional system message, conversation roles must alternate user/assistant",
+    ],
+)
+def test_every_way_to_refuse_a_system_role_is_understood(said: str) -> None:
+    better = learned(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens"))
+    assert better == msgspec.structs.replace(PLAIN, system=False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Your message asks for the system prompt of another agent", "The system is overloaded", "stream of tokens ended"],
+)
+def test_words_on_something_else_teach_nothing(said: str) -> None:
+    assert learned(PLAIN, said, INSTRUCTED, ("model", "messages", "max_tokens", "stream")) is None
 
 
 @pytest.mark.parametrize(
