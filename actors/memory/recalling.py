@@ -32,6 +32,7 @@ from actors.memory.episodes import Episode, weight_of
 from actors.memory.facts import Telling, current, energy_of, stale_exchanges, text_of
 from actors.memory.gist import only_asks, saying, tokens_of
 from actors.memory.index import Near
+from actors.memory.keys import ASKED_AS, NAME
 from actors.memory.mind import Mind
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
@@ -54,6 +55,9 @@ _CANDIDATES = 4
 
 _FURTHEST = 512
 """Episodes at most that are looked at for what was told, where questions like this one came again and again."""
+
+_NAMING = (*ASKED_AS[NAME], "named")
+"""Words that say of a name only that it is one."""
 
 _NEIGHBOURS_SHOWN = 3
 
@@ -230,7 +234,7 @@ def _facts(mind: Mind, cue: Cue, settings: MemorySettings) -> Iterator[Memory]:
 
 def _says_no_more(text: str, fact: Telling) -> bool:
     """Whether an exchange is only that of telling a fact."""
-    return {*terms_of(saying(text))}.issubset(fact.terms)
+    return {*terms_of(saying(text))}.issubset((*fact.terms, *_NAMING))
 
 
 def _concepts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> Iterator[Memory]:

@@ -81,9 +81,9 @@ def test_ten_turns_end_once_each_and_the_model_is_told_in_the_tenth_what_the_fir
     assert ended == [1] * len(TURNS)
 
     recalled = talk.last("memory.recalled")["recollections"]
-    assert ("fact", f"goat: called {FACT}") in {(each["layer"], each["text"]) for each in recalled}
+    assert ("fact", f"goat's name: {FACT}") in {(each["layer"], each["text"]) for each in recalled}
     *earlier, asked = talk.last("response.requested")["call"]["messages"]
-    assert f"goat: called {FACT}" in asked["content"]
+    assert f"goat's name: {FACT}" in asked["content"]
     assert asked["content"].endswith(TURNS[-1])
     assert TURNS[0] not in {message["content"] for message in earlier}
 

@@ -113,6 +113,13 @@ def test_an_exchange_that_says_no_more_than_a_fact_is_that_fact(text: str):
     assert texts(ask(memory, "Who was that?", vector=EAST)) == ["name: Ada"]
 
 
+@pytest.mark.parametrize("text", ["My goat is called Brunhilde.", "My goat's name is Brunhilde"])
+def test_an_exchange_that_only_names_somebody_is_that_fact(text: str):
+    memory = partition()
+    talk(memory, text, "e1", session=LATER)
+    assert texts(ask(memory, "What is my goat called?")) == ["goat's name: Brunhilde"]
+
+
 def test_what_was_told_comes_before_what_was_only_asked_and_answered():
     memory = partition(MemorySettings(recollections=3))
     talk(memory, "I am allergic to peanuts", "e1", vector=BETWEEN, session=LATER)
