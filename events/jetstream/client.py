@@ -19,9 +19,10 @@ class HeaderClient(Client):
 
     _ended = False
 
-    async def _close(self, status: int, do_cbs: bool = True) -> None:
+    async def close(self) -> None:
+        # Not ``_close``, which the library calls as well when a server refuses it or goes: then it is to try on.
         self._ended = True
-        await super()._close(status, do_cbs)
+        await super().close()
 
     async def _connect_to_server(self, s: Srv) -> None:
         # The library cancels its reconnecting once. Where that meets an attempt that was just refused, ``wait_for``
