@@ -61,6 +61,17 @@ class Live:
         """Run a command and return the JSON objects it printed."""
         return [json.loads(line) for line in self.run(*arguments, stdin=stdin, status=status).stdout.splitlines()]
 
+    def events(self, topic: str, *flags: str) -> list[dict[str, Any]]:
+        """Return the events of a subject so far, oldest first; that there is none yet is no failure."""
+        told = forked(
+            ("log", "tail", "--since", "1", "--no-follow", "--topic", topic, "--json", *flags),
+            folder=self.folder,
+            environment=environment(),
+            timeout=TIMEOUT_S,
+        )
+        assert told.returncode == 0 or "no event" in told.stderr, told.stderr
+        return [json.loads(line) for line in told.stdout.splitlines()]
+
     def ask(self, text: str, *flags: str) -> dict[str, Any]:
         """Have one input answered; return what ``ask --json`` prints."""
         (row,) = self.rows("ask", text, "--json", *flags)

@@ -106,8 +106,7 @@ def attack(live: Live, session: str) -> dict[str, Any]:
 
 def deliveries(live: Live, alert: str) -> list[dict[str, Any]]:
     """Return the records of webhook about an alert."""
-    rows = live.rows("log", "tail", "--topic", "forged_id.webhook.>", "--since", "1", "--no-follow", "--json")
-    return [each for each in rows if each["data"].get("alert") == alert]
+    return [each for each in live.events("forged_id.webhook.>") if each["data"].get("alert") == alert]
 
 
 def test_an_attack_that_trips_the_breaker_reaches_observers_and_the_receiver_once(tmp_path: Path) -> None:

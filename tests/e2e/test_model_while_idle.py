@@ -43,7 +43,7 @@ def idle(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def told(idle: Live, topic: str) -> list[dict[str, Any]]:
     """Return the events of a subject, oldest first."""
-    return idle.rows("log", "tail", "--since", "1", "--no-follow", "--topic", topic, "--json", "--text")
+    return idle.events(topic, "--text")
 
 
 def of_maria(events: list[dict[str, Any]]) -> bool:

@@ -38,10 +38,6 @@ def kill(live: Live, program: str) -> None:
     until(back, f"{program} to be back")
 
 
-def told(live: Live, topic: str) -> list[dict[str, Any]]:
-    return live.rows("log", "tail", "--since", "1", "--no-follow", "--topic", topic, "--json")
-
-
 @pytest.mark.faults
 def test_a_receiver_that_was_down_gets_every_alert_and_each_delivery_is_recorded_once(tmp_path: Path) -> None:
     (tmp_path / "neuraxis.toml").write_text(
@@ -62,20 +58,20 @@ def test_a_receiver_that_was_down_gets_every_alert_and_each_delivery_is_recorded
 
             def resolved() -> int:
                 return sum(
-                    each["data"]["status"] == "resolved" for each in told(live, "forged_id.alert.warning.reflex")
+                    each["data"]["status"] == "resolved" for each in live.events("forged_id.alert.warning.reflex")
                 )
 
             until(lambda: resolved() >= len(VICTIMS), "every alert to be resolved", DEADLINE_S)
-            alerts = {each["id"] for each in told(live, BLOCKED)}
+            alerts = {each["id"] for each in live.events(BLOCKED)}
             assert len(alerts) == 2 * len(VICTIMS)
 
             def delivered() -> Counter[str]:
-                return Counter(each["data"]["request"] for each in told(live, "forged_id.webhook.delivered"))
+                return Counter(each["data"]["request"] for each in live.events("forged_id.webhook.delivered"))
 
             until(lambda: alerts <= {*delivered()}, "every alert to be delivered", DEADLINE_S)
             assert {*delivered().values()} == {1}
             assert alerts <= {asked.headers["idempotency-key"] for asked in endpoint.asked[failed:]}
-            assert told(live, "forged_id.webhook.failed") == []
+            assert live.events("forged_id.webhook.failed") == []
             (replayed,) = live.rows("replay", "--verify", "--json")
             assert replayed["clean"] is True
         finally:
