@@ -17,7 +17,7 @@ HARMLESS = {
     "codes and names of ours": "action actor answer_schema backend conversation_topic decided detail error event "
     "failed_topic finish_reason kept_as layer layers lost offsets parameter partitions parts pattern profile reason "
     "reasons rerun_reason rerun_reason_detail resolved_by scores sign signal similar_topic skills source summary "
-    "tiebreaker_outcome timestamp view violations weights",
+    "regulated tiebreaker_outcome timestamp view violations weights",
     "names that operators and callers give to what they set up": "bias_tags imports model models modes name "
     "orchestrator_persona receiver reflection_persona reflection_status repeated_tags repetition_counts specialist",
     "patterns and settings, which are to be shown": "settings signatures",
