@@ -12,7 +12,7 @@ from schemas.personal import CHOSEN
 HARMLESS = {
     "identifiers": "agent alert best citizen concept entity episode exchange family id loop_id motif nearest negative "
     "new_loop_id of_exchange positive precedent reply_to request rerun_of resting seed session sessions set_by "
-    "stream_to swapped_in swapped_out",
+    "completion stream_to swapped_in swapped_out",
     "hashes": "fingerprint head prompts settings_hash",
     "codes and names of ours": "action actor answer_schema backend conversation_topic decided detail error event "
     "failed_topic finish_reason kept_as layer layers lost offsets parameter partitions parts pattern profile reason "
