@@ -95,7 +95,9 @@ def _outcome(
         return trial.verdict
     if metric is None:
         overdue = now_ns - trial.at_ns >= settings.evidence_within_ms * _NS_PER_MS
-        return "unmeasured" if overdue else None
+        # Of what second opinions had asked for, none speaks any more: that is what a fading waits to hear.
+        unheard: Outcome = "helped" if trial.fading and trial.pressure == "reflection" else "unmeasured"
+        return unheard if overdue else None
     if trial.fading:
         return "worse" if presses else "helped"
     if metric < trial.metric_before * settings.improved_below:

@@ -184,14 +184,14 @@ def _change(
 
 def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
     trial = judged.trial
-    assert judged.metric is not None, "what cannot be measured has not helped"
     return Confirmed(
         parameter=trial.parameter,
         delta=trial.delta,
         offset=loop.offsets.get(trial.parameter, 0.0),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
-        metric_after=judged.metric,
+        # Of a fading that no second opinion speaks of there is nothing to measure: nothing has changed.
+        metric_after=trial.metric_before if judged.metric is None else judged.metric,
         fading=trial.fading,
     )
 

@@ -206,8 +206,10 @@ def _revert(loop: Loop, judged: Judged) -> Reverted:
 
 
 def _verdict(judged: Judged) -> Verdict:
-    assert judged.outcome not in ("helped", "onward"), "only what has failed is undone"
-    return judged.outcome
+    outcome = judged.outcome
+    assert outcome != "helped", "what has helped is not undone"
+    assert outcome != "onward", "what goes on is not undone"
+    return outcome
 
 
 def rounded(value: float) -> float:

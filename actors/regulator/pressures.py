@@ -228,7 +228,8 @@ def _of_misroutes(counts: Counts, settings: RegulatorSettings) -> Iterator[Press
     if missed > settings.missed_act_above:
         # Of a day's decisions a share as small as this rises and falls by half: chance alone must move nothing.
         chancy = missed - _SURE * chance("missed_act", counts, settings) <= settings.missed_act_above
-        severity, held = _beyond(missed, settings.missed_act_above), "within_chance" if chancy else ""
+        severity = _beyond(missed, settings.missed_act_above)
+        held: Held = "within_chance" if chancy else ""
         yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)
 
 

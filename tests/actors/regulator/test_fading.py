@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 
 from actors.regulator.settings import RegulatorSettings
+from schemas.vocabulary.reflection import ReflectionConcluded
 from schemas.vocabulary.regulator import Adjusted, Confirmed, Reverted
 from schemas.vocabulary.router import Mode
-from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, decision
+from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, concluded, decision, span
 
 RESPONDING: Mapping[Mode, int] = {"RESPOND": 90, "CLARIFY": 5, "ACKNOWLEDGE": 2, "ACT": 3}
 
@@ -103,3 +105,25 @@ def test_a_fading_takes_its_turn_behind_whatever_presses():
     changed = [event.parameter for _, event in agent.events if isinstance(event, Adjusted) and not event.fading]
     assert changed.count("tiebreaker_base_margin") >= 3
     assert agent.loop.offsets.get("RESPOND.base", 0.0) > -0.04
+
+
+def test_a_correction_that_second_opinions_asked_for_fades_once_none_speaks_any_more():
+    agent = Regulated(RegulatorSettings(judge_after_ms=2 * DAY_MS, evidence_within_ms=3 * DAY_MS))
+    agent.decide()
+    agent.hear(concluded(0.4, "intent_clarity"))
+    agent.cycle()
+    agent.hear(msgspec.structs.replace(concluded(0.1, "intent_clarity"), spans=()))
+    agent.day()
+    agent.hear(concluded_since(agent, 0.05))
+    agent.day()
+    assert agent.loop.trials == ()
+    assert agent.loop.offsets["clarify.cold_boost"] > 0.0
+    for _ in range(16):
+        agent.day(HEALTHY)
+    assert dict(agent.loop.offsets) == {}
+
+
+def concluded_since(agent: Regulated, disagreement: float) -> ReflectionConcluded:
+    """Return a conclusion on decisions made since the latest change."""
+    told = span(agent.loop.consulted_ns + 1, disagreement, counted=20)
+    return msgspec.structs.replace(concluded(disagreement, "intent_clarity", pressure=False), spans=(told,))
