@@ -44,11 +44,12 @@ order of the log, those of all its sessions.
 ``family``  names of loops, and what is kept of a family    ``bias``     an agent's biases within the window
 ``judging`` the decision on a loop                          ``critic``   what a model is asked, and its answer
 ``live``    what is kept while a model is asked             ``outside``  loops outside that wait for their critic
-``telling`` log lines
+``state``   what a partition keeps, and its overrides      ``telling``  log lines
 """
 
-from actors.guardrails.decider import State, decide, evolve
+from actors.guardrails.decider import decide, evolve
 from actors.guardrails.settings import GuardrailsSettings
+from actors.guardrails.state import State
 from actors.guardrails.telling import tell
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AnswerAppraised

@@ -17,15 +17,28 @@ import msgspec
 
 from actors.guardrails.bias import Biases, with_loop
 from actors.guardrails.critic import Critique, ask, critique_of
-from actors.guardrails.family import Before, Family, Lifted, Limit, Loop, judged, parted, reopened
+from actors.guardrails.family import Before, Family, Limit, Loop, judged, parted
 from actors.guardrails.judging import Reading, judge
 from actors.guardrails.live import ANSWERING, Live, answered, opened
 from actors.guardrails.outside import Outside, waiting, wants_critic, with_critique
 from actors.guardrails.settings import GuardrailsSettings
+from actors.guardrails.state import (
+    DONE,
+    State,
+    aged,
+    family_of,
+    lifts,
+    reopened_in,
+    with_critique_asked,
+    with_family,
+    with_lift,
+    with_outside,
+    with_override,
+    without_outside,
+)
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
-from schemas.persistent import Generations, Map
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import (
@@ -44,32 +57,15 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
 from schemas.vocabulary.responder import ResponseEmitted
 
-DONE = "done"
 LIMITS: tuple[Limit, ...] = ("max_reruns", "fatigue")
 """What an override may lift."""
 
 _NS_PER_MS = 1_000_000
 
 
-class State(msgspec.Struct, frozen=True):
-    """A partition: the loop families and biases of its agents, and the exchanges that are open or ended lately.
-
-    ``outside`` are the loops outside whose critic is asked, by the id of their completion; ``critiques`` are those ids
-    by the id of the event that asks a model.
-    """
-
-    settings: GuardrailsSettings = GuardrailsSettings()
-    families: Generations[Family] = Generations()
-    biases: Generations[Biases] = Generations()
-    pending: Map[str, Live] = Map()
-    ended: Generations[bool] = Generations()
-    outside: Generations[Outside] = Generations()
-    critiques: Generations[str] = Generations()
-
-
 def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     """Return the one event that a message leads to, if any; see the module."""
-    state = _aged(state, message.time_ns)
+    state = aged(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
         case AnswerAppraised(request=request) as appraised if (waits := state.outside.get(request)) is not None:
@@ -92,7 +88,7 @@ def decide(state: State, message: Message) -> Iterable[Event | Emission]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
-    state = _aged(state, message.time_ns)
+    state = aged(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
         case (
@@ -101,13 +97,13 @@ def evolve(state: State, message: Message) -> State:
             | GuardrailsRerunOrdered(trace=trace)
         ):
             forced = isinstance(message.event, GuardrailsForceFinalized)
-            return _decided(_answered(state, trace.completion), message, trace, forced=forced)
+            return _decided(without_outside(state, trace.completion), message, trace, forced=forced)
         case GuardrailsRepeated(completion=completion):
-            return _answered(state, completion)
+            return without_outside(state, completion)
         case AnswerAppraised(request=request) as event if (waits := state.outside.get(request)) is not None:
-            return _outside(state, message, request, msgspec.structs.replace(waits, appraised=event))
+            return with_outside(state, message, request, msgspec.structs.replace(waits, appraised=event))
         case GuardrailsOverridden() as overridden:
-            return _with_override(state, message, overridden)
+            return with_override(state, message, overridden)
         case LoopCompleted() as completed:
             return _told(state, message, completed)
         case InputReceived() as received if _opens(state, message):
@@ -117,7 +113,7 @@ def evolve(state: State, message: Message) -> State:
         case AnswerAppraised() as appraised if live is not None and appraised.request == live.request:
             return _keep(state, message, msgspec.structs.replace(live, appraised=appraised))
         case CritiqueRequested(completion=completion) if completion:
-            return _keep_critique(state, message, completion)
+            return with_critique_asked(state, message, completion)
         case CritiqueRequested() if live is not None:
             return _keep(state, message, msgspec.structs.replace(live, asked=message.id))
         case ResponseEmitted() if message.exchange:
@@ -127,11 +123,6 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def family_of(state: State, agent: str, loop_id: str) -> Family | None:
-    """Return the family of an agent's loop; None where none of its loops is known."""
-    return state.families.get(_key(agent, loop_id))
-
-
 # --- decisions
 
 
@@ -139,11 +130,11 @@ def _completed(state: State, message: Message, completed: LoopCompleted) -> Even
     if completed.reflection_status != DONE:
         return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
     reading = _told_reading(completed, state.settings)
-    if _lifts(state, message, completed):
-        state = _with_lift(state, message, completed)
-    family = _reopened(state, message, completed.loop_id)
+    if lifts(state, message, completed):
+        state = with_lift(state, message, completed)
+    family = reopened_in(state, message, completed.loop_id)
     if family is not None:
-        state = _with_family(state, message, completed.loop_id, family)
+        state = with_family(state, message, completed.loop_id, family)
     if wants_critic(completed, state.settings) and not _before(state, message, completed.loop_id):
         asked = waiting(reading, completed, message.id, state.settings)
         request = AppraisalRequested(
@@ -268,14 +259,14 @@ def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
 
 def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) -> State:
     settings, now_ns = state.settings, message.time_ns
-    family = _reopened(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
+    family = reopened_in(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
     limits = tuple(limit for limit in LIMITS if limit in trace.rerun_trigger)
     ended = Before(family.reruns, family.fatigue, limits) if forced and limits else None
     if trace.own_limit:
         family = msgspec.structs.replace(family, max_reruns=trace.max_reruns)
     loop = Loop(trace.loop_id, message.id, trace.alignment_score, trace.drift_score, ended)
     family = judged(family, loop, trace.rerun_count, trace.reflection_fatigue, settings.family_loops)
-    state = _with_family(state, message, trace.loop_id, family)
+    state = with_family(state, message, trace.loop_id, family)
     if trace.repetition_counts:
         biases = state.biases.get(message.agent) or Biases()
         # What halted it feeds no echo: nobody but the echo itself would keep that up.
@@ -293,91 +284,14 @@ def _told(state: State, message: Message, completed: LoopCompleted) -> State:
     """Return the state after a completion: its overrides are in force, and a critic's word on it is waited for."""
     if completed.reflection_status != DONE:
         return state
-    lifts = _lifts(state, message, completed)
-    state = _with_lift(state, message, completed) if lifts else state
-    reopens = _reopened(state, message, completed.loop_id) is not None
+    if lifts(state, message, completed):
+        state = with_lift(state, message, completed)
+    reopens = reopened_in(state, message, completed.loop_id) is not None
     judged_before = bool(_before(state, message, completed.loop_id)) and not reopens
     if not wants_critic(completed, state.settings) or judged_before:
         return state
     reading = _told_reading(completed, state.settings)
-    return _outside(state, message, message.id, waiting(reading, completed, message.id, state.settings))
-
-
-def _lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
-    """Whether a completion carries overrides that count: with a name, and not of a loop whose judgement stands."""
-    wanted = completed.override_fatigue or completed.override_max_reruns
-    if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
-        return False
-    family = family_of(state, message.agent, completed.loop_id)
-    if family is None or not family.decided(completed.loop_id):
-        return True
-    return reopened(_lifted(family, message, completed, state.settings), completed.loop_id, message.time_ns) is not None
-
-
-def _reopened(state: State, message: Message, loop_id: str) -> Family | None:
-    """Return a loop's family as it was before a limit ended it with that loop, if somebody has lifted it since."""
-    family = family_of(state, message.agent, loop_id)
-    return None if family is None else reopened(family, loop_id, message.time_ns)
-
-
-def _with_lift(state: State, message: Message, completed: LoopCompleted) -> State:
-    family = family_of(state, message.agent, completed.loop_id) or Family()
-    return _with_family(state, message, completed.loop_id, _lifted(family, message, completed, state.settings))
-
-
-def _lifted(family: Family, message: Message, completed: LoopCompleted, settings: GuardrailsSettings) -> Family:
-    until_ns = message.time_ns + settings.override_lifetime_ms * _NS_PER_MS
-    lifted = Lifted(completed.override_by, until_ns)
-    return msgspec.structs.replace(
-        family,
-        fatigue_lifted=lifted if completed.override_fatigue else family.fatigue_lifted,
-        reruns_lifted=lifted if completed.override_max_reruns else family.reruns_lifted,
-    )
-
-
-def _outside(state: State, message: Message, completion: str, waits: Outside) -> State:
-    kept = state.outside.set(completion, waits, message.time_ns, _lifetime_ns(state.settings))
-    return msgspec.structs.replace(state, outside=kept)
-
-
-def _keep_critique(state: State, message: Message, completion: str) -> State:
-    kept = state.critiques.set(message.id, completion, message.time_ns, _lifetime_ns(state.settings))
-    return msgspec.structs.replace(state, critiques=kept)
-
-
-def _answered(state: State, completion: str) -> State:
-    """Return the state once a completion is judged: its words are dropped."""
-    if not completion or state.outside.get(completion) is None:
-        return state
-    return msgspec.structs.replace(state, outside=state.outside.delete(completion))
-
-
-def _lifetime_ns(settings: GuardrailsSettings) -> int:
-    return settings.ended_lifetime_ms * _NS_PER_MS
-
-
-def _with_override(state: State, message: Message, overridden: GuardrailsOverridden) -> State:
-    family = family_of(state, message.agent, overridden.loop_id)
-    if family is None:
-        return state
-    lifted = Lifted(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
-    # A person's word is whole: what it does not lift is in force again.
-    family = msgspec.structs.replace(
-        family,
-        fatigue_lifted=lifted if overridden.override_fatigue else None,
-        reruns_lifted=lifted if overridden.override_max_reruns else None,
-    )
-    return _with_family(state, message, overridden.loop_id, family)
-
-
-def _with_family(state: State, message: Message, loop_id: str, family: Family) -> State:
-    lifetime_ns = state.settings.family_lifetime_ms * _NS_PER_MS
-    families = state.families.set(_key(message.agent, loop_id), family, message.time_ns, lifetime_ns)
-    return msgspec.structs.replace(state, families=families)
-
-
-def _key(agent: str, loop_id: str) -> str:
-    return f"{agent}\n{parted(loop_id)[0]}"
+    return with_outside(state, message, message.id, waiting(reading, completed, message.id, state.settings))
 
 
 def _opens(state: State, message: Message) -> bool:
@@ -397,23 +311,6 @@ def _ended(state: State, message: Message) -> State:
         pending=state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending,
         ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
     )
-
-
-def _aged(state: State, now_ns: int) -> State:
-    settings = state.settings
-    lifetime_ns = _lifetime_ns(settings)
-    kept = (
-        state.families.aged(now_ns, settings.family_lifetime_ms * _NS_PER_MS),
-        state.biases.aged(now_ns, settings.bias_window_ms * _NS_PER_MS),
-        state.ended.aged(now_ns, lifetime_ns),
-        state.outside.aged(now_ns, lifetime_ns),
-        state.critiques.aged(now_ns, lifetime_ns),
-    )
-    before = (state.families, state.biases, state.ended, state.outside, state.critiques)
-    if all(after is each for after, each in zip(kept, before, strict=True)):
-        return state
-    families, biases, ended, outside, critiques = kept
-    return State(settings, families, biases, state.pending, ended, outside, critiques)
 
 
 def _configured(state: State, configured: GuardrailsConfigured) -> State:
