@@ -38,6 +38,7 @@ _ASKING = (
     ("router", "tiebreak"),
     ("act", "planner"),
     ("responder", "backend"),
+    ("guardrails", "loop_critic"),
     ("reflection", "backend"),
     ("drift", "synthesis"),
 )

@@ -13,7 +13,7 @@ from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.appraisal import AnswerAppraised
-from schemas.vocabulary.guardrails import CritiqueRequested
+from schemas.vocabulary.guardrails import AppraisalRequested, CritiqueRequested
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected, TiebreakRequested
 
@@ -84,6 +84,7 @@ CALLED_ON: Mapping[type[Event], str] = {
     TiebreakRequested: "llm",
     ResponseRequested: "llm",
     AnswerAppraised: "guardrails",
+    AppraisalRequested: "appraisal",
     CritiqueRequested: "llm",
     ActDelegationRequested: "delegate",
 }

@@ -16,6 +16,7 @@ from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
@@ -23,7 +24,7 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 ACTOR = Actor(
     name="appraisal",
     scope=Scope.SESSION,
-    consumes=(InputReceived, ResponseRequested, LlmCompleted, ResponseEmitted, ForgetOrdered),
+    consumes=(InputReceived, ResponseRequested, LlmCompleted, AppraisalRequested, ResponseEmitted, ForgetOrdered),
     state_type=AppraisalState,
     settings_type=AppraisalSettings,
     initial=AppraisalState,

@@ -45,6 +45,7 @@ from schemas.event import Event
 from schemas.reading.terms import terms_of
 from schemas.reading.weights import supplied
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
+from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.responder import ResponseRequested
@@ -166,6 +167,22 @@ def appraised(awaited: Awaited, completed: LlmCompleted, settings: AppraisalSett
         alignment=scores.alignment,
         drift=scores.drift,
         bias_tags=bias_tags_of(completed.text),
+        models=f"{embedder.name}+{VERSION}",
+        judged=scores.judged,
+    )
+
+
+def appraised_outside(asked: AppraisalRequested, settings: AppraisalSettings) -> AnswerAppraised:
+    """Return the answer of a loop outside in numbers: nothing is known of it but the question."""
+    embedder = model_of(settings.embedder)
+    question, answer = shown(asked.question), shown(asked.answer)
+    scores = scores_of(embedder, question, question, question, answer)
+    return AnswerAppraised(
+        request=asked.completion,
+        loop_id=asked.loop_id,
+        alignment=scores.alignment,
+        drift=scores.drift,
+        bias_tags=bias_tags_of(answer),
         models=f"{embedder.name}+{VERSION}",
         judged=scores.judged,
     )

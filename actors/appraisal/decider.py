@@ -4,13 +4,14 @@ input.received          -> appraisal.completed, unless the exchange was appraise
 appraisal.completed     its embedding joins its session's stimuli and moves its topic
 response.requested      a model is asked, and its answer waited for
 llm.completed           -> appraisal.answer_appraised, where it is that answer
+guardrails.appraisal_requested -> the same, of a loop outside
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised
 appraisal.configured    the settings from here on
 """
 
 import msgspec
 
-from actors.appraisal.answers import Awaited, appraised, asked, requested
+from actors.appraisal.answers import Awaited, appraised, appraised_outside, asked, requested
 from actors.appraisal.judging import appraise, embedder_in, warm_up
 from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
@@ -20,6 +21,7 @@ from schemas.event import Event
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, AppraisalConfigured
 from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
@@ -45,6 +47,8 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     """Appraise an input that is new, or a model's answer to it; nothing else is decided."""
     if isinstance(message.event, LlmCompleted):
         return _answered(state, message, message.event)
+    if isinstance(message.event, AppraisalRequested):
+        return (appraised_outside(message.event, state.settings),)
     if not isinstance(message.event, InputReceived) or state.settled.get(message.exchange):
         return ()
     # What has outlived its lifetime is not compared with, though no message has dropped it yet.

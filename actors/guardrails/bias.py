@@ -1,6 +1,7 @@
-"""An agent's biases: in which of its loops each came up lately. Pure.
+"""An agent's biases: in which of its loop families each came up lately. Pure.
 
-Distinct loops count: a bias that a loop shows twice counts once, and so does a loop that is told of twice.
+Distinct families count: a bias that a loop shows twice counts once, and so do the reruns of one deliberation. A loop
+that was halted for a bias is no further evidence of it, or an echo would go on for as long as anybody tried.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,23 +15,23 @@ _NS_PER_MS = 1_000_000
 
 
 class Sighting(msgspec.Struct, frozen=True):
-    """A loop that showed a bias, and when it was judged."""
+    """A loop family that showed a bias, and when the latest of its loops with it was judged."""
 
-    loop_id: str
+    family: str
     at_ns: int
 
 
 class Biases(msgspec.Struct, frozen=True):
-    """The biases of an agent: by tag, the loops that showed it, the latest last."""
+    """The biases of an agent: by tag, the families that showed it, the latest last."""
 
     seen: Map[str, tuple[Sighting, ...]] = Map()
 
 
 def counts(
-    biases: Biases, tags: Iterable[str], loop_id: str, now_ns: int, settings: GuardrailsSettings
+    biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings
 ) -> dict[str, int]:
-    """Return in how many loops of the window each of a loop's tags came up, that loop among them."""
-    return {tag: len(_others(biases, tag, loop_id, now_ns, settings)) + 1 for tag in sorted(set(tags))}
+    """Return in how many families of the window each of a loop's tags came up, its own among them."""
+    return {tag: len(_others(biases, tag, family, now_ns, settings)) + 1 for tag in sorted(set(tags))}
 
 
 def repeated(counted: Mapping[str, int], settings: GuardrailsSettings) -> tuple[str, ...]:
@@ -38,19 +39,19 @@ def repeated(counted: Mapping[str, int], settings: GuardrailsSettings) -> tuple[
     return tuple(tag for tag, count in counted.items() if count >= settings.bias_threshold)
 
 
-def with_loop(biases: Biases, tags: Iterable[str], loop_id: str, now_ns: int, settings: GuardrailsSettings) -> Biases:
-    """Return the biases after a loop that showed these: without what is out of the window, and within the bounds."""
+def with_loop(biases: Biases, tags: Iterable[str], family: str, now_ns: int, settings: GuardrailsSettings) -> Biases:
+    """Return the biases after a loop of a family that showed these, without what is out of the window or the bounds."""
     seen = biases.seen
     for tag in tags:
-        sightings = (*_others(biases, tag, loop_id, now_ns, settings), Sighting(loop_id, now_ns))
+        sightings = (*_others(biases, tag, family, now_ns, settings), Sighting(family, now_ns))
         seen = seen.set(tag, sightings[-settings.bias_loops :])
     return Biases(_bounded(seen, now_ns, settings))
 
 
-def _others(biases: Biases, tag: str, loop_id: str, now_ns: int, settings: GuardrailsSettings) -> tuple[Sighting, ...]:
+def _others(biases: Biases, tag: str, family: str, now_ns: int, settings: GuardrailsSettings) -> tuple[Sighting, ...]:
     since_ns = now_ns - settings.bias_window_ms * _NS_PER_MS
     sightings = biases.seen.get(tag, ())
-    return tuple(each for each in sightings if each.at_ns > since_ns and each.loop_id != loop_id)
+    return tuple(each for each in sightings if each.at_ns > since_ns and each.family != family)
 
 
 def _bounded(

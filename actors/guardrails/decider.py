@@ -1,6 +1,7 @@
 """Guardrails' state machine: loop families and an agent's biases, folded from what was decided.
 
-loop.completed            -> the decision on a loop from outside, or that it was judged before, or cannot be
+loop.completed            -> the decision on a loop from outside, or that it was judged before, or cannot be; or
+                          guardrails.appraisal_requested, where its scores are to be had from its question and answer
 loop.overridden           -> guardrails.overridden, or that no such loop is known
 appraisal.answer_appraised -> the decision on a loop of ours, or guardrails.critique_requested first
 llm.completed, .failed    -> the decision that a critique was asked for
@@ -16,16 +17,32 @@ import msgspec
 
 from actors.guardrails.bias import Biases, with_loop
 from actors.guardrails.critic import Critique, ask, critique_of
-from actors.guardrails.family import Before, Family, Lifted, Loop, is_lifted, judged, parted, reopened
+from actors.guardrails.family import Before, Family, Limit, Loop, judged, parted
 from actors.guardrails.judging import Reading, judge
 from actors.guardrails.live import ANSWERING, Live, answered, opened
+from actors.guardrails.outside import Outside, waiting, wants_critic, with_critique
 from actors.guardrails.settings import GuardrailsSettings
-from schemas.actor import Message, readable_settings
+from actors.guardrails.state import (
+    DONE,
+    State,
+    aged,
+    family_of,
+    lifts,
+    reopened_in,
+    with_critique_asked,
+    with_family,
+    with_lift,
+    with_outside,
+    with_override,
+    without_outside,
+)
+from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.identity import content_hash
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import (
+    AppraisalRequested,
     CritiqueRequested,
     GuardrailsConfigured,
     GuardrailsFinalized,
@@ -40,25 +57,22 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
 from schemas.vocabulary.responder import ResponseEmitted
 
-DONE = "done"
+LIMITS: tuple[Limit, ...] = ("max_reruns", "fatigue")
+"""What an override may lift."""
+
 _NS_PER_MS = 1_000_000
 
 
-class State(msgspec.Struct, frozen=True):
-    """A partition: the loop families and biases of its agents, and the exchanges that are open or ended lately."""
-
-    settings: GuardrailsSettings = GuardrailsSettings()
-    families: Generations[Family] = Generations()
-    biases: Generations[Biases] = Generations()
-    pending: Map[str, Live] = Map()
-    ended: Generations[bool] = Generations()
-
-
-def decide(state: State, message: Message) -> Iterable[Event]:
+def decide(state: State, message: Message) -> Iterable[Event | Emission]:
     """Return the one event that a message leads to, if any; see the module."""
-    state = _aged(state, message.time_ns)
+    state = aged(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
+        case AnswerAppraised(request=request) as appraised if (waits := state.outside.get(request)) is not None:
+            return (_scored(state, message, appraised, waits),)
+        case LlmCompleted() | LlmFailed() as answer if (waits := _asked_of(state, answer)) is not None:
+            critique = critique_of(answer.text) if isinstance(answer, LlmCompleted) else None
+            return (_of_agent(_judged(state, message, with_critique(waits, critique, state.settings))),)
         case LoopCompleted() as completed:
             return (_completed(state, message, completed),)
         case LoopOverridden() as ordered:
@@ -74,7 +88,7 @@ def decide(state: State, message: Message) -> Iterable[Event]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
-    state = _aged(state, message.time_ns)
+    state = aged(state, message.time_ns)
     live = state.pending.get(message.exchange)
     match message.event:
         case (
@@ -83,17 +97,23 @@ def evolve(state: State, message: Message) -> State:
             | GuardrailsRerunOrdered(trace=trace)
         ):
             forced = isinstance(message.event, GuardrailsForceFinalized)
-            return _decided(state, message, trace, forced=forced)
+            return _decided(without_outside(state, trace.completion), message, trace, forced=forced)
+        case GuardrailsRepeated(completion=completion):
+            return without_outside(state, completion)
+        case AnswerAppraised(request=request) as event if (waits := state.outside.get(request)) is not None:
+            return with_outside(state, message, request, msgspec.structs.replace(waits, appraised=event))
         case GuardrailsOverridden() as overridden:
-            return _with_override(state, message, overridden)
-        case LoopCompleted() as completed if _lifts(state, message, completed):
-            return _with_lift(state, message, completed)
+            return with_override(state, message, overridden)
+        case LoopCompleted() as completed:
+            return _told(state, message, completed)
         case InputReceived() as received if _opens(state, message):
             return _keep(state, message, opened(received, state.settings))
         case LlmCompleted(purpose=purpose) as completed if live is not None and purpose in ANSWERING:
             return _keep(state, message, answered(live, completed, state.settings))
         case AnswerAppraised() as appraised if live is not None and appraised.request == live.request:
             return _keep(state, message, msgspec.structs.replace(live, appraised=appraised))
+        case CritiqueRequested(completion=completion) if completion:
+            return with_critique_asked(state, message, completion)
         case CritiqueRequested() if live is not None:
             return _keep(state, message, msgspec.structs.replace(live, asked=message.id))
         case ResponseEmitted() if message.exchange:
@@ -103,20 +123,32 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def family_of(state: State, agent: str, loop_id: str) -> Family | None:
-    """Return the family of an agent's loop; None where none of its loops is known."""
-    return state.families.get(_key(agent, loop_id))
-
-
 # --- decisions
 
 
-def _completed(state: State, message: Message, completed: LoopCompleted) -> Event:
+def _completed(state: State, message: Message, completed: LoopCompleted) -> Event | Emission:
     if completed.reflection_status != DONE:
         return GuardrailsRefused(loop_id=completed.loop_id, reason="status_not_done")
+    reading = _told_reading(completed, state.settings)
+    if lifts(state, message, completed):
+        state = with_lift(state, message, completed)
+    family = reopened_in(state, message, completed.loop_id)
+    if family is not None:
+        state = with_family(state, message, completed.loop_id, family)
+    if wants_critic(completed, state.settings) and not _before(state, message, completed.loop_id):
+        asked = waiting(reading, completed, message.id, state.settings)
+        request = AppraisalRequested(
+            loop_id=completed.loop_id, completion=message.id, question=asked.question, answer=asked.answer
+        )
+        # The senses work session by session: what a family comes to is looked at in one of its own.
+        return Emission(request, session=f"loop {content_hash(parted(completed.loop_id)[0])[:16]}", exchange="")
+    return _judged(state, message, reading)
+
+
+def _told_reading(completed: LoopCompleted, settings: GuardrailsSettings) -> Reading:
     scored = completed.alignment_score is not None or completed.drift_score is not None
-    persona = completed.orchestrator_persona or state.settings.persona
-    reading = Reading(
+    persona = completed.orchestrator_persona or settings.persona
+    return Reading(
         loop_id=completed.loop_id,
         alignment=completed.alignment_score,
         drift=completed.drift_score,
@@ -125,13 +157,27 @@ def _completed(state: State, message: Message, completed: LoopCompleted) -> Even
         orchestrator_persona=persona,
         reflection_persona=persona,
         source="caller" if scored else "none",
+        max_reruns=completed.max_reruns,
     )
-    if _lifts(state, message, completed):
-        state = _with_lift(state, message, completed)
-    family = _reopened(state, message, completed.loop_id)
-    if family is not None:
-        state = _with_family(state, message, completed.loop_id, family)
-    return _judged(state, message, reading)
+
+
+def _scored(state: State, message: Message, appraised: AnswerAppraised, waits: Outside) -> Emission:
+    """Return the decision on a loop outside that the senses have scored, or the question to a model besides."""
+    if state.settings.loop_critic == "llm":
+        request = ask(appraised.loop_id, waits.question, waits.answer, state.settings)
+        call = msgspec.structs.replace(request.call, timeout_ms=state.settings.loop_critic_timeout_ms)
+        return _of_agent(msgspec.structs.replace(request, call=call, completion=appraised.request))
+    found = msgspec.structs.replace(waits, appraised=appraised)
+    return _of_agent(_judged(state, message, with_critique(found, None, state.settings)))
+
+
+def _asked_of(state: State, answer: LlmCompleted | LlmFailed) -> Outside | None:
+    completion = state.critiques.get(answer.request)
+    return None if completion is None else state.outside.get(completion)
+
+
+def _of_agent(event: Event) -> Emission:
+    return Emission(event, session="", exchange="")
 
 
 def _overridden(state: State, message: Message, ordered: LoopOverridden) -> Event:
@@ -160,7 +206,7 @@ def _appraised(state: State, message: Message, appraised: AnswerAppraised, live:
 def _judged(state: State, message: Message, reading: Reading) -> Event:
     before = _before(state, message, reading.loop_id)
     if before:
-        return GuardrailsRepeated(loop_id=reading.loop_id, decided=before)
+        return GuardrailsRepeated(loop_id=reading.loop_id, decided=before, completion=reading.completion)
     family = family_of(state, message.agent, reading.loop_id) or Family()
     biases = state.biases.get(message.agent) or Biases()
     return judge(family, biases, reading, message.time_ns, state.settings)
@@ -213,14 +259,19 @@ def _is_critique(live: Live, answer: LlmCompleted | LlmFailed) -> bool:
 
 def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) -> State:
     settings, now_ns = state.settings, message.time_ns
-    family = _reopened(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
-    ended = Before(family.reruns, family.fatigue) if forced and not is_lifted(family, now_ns) else None
+    family = reopened_in(state, message, trace.loop_id) or family_of(state, message.agent, trace.loop_id) or Family()
+    limits = tuple(limit for limit in LIMITS if limit in trace.rerun_trigger)
+    ended = Before(family.reruns, family.fatigue, limits) if forced and limits else None
+    if trace.own_limit:
+        family = msgspec.structs.replace(family, max_reruns=trace.max_reruns)
     loop = Loop(trace.loop_id, message.id, trace.alignment_score, trace.drift_score, ended)
     family = judged(family, loop, trace.rerun_count, trace.reflection_fatigue, settings.family_loops)
-    state = _with_family(state, message, trace.loop_id, family)
+    state = with_family(state, message, trace.loop_id, family)
     if trace.repetition_counts:
         biases = state.biases.get(message.agent) or Biases()
-        biases = with_loop(biases, trace.repetition_counts, trace.loop_id, now_ns, settings)
+        # What halted it feeds no echo: nobody but the echo itself would keep that up.
+        seen = [tag for tag in trace.repetition_counts if tag not in trace.repeated_tags]
+        biases = with_loop(biases, seen, trace.family, now_ns, settings)
         kept = state.biases.set(message.agent, biases, now_ns, settings.bias_window_ms * _NS_PER_MS)
         state = msgspec.structs.replace(state, biases=kept)
     live = state.pending.get(message.exchange)
@@ -229,57 +280,18 @@ def _decided(state: State, message: Message, trace: LoopTrace, *, forced: bool) 
     return _keep(state, message, msgspec.structs.replace(live, appraised=None, asked=""))
 
 
-def _lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
-    """Whether a completion carries overrides that count: with a name, and not of a loop whose judgement stands."""
-    wanted = completed.override_fatigue or completed.override_max_reruns
-    if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
-        return False
-    family = family_of(state, message.agent, completed.loop_id)
-    return family is None or not family.decided(completed.loop_id) or reopened(family, completed.loop_id) is not None
-
-
-def _reopened(state: State, message: Message, loop_id: str) -> Family | None:
-    """Return a loop's family as it was before a limit ended it with that loop, if somebody has lifted one since."""
-    family = family_of(state, message.agent, loop_id)
-    if family is None or not is_lifted(family, message.time_ns):
-        return None
-    return reopened(family, loop_id)
-
-
-def _with_lift(state: State, message: Message, completed: LoopCompleted) -> State:
-    family = family_of(state, message.agent, completed.loop_id) or Family()
-    until_ns = message.time_ns + state.settings.override_lifetime_ms * _NS_PER_MS
-    lifted = Lifted(completed.override_by, until_ns)
-    family = msgspec.structs.replace(
-        family,
-        fatigue_lifted=lifted if completed.override_fatigue else family.fatigue_lifted,
-        reruns_lifted=lifted if completed.override_max_reruns else family.reruns_lifted,
-    )
-    return _with_family(state, message, completed.loop_id, family)
-
-
-def _with_override(state: State, message: Message, overridden: GuardrailsOverridden) -> State:
-    family = family_of(state, message.agent, overridden.loop_id)
-    if family is None:
+def _told(state: State, message: Message, completed: LoopCompleted) -> State:
+    """Return the state after a completion: its overrides are in force, and a critic's word on it is waited for."""
+    if completed.reflection_status != DONE:
         return state
-    lifted = Lifted(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
-    # A person's word is whole: what it does not lift is in force again.
-    family = msgspec.structs.replace(
-        family,
-        fatigue_lifted=lifted if overridden.override_fatigue else None,
-        reruns_lifted=lifted if overridden.override_max_reruns else None,
-    )
-    return _with_family(state, message, overridden.loop_id, family)
-
-
-def _with_family(state: State, message: Message, loop_id: str, family: Family) -> State:
-    lifetime_ns = state.settings.family_lifetime_ms * _NS_PER_MS
-    families = state.families.set(_key(message.agent, loop_id), family, message.time_ns, lifetime_ns)
-    return msgspec.structs.replace(state, families=families)
-
-
-def _key(agent: str, loop_id: str) -> str:
-    return f"{agent}\n{parted(loop_id)[0]}"
+    if lifts(state, message, completed):
+        state = with_lift(state, message, completed)
+    reopens = reopened_in(state, message, completed.loop_id) is not None
+    judged_before = bool(_before(state, message, completed.loop_id)) and not reopens
+    if not wants_critic(completed, state.settings) or judged_before:
+        return state
+    reading = _told_reading(completed, state.settings)
+    return with_outside(state, message, message.id, waiting(reading, completed, message.id, state.settings))
 
 
 def _opens(state: State, message: Message) -> bool:
@@ -299,16 +311,6 @@ def _ended(state: State, message: Message) -> State:
         pending=state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending,
         ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
     )
-
-
-def _aged(state: State, now_ns: int) -> State:
-    settings = state.settings
-    families = state.families.aged(now_ns, settings.family_lifetime_ms * _NS_PER_MS)
-    biases = state.biases.aged(now_ns, settings.bias_window_ms * _NS_PER_MS)
-    ended = state.ended.aged(now_ns, settings.ended_lifetime_ms * _NS_PER_MS)
-    if families is state.families and biases is state.biases and ended is state.ended:
-        return state
-    return State(settings, families, biases, state.pending, ended)
 
 
 def _configured(state: State, configured: GuardrailsConfigured) -> State:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -15,7 +16,7 @@ _DEEPEST = 1_000_000
 class Loop(msgspec.Struct, frozen=True):
     """A judged loop: ``decided`` is the id of the event that judged it; a score is None where there was none.
 
-    Of one that ended its family for a limit that nobody had lifted, ``ended`` is what the family had come to before it.
+    Of one that ended its family for limits that can be lifted, ``ended`` is what the family had come to before it.
     """
 
     id: str
@@ -25,11 +26,16 @@ class Loop(msgspec.Struct, frozen=True):
     ended: "Before | None" = None
 
 
+Limit = Literal["max_reruns", "fatigue"]
+"""A limit that a person may lift."""
+
+
 class Before(msgspec.Struct, frozen=True):
-    """The reruns and the fatigue of a family before a loop."""
+    """The reruns and the fatigue of a family before a loop that ended it, and the limits that did, none lifted then."""
 
     reruns: int
     fatigue: float
+    limits: tuple[Limit, ...]
 
 
 class Lifted(msgspec.Struct, frozen=True):
@@ -48,6 +54,7 @@ class Family(msgspec.Struct, frozen=True):
         reruns: The reruns there were, by orders and by names.
         fatigue: In [0, 1].
         fatigue_lifted: The override of fatigue, ``reruns_lifted`` that of the rerun limit.
+        max_reruns: Its own limit of reruns; None: the settings'.
     """
 
     loops: tuple[Loop, ...] = ()
@@ -56,6 +63,7 @@ class Family(msgspec.Struct, frozen=True):
     fatigue: float = 0.0
     fatigue_lifted: Lifted | None = None
     reruns_lifted: Lifted | None = None
+    max_reruns: int | None = None
 
     def decided(self, loop_id: str) -> str:
         """Return the id of the event that judged a loop; empty where none is known."""
@@ -93,12 +101,18 @@ def judged(family: Family, loop: Loop, reruns: int, fatigue: float, most: int) -
     )
 
 
-def reopened(family: Family, loop_id: str) -> Family | None:
-    """Return a family as it was before a limit ended it with this loop; None where that is not its last word."""
+def reopened(family: Family, loop_id: str, now_ns: int) -> Family | None:
+    """Return a family as it was before a limit ended it with this loop, where somebody has lifted that limit since.
+
+    None where this loop is not the family's last, no limit ended it, or none of those that did is lifted. What was
+    lifted at the time did not end it, so an override in force of one that did was given since.
+    """
     if not family.loops:
         return None
     *others, last = family.loops
     if last.id != loop_id or last.ended is None:
+        return None
+    if not any(in_force(lifted_of(family, limit), now_ns) for limit in last.ended.limits):
         return None
     best = family.best
     if best is not None and best.id == loop_id:
@@ -108,9 +122,14 @@ def reopened(family: Family, loop_id: str) -> Family | None:
     )
 
 
-def is_lifted(family: Family, now_ns: int) -> bool:
-    """Whether an override of a family is in force."""
-    return any(in_force(lifted, now_ns) is not None for lifted in (family.fatigue_lifted, family.reruns_lifted))
+def lifted_of(family: Family, limit: Limit) -> Lifted | None:
+    """Return the override of a limit, in force or not."""
+    return family.reruns_lifted if limit == "max_reruns" else family.fatigue_lifted
+
+
+def until_ns(lifted: Lifted | None, now_ns: int) -> int:
+    """Return until when an override in force holds; 0 where none is."""
+    return lifted.until_ns if in_force(lifted, now_ns) is not None and lifted is not None else 0
 
 
 def in_force(lifted: Lifted | None, now_ns: int) -> Lifted | None:

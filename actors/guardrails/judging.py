@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from actors.guardrails.bias import Biases, counts, repeated
-from actors.guardrails.family import DECIMALS, Family, Loop, best_of, in_force, named, parted
+from actors.guardrails.family import DECIMALS, Family, Loop, best_of, in_force, named, parted, until_ns
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (
@@ -39,7 +39,11 @@ _LIMITS: frozenset[Trigger] = frozenset({"max_reruns", "bias_echo", "fatigue"})
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a loop that is done: its scores (None: nobody scored it), its biases, and from whom."""
+    """What is known of a loop that is done: its scores (None: nobody scored it), its biases, and from whom.
+
+    ``max_reruns`` is the limit that it names for its family; ``completion`` the event that it is judged for, where a
+    critic was asked in between.
+    """
 
     loop_id: str
     alignment: float | None = None
@@ -49,6 +53,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     orchestrator_persona: str
     reflection_persona: str
     source: Literal["caller", "features", "llm", "none"]
+    max_reruns: int | None = None
+    completion: str = ""
 
 
 class _Fatigue(msgspec.Struct, frozen=True):
@@ -62,9 +68,11 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
     name, depth = parted(reading.loop_id)
     alignment, drift = _rounded(reading.alignment), _rounded(reading.drift)
     reruns = max(family.reruns, depth)
-    counted = counts(biases, reading.bias_tags, reading.loop_id, now_ns, settings)
+    own = reading.max_reruns if reading.max_reruns is not None else family.max_reruns
+    most = settings.max_reruns if own is None else own
+    counted = counts(biases, reading.bias_tags, name, now_ns, settings)
     fatigue = _fatigue(family, alignment, drift, settings)
-    limit = reruns >= settings.max_reruns
+    limit = reruns >= most
     fatigued = fatigue.level >= settings.fatigue_threshold
     reruns_lifted = in_force(family.reruns_lifted, now_ns) if limit else None
     fatigue_lifted = in_force(family.fatigue_lifted, now_ns) if fatigued else None
@@ -85,7 +93,7 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         rerun_of=named(name, depth - 1) if depth else "",
         rerun_depth=depth,
         rerun_count=reruns + rerun,
-        max_reruns=settings.max_reruns,
+        max_reruns=most,
         alignment_score=alignment,
         drift_score=drift,
         summary_valid=_valid(alignment, drift, reading, settings),
@@ -104,6 +112,10 @@ def judge(family: Family, biases: Biases, reading: Reading, now_ns: int, setting
         orchestrator_persona=reading.orchestrator_persona,
         reflection_persona=reading.reflection_persona,
         source=reading.source,
+        completion=reading.completion,
+        own_limit=own is not None,
+        fatigue_lifted_ns=until_ns(family.fatigue_lifted, now_ns),
+        reruns_lifted_ns=until_ns(family.reruns_lifted, now_ns),
     )
     trace = msgspec.structs.replace(trace, rerun_reason_detail=_detail(trace, settings))
     known = (family.best,) if family.best is not None else ()

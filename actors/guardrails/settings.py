@@ -19,14 +19,14 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         alignment_threshold: Least alignment that asks for no rerun.
         drift_threshold: Largest drift that asks for none.
         summary_alignment: Least alignment of a valid summary; ``summary_drift`` its largest drift.
-        max_reruns: Reruns of a loop family at most, 0 to 20.
+        max_reruns: Reruns of a loop family at most, 0 to 20, where it names no limit of its own.
         fatigue_increment: What a rerun that improved nothing adds to its family's fatigue.
         fatigue_decay: What one that improved something takes from it.
         improvement_threshold: Least gain, of alignment or of drift, that counts as an improvement.
         fatigue_threshold: Fatigue from which a family ends. With the other defaults three reruns come to 0.45: fatigue
             ends a family only once ``max_reruns`` is raised, or lifted by an override.
         max_fatigue: Where fatigue stops growing.
-        bias_threshold: Loops with a bias, the one being judged among them, that make an echo.
+        bias_threshold: Loop families with a bias, the one being judged among them, that make an echo.
         bias_window_ms: How far back an agent's loops are looked at for that.
         override_lifetime_ms: How long an override holds.
         family_lifetime_ms: A loop family is remembered for at least this long after its last loop, and no longer than
@@ -34,7 +34,9 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
         family_loops: Loops of a family that are remembered, the latest.
         bias_tags: Biases of an agent that are remembered, the latest.
         bias_loops: Loops with a bias that are remembered, the latest: higher counts are not told apart.
-        critic: Who scores an answer of ours. Loops from outside bring their scores with them.
+        critic: Who scores an answer of ours.
+        loop_critic: Who scores the answer of a loop outside that brings question and answer and not both scores.
+        loop_critic_timeout_ms: How long a model may take for that: less than a gateway waits.
         critic_timeout_ms: How long a model may take for that; afterwards appraisal's numbers count.
         critic_tokens: Length of its answer at most.
         critic_characters: As much of the question, and of the answer, it is shown, both ends of each.
@@ -61,6 +63,8 @@ class GuardrailsSettings(msgspec.Struct, frozen=True, kw_only=True):
     bias_tags: Annotated[int, msgspec.Meta(ge=64, le=10_000)] = 256
     bias_loops: Annotated[int, msgspec.Meta(ge=100, le=10_000)] = 200
     critic: Critic = "features"
+    loop_critic: Critic = "features"
+    loop_critic_timeout_ms: Milliseconds = 8_000
     critic_timeout_ms: Milliseconds = 10_000
     critic_tokens: Annotated[int, msgspec.Meta(ge=16, le=4000)] = 200
     critic_characters: Annotated[int, msgspec.Meta(ge=100, le=20_000)] = 4000

@@ -10,7 +10,7 @@ make of it: nothing of the graph, no number either, rests on what is forgotten.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -23,6 +23,7 @@ from schemas.persistent import Map
 
 _NS_PER_MS = 1_000_000
 _MICRO = 1_000_000
+_LATEST = 0.6
 _DOUBT = 2
 """Meetings that a first one is weighed against: confidence is 1/3 after one, 1/2 after two, 2/3 after four."""
 
@@ -111,10 +112,34 @@ def neighbours(term: str, graph: Graph, kept: Kept, most: int) -> tuple[str, ...
     return tuple(sorted(links, key=lambda other: (-links[other], other))[:most])
 
 
-def spread(graph: Graph, kept: Kept, seeds: Iterable[str], settings: MemorySettings) -> dict[str, float]:
+Linking = Callable[[str, Graph, Kept], Mapping[str, float]]
+"""What tells the links of a concept: term -> its strength, in (0, 1]."""
+
+
+def lately_linked(term: str, graph: Graph, kept: Kept) -> dict[str, float]:
+    """Return what a concept was met together with, its latest meetings counting for most: term -> strength, in (0, 1].
+
+    The latest meeting counts for .6, and each one before it for .6 of what is left; the first for all that is left
+    then. So what was last met together is linked by .6 at least, however often either was met: by plain shares of all
+    meetings a small vocabulary that is used in ever new ways would link nothing to anything.
+    """
+    links: dict[str, float] = {}
+    episodes, left = sorted(graph[term].episodes, reverse=True), 1.0
+    for place, episode in enumerate(episodes):
+        weight = left if place == len(episodes) - 1 else left * _LATEST
+        left -= weight
+        for other in dict.fromkeys(kept[episode].concepts):
+            if other in graph and other != term:
+                links[other] = links.get(other, 0.0) + weight
+    return {other: strength for other, each in links.items() if (strength := round(each, DECIMALS))}
+
+
+def spread(
+    graph: Graph, kept: Kept, seeds: Iterable[str], settings: MemorySettings, linking: Linking = links_of
+) -> dict[str, float]:
     """Return the activation that spreads from concepts, in (0, 1]; the seeds themselves, which begin with 1, left out.
 
-    A hop leaves ``settings.spread`` of it, times the link's share; of several ways the strongest counts.
+    A hop leaves ``settings.spread`` of it, times the link's strength; of several ways the strongest counts.
     """
     begun = frozenset(seed for seed in seeds if seed in graph)
     reached = dict.fromkeys(begun, 1.0)
@@ -122,7 +147,7 @@ def spread(graph: Graph, kept: Kept, seeds: Iterable[str], settings: MemorySetti
     for _ in range(settings.depth):
         ahead: dict[str, float] = {}
         for term, activation in frontier.items():
-            for other, share in links_of(term, graph, kept).items():
+            for other, share in linking(term, graph, kept).items():
                 passed = round(activation * settings.spread * share, DECIMALS)
                 if passed > max(reached.get(other, 0.0), ahead.get(other, 0.0)):
                     ahead[other] = passed

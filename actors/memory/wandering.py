@@ -9,17 +9,18 @@ salient    one of the most salient episode's of the last 7 days, of equals the l
 random     one with a confidence of 0.4 or more
 =========  =============================================================================================
 
-Activation spreads from it as in ``concepts``; of equals the latest concept comes first. The strongest it brings up is
-always one that it was met with: a hop leaves less than it began with, so what is two hops away is weaker than what
-leads there. Hence there is an episode of both, the latest of which the thought will rest on; and since no other
-session's words are told, what comes of it can be forgotten with that session.
+Activation spreads from it as in ``concepts``, over links for which the latest meetings count most; of equals the latest
+concept comes first. The strongest it brings up is always one that it was met with: a hop leaves less than it began
+with, so what is two hops away is weaker than what leads there. Hence there is an episode of both, the latest of which
+the thought will rest on; and since no other session's words are told, what comes of it can be forgotten with that
+session.
 """
 
 from collections.abc import Mapping
 
 import msgspec
 
-from actors.memory.concepts import Concept, links_of, spread, strength_of
+from actors.memory.concepts import Concept, lately_linked, spread, strength_of
 from actors.memory.episodes import Episode
 from actors.memory.mind import Mind
 from actors.memory.settings import MemorySettings
@@ -110,10 +111,10 @@ def _picked(seeds: list[str], pick: float) -> str:
 
 def _from(mind: Mind, request: str, strategy: Strategy, term: str, now_ns: int, settings: MemorySettings) -> Upon:
     graph, kept = mind.concepts, mind.episodes.kept
-    activated = spread(graph, kept, [term], settings)
+    activated = spread(graph, kept, [term], settings, lately_linked)
     seed = graph[term]
     strongest_first = sorted(activated, key=lambda other: (-activated[other], -graph[other].number))
-    together = links_of(term, graph, kept)
+    together = lately_linked(term, graph, kept)
     strongest = next((other for other in strongest_first if other in together), None)
     # Where a concept was met alone, or a hop leaves nothing, there is only itself.
     number = max(each for each in seed.episodes if strongest is None or strongest in kept[each].concepts)

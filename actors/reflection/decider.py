@@ -14,7 +14,7 @@ import msgspec
 
 from actors.reflection.asking import ask, opinions_of
 from actors.reflection.judging import Counted, conclude, counted_with, insight_of
-from actors.reflection.sampling import Case, case_of, sample, stratum_of
+from actors.reflection.sampling import Case, Owed, case_of, owed_after, sample, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
@@ -47,14 +47,16 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of an agent.
 
     ``pending`` are its open exchanges with their decision so far, ``queue`` the decisions to look at, oldest first,
-    ``counted`` the insights of the window. ``timer`` is the subject of the event by which the clock will wake it, empty
-    for none. ``quiet_ns`` is when its last exchange ended, ``seen_ns`` when anything was last heard of the agent.
+    ``counted`` the insights of the window, ``owed`` what the strata have had too little of. ``timer`` is the subject of
+    the event by which the clock will wake it, empty for none. ``quiet_ns`` is when its last exchange ended, ``seen_ns``
+    when anything was last heard of the agent.
     """
 
     pending: Map[str, Case | None] = Map()
     queue: tuple[Case, ...] = ()
     asked: Asked | None = None
     counted: tuple[Counted, ...] = ()
+    owed: Owed = ()
     timer: str = ""
     quiet_ns: int = 0
     seen_ns: int = 0
@@ -115,7 +117,8 @@ def evolve(state: State, message: Message) -> State:
             return _with(state, message, msgspec.structs.replace(mind, timer=_timer(event)))
         case ReflectionRequested():
             asked = Asked(message.id, event.batch)
-            return _with(state, message, msgspec.structs.replace(mind, asked=asked, timer=_timer(event)))
+            owed = owed_after(dict(mind.owed), [sampled.stratum for sampled in event.batch], settings)
+            return _with(state, message, msgspec.structs.replace(mind, asked=asked, owed=owed, timer=_timer(event)))
         case ReflectionConcluded():
             return _with(state, message, _learned(mind, message, event, settings))
     return state
@@ -164,7 +167,7 @@ def _woken(mind: Mind, message: Message, settings: ReflectionSettings) -> tuple[
     if mind.pending:
         return ()
     left_ms = settings.idle_after_ms - (message.time_ns - mind.quiet_ns) // _NS_PER_MS
-    drawn = sample(mind.queue, message.id, settings)
+    drawn = sample(mind.queue, message.id, settings, dict(mind.owed))
     if not drawn:
         return ()
     if left_ms > 0:

@@ -6,6 +6,7 @@ confidence too, and would take that stratum over.
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 from typing import get_args
 
 import msgspec
@@ -16,6 +17,7 @@ from schemas.vocabulary.reflection import Stratum
 from schemas.vocabulary.router import ModeSelected
 
 STRATA: tuple[Stratum, ...] = get_args(Stratum)
+NOTHING_OWED: Mapping[Stratum, float] = MappingProxyType({})
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -48,41 +50,72 @@ def stratum_of(selected: ModeSelected, settings: ReflectionSettings) -> Stratum 
     return "high_confidence" if selected.router_confidence > settings.high_above else None
 
 
-def places(available: Mapping[Stratum, int], settings: ReflectionSettings) -> dict[Stratum, int]:
+Owed = tuple[tuple[Stratum, float], ...]
+"""What each stratum has had too little of so far, in places (below 0: too much): a batch is of whole places."""
+
+_MOST_OWED = 1.0
+
+
+def places(
+    available: Mapping[Stratum, int], settings: ReflectionSettings, owed: Mapping[Stratum, float] = NOTHING_OWED
+) -> dict[Stratum, int]:
     """Return how many of each stratum's decisions a batch holds, no more than there are.
 
-    Whole places first, then the largest remainders, equal ones in the order of ``Stratum``: a batch of 5 at shares of
-    .5, .2 and .3 is 3, 1 and 1. What a stratum cannot fill goes round the others, one place at a time in that order.
+    Whole places first, then the largest remainders, equal ones in the order of ``Stratum``. A batch of 5 at shares of
+    .5, .2 and .3 is 3, 1 and 1; since that is half a place too many of the first and too few of the last, the next is
+    2, 1 and 2: over batches the shares are kept. What a stratum cannot fill goes round the others, one place at a time
+    in that order.
     """
-    exact = {
-        "low_confidence": settings.batch * settings.low_share,
-        "high_confidence": settings.batch * settings.high_share,
-        "tie_break": settings.batch * (1.0 - settings.low_share - settings.high_share),
-    }
-    # Rounded: 5 times (1 - .5 - .2) is a hair less than 1.5, and would lose what is an even match.
-    due = {stratum: round(exact[stratum], 6) for stratum in STRATA}
+    due = {stratum: max(0.0, round(share + owed.get(stratum, 0.0), 6)) for stratum, share in _exact(settings).items()}
     quota = {stratum: int(due[stratum]) for stratum in STRATA}
     by_remainder = sorted(STRATA, key=lambda stratum: quota[stratum] - due[stratum])
-    for stratum in by_remainder[: settings.batch - sum(quota.values())]:
+    for stratum in by_remainder[: max(0, settings.batch - sum(quota.values()))]:
         quota[stratum] += 1
-    given = {stratum: min(quota[stratum], available[stratum]) for stratum in STRATA}
-    while (left := settings.batch - sum(given.values())) > 0:
+    given, left = dict.fromkeys(STRATA, 0), settings.batch
+    for stratum in STRATA:
+        given[stratum] = min(quota[stratum], available[stratum], left)
+        left -= given[stratum]
+    while left > 0:
         open_strata = [stratum for stratum in STRATA if given[stratum] < available[stratum]]
         if not open_strata:
             break
         for stratum in open_strata[:left]:
             given[stratum] += 1
+        left = settings.batch - sum(given.values())
     return given
 
 
-def sample(cases: Sequence[Case], message_id: str, settings: ReflectionSettings) -> tuple[tuple[Stratum, Case], ...]:
+def owed_after(owed: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings) -> Owed:
+    """Return what is owed after a batch of these strata; a place at most, since what is not there is not missed."""
+    found = {
+        stratum: round(owed.get(stratum, 0.0) + share - given.count(stratum), 6)
+        for stratum, share in _exact(settings).items()
+    }
+    return tuple((stratum, min(_MOST_OWED, max(-_MOST_OWED, found[stratum]))) for stratum in STRATA)
+
+
+def _exact(settings: ReflectionSettings) -> dict[Stratum, float]:
+    # Rounded: 5 times (1 - .5 - .2) is a hair less than 1.5, and would lose what is an even match.
+    return {
+        "low_confidence": round(settings.batch * settings.low_share, 6),
+        "high_confidence": round(settings.batch * settings.high_share, 6),
+        "tie_break": round(settings.batch * (1.0 - settings.low_share - settings.high_share), 6),
+    }
+
+
+def sample(
+    cases: Sequence[Case],
+    message_id: str,
+    settings: ReflectionSettings,
+    owed: Mapping[Stratum, float] = NOTHING_OWED,
+) -> tuple[tuple[Stratum, Case], ...]:
     """Return a batch of cases with their strata, drawn without replacement; the same message draws the same ones."""
     by_stratum: dict[Stratum, list[Case]] = {stratum: [] for stratum in STRATA}
     for case in cases:
         stratum = stratum_of(case.selected, settings)
         if stratum is not None:
             by_stratum[stratum].append(case)
-    given = places({stratum: len(found) for stratum, found in by_stratum.items()}, settings)
+    given = places({stratum: len(found) for stratum, found in by_stratum.items()}, settings, owed)
     # Raw words of the generator: its bit stream is fixed for good, numpy's ways of shuffling are not.
     draws = np.random.Philox(key=int.from_bytes(sha256(message_id.encode()).digest()[:16], "little"))
     drawn: list[tuple[Stratum, Case]] = []

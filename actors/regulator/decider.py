@@ -14,8 +14,9 @@ none.
 
 import msgspec
 
-from actors.regulator.loop import Loop, adjusted, confirmed, cycle, reverted, width_ns
+from actors.regulator.loop import adjusted, completed, confirmed, cycle, reverted, width_ns
 from actors.regulator.pressures import Opinion
+from actors.regulator.record import Loop
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
 from schemas.actor import Emission, Message, readable_settings
@@ -104,9 +105,9 @@ def _evolved(loop: Loop, message: Message, settings: RegulatorSettings) -> Loop:
             return msgspec.structs.replace(loop, opinion=_opinion(concluded, now_ns))
         case RegulatorScheduled():
             return msgspec.structs.replace(loop, scheduled=True)
-        case CycleCompleted(wake_after_ms=wake_after_ms):
-            slices = _kept(loop.slices, now_ns, settings)
-            return msgspec.structs.replace(loop, scheduled=wake_after_ms > 0, slices=slices)
+        case CycleCompleted() as event:
+            loop = msgspec.structs.replace(loop, slices=_kept(loop.slices, now_ns, settings))
+            return completed(loop, event, now_ns)
         case Adjusted() as event:
             return adjusted(loop, event, now_ns, settings)
         case Reverted() as event:
@@ -120,12 +121,13 @@ def _decided(loop: Loop, selected: ModeSelected, now_ns: int, settings: Regulato
     mode = mode_of(selected)
     if mode is None:
         return loop
-    slices = with_decision(loop.slices, mode, bool(selected.tiebreaker_candidates), now_ns, width_ns(settings))
+    slices = with_decision(loop.slices, mode, selected, now_ns, width_ns(settings))
     weights = Map({name: selected.weights[name] for name in _TOLD if name in selected.weights})
     return msgspec.structs.replace(
         loop,
         slices=_kept(slices, now_ns, settings),
         weights=loop.weights if weights == loop.weights else weights,
+        in_force=None if selected.regulated is None else Map(selected.regulated),
     )
 
 

@@ -1,84 +1,63 @@
 """The closed loop of one agent: adjustments on trial, when a weight may move, and by how much. Pure.
 
-Of a cycle comes one change at most: an adjustment that did not help is undone before another is made. What every
-history of decisions must keep to: ``per_day`` in all within any ``day_ms``, ``cooldown_ms`` between two changes of a
-weight, ``BOUNDS`` and ``FLOORS``; and a revert takes back what was applied, to the last decimal, as far as a setting
-that was changed since has left room for it.
+Of a cycle comes one change at most (``moving``): an adjustment that did not help is undone before another is made. What
+every history of decisions must keep to: ``per_day`` in all within any ``day_ms``, ``cooldown_ms`` between two changes
+of a weight, ``BOUNDS`` and ``FLOORS``; and a revert takes back what was applied, to the last decimal, as far as a
+setting that was changed since has left room for it. A series is undone as it was made, step by step.
 """
-
-from collections.abc import Mapping
 
 import msgspec
 
 from actors.regulator.judging import Judged, Trial, judge
-from actors.regulator.pressures import Opinion, pressures_of, since
+from actors.regulator.moving import answered, faded, gone_on, is_blocked, undone
+from actors.regulator.pressures import Opinion, answers_to, pressures_of, since
+from actors.regulator.record import Loop, Move, direction, is_ours, rest_key, trial_of
 from actors.regulator.settings import RegulatorSettings
-from actors.regulator.window import Counts, Slices, total, within
+from actors.regulator.window import Counts, total, within
 from schemas.event import Event
-from schemas.persistent import Map
 from schemas.vocabulary.regulator import (
-    BOUNDS,
-    FLOORS,
     Adjusted,
     Confirmed,
     CycleCompleted,
+    Held,
     Outcome,
     Pressure,
     Reverted,
 )
 
-_DECIMAL = 0.000001
-"""The last decimal of a weight."""
+UNCALLED: frozenset[Held] = frozenset(("no_cue", "no_evidence", "within_chance"))
+"""Why a pressure calls for no weight at all."""
 
 _NS_PER_MS = 1_000_000
 
 
-class Move(msgspec.Struct, frozen=True):
-    """A change of a weight, by its size."""
+class _Change(msgspec.Struct, frozen=True):
+    """The change of a cycle, if any, the pressures with why each was not answered, and what is confirmed besides."""
 
-    at_ns: int
-    size: float
-
-
-class Loop(msgspec.Struct, frozen=True, kw_only=True):
-    """What the regulator knows of an agent.
-
-    ``weights`` are those in force with its latest decision, as far as they concern regulation. ``scheduled``: a cycle
-    is due. ``offsets`` are what regulation adds to the settings; ``changed_ns`` when a weight was changed last;
-    ``moves`` the changes of the last day; ``factors`` what the next change of a weight is multiplied by, where not 1.
-    ``consulted_ns`` is when a weight was changed last because of reflection, ``seen_ns`` when anything was last heard
-    of the agent.
-    """
-
-    slices: Slices = ()
-    weights: Map[str, float] = Map()
-    scheduled: bool = False
-    opinion: Opinion | None = None
-    offsets: Map[str, float] = Map()
-    trials: tuple[Trial, ...] = ()
-    changed_ns: Map[str, int] = Map()
-    moves: tuple[Move, ...] = ()
-    factors: Map[str, float] = Map()
-    consulted_ns: int = 0
-    seen_ns: int = 0
+    event: Adjusted | Reverted | None
+    pressures: tuple[Pressure, ...]
 
 
 def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, ...]:
     """Return what a cycle comes to: judgements, one change of a weight at most, and its summary, which comes last."""
     counts = seen(loop, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
-    judged = judge(loop.trials, counts, loop.opinion, now_ns, settings)
-    confirmed = [_confirmed(loop, each) for each in judged if each.verdict is None]
-    failed = [each for each in judged if each.verdict is not None and _is_ours(loop, each.trial.parameter)]
-    pressures = pressures_of(counts, _heard(loop, now_ns, settings), settings) if enough else ()
-    change = _change(loop, failed, pressures, [each.parameter for each in confirmed], now_ns, settings)
+    pressures = pressures_of(counts, heard(loop, now_ns, settings), settings) if enough else ()
+    pressing = {each.name for each in pressures if each.held not in UNCALLED}
+    judged = judge(loop.trials, counts, loop.opinion, pressing, now_ns, settings)
+    helped = [each for each in judged if each.outcome == "helped"]
+    change = _change(loop, counts, judged, pressures, enough, now_ns, settings)
     summary = CycleCompleted(
         decisions=counts.decisions,
-        pressures=pressures,
-        outcome=_outcome(counts, enough, pressures, change),
+        pressures=change.pressures,
+        outcome=_outcome(counts, enough, pressures, change.event),
         wake_after_ms=settings.period_ms if counts.decisions else 0,
     )
-    return (*confirmed, *([change] if change is not None else []), summary)
+    return (
+        *(_confirmed(loop, each) for each in helped),
+        *([change.event] if change.event is not None else []),
+        summary,
+    )
 
 
 def seen(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:
@@ -91,36 +70,7 @@ def width_ns(settings: RegulatorSettings) -> int:
     return max(1, settings.window_ms * _NS_PER_MS // settings.slices)
 
 
-def limits(parameter: str, weights: Mapping[str, float]) -> tuple[float, float]:
-    """Return the least and the greatest value that a weight may be led to."""
-    least, most = BOUNDS[parameter]
-    floor = weights.get(FLOORS.get(parameter, ""))
-    return (least if floor is None else max(least, floor)), most
-
-
-def adjusted(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
-    """Return the loop with an adjustment on trial."""
-    trial = Trial(event.parameter, event.delta, event.pressure, event.metric_before, now_ns)
-    moved = _moved(loop, event, now_ns, settings)
-    return msgspec.structs.replace(moved, trials=(*_without(loop, event.parameter), trial))
-
-
-def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
-    """Return the loop with an adjustment undone; where it had made things worse, the next one is half as large."""
-    moved = _moved(loop, event, now_ns, settings)
-    factors = loop.factors
-    if event.verdict == "worse":
-        factors = factors.set(event.parameter, loop.factors.get(event.parameter, 1.0) / 2)
-    return msgspec.structs.replace(moved, trials=_without(loop, event.parameter), factors=factors)
-
-
-def confirmed(loop: Loop, event: Confirmed) -> Loop:
-    """Return the loop with an adjustment that stays: the next one of its weight is whole again."""
-    factors = loop.factors.delete(event.parameter) if event.parameter in loop.factors else loop.factors
-    return msgspec.structs.replace(loop, trials=_without(loop, event.parameter), factors=factors)
-
-
-def _heard(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
+def heard(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | None:
     """Return a fresh opinion, of the time since it last led to a change: what was wrong before may be mended."""
     opinion = loop.opinion
     if opinion is None or now_ns - opinion.at_ns > settings.window_ms * _NS_PER_MS:
@@ -128,96 +78,137 @@ def _heard(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Opinion | No
     return since(opinion, loop.consulted_ns, settings.opinions_needed) if loop.consulted_ns else opinion
 
 
+def adjusted(loop: Loop, event: Adjusted, now_ns: int, settings: RegulatorSettings) -> Loop:
+    """Return the loop with an adjustment on trial, or with one more step of a series."""
+    before = trial_of(loop, event.parameter) if event.step > 1 else None
+    earlier = before.deltas if before is not None else ()
+    trial = Trial(
+        event.parameter, (*earlier, event.delta), event.pressure, event.metric_before, now_ns, fading=event.fading
+    )
+    moved = _moved(loop, event, now_ns, settings)
+    if not event.fading:
+        # What only takes back a part of an earlier correction leaves that its cause.
+        leads = event.offset * event.delta > 0
+        causes = moved.causes.set(event.parameter, event.pressure) if leads else moved.causes
+        moved = msgspec.structs.replace(moved, causes=causes, led_ns=moved.led_ns.set(event.parameter, now_ns))
+    return msgspec.structs.replace(moved, trials=(*_without(loop, event.parameter), trial))
+
+
+def reverted(loop: Loop, event: Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
+    """Return the loop with an adjustment undone, or the latest step of a series.
+
+    Where it had made things worse, the next one is half as large. A weight of which a whole series did not help is left
+    alone by its pressure for a while; one whose fading brought the pressure back fades later.
+    """
+    trial = trial_of(loop, event.parameter)
+    moved = _moved(loop, event, now_ns, settings)
+    moved = msgspec.structs.replace(moved, led_ns=moved.led_ns.set(event.parameter, now_ns))
+    others = _without(loop, event.parameter)
+    if trial is not None and event.steps_left:
+        left = msgspec.structs.replace(
+            trial, deltas=trial.deltas[: event.steps_left], at_ns=now_ns, verdict=event.verdict
+        )
+        return msgspec.structs.replace(moved, trials=(*others, left))
+    factors, returned, resting_ns = loop.factors, loop.returned, loop.resting_ns
+    if trial is not None and trial.fading:
+        returned = returned.set(event.parameter, returned.get(event.parameter, 0) + 1)
+    elif event.verdict == "worse":
+        factors = factors.set(event.parameter, factors.get(event.parameter, 1.0) / 2)
+    if trial is not None and trial.verdict is not None and event.verdict == "no_improvement":
+        resting_ns = resting_ns.set(rest_key(event.pressure, event.parameter), now_ns)
+    return msgspec.structs.replace(moved, trials=others, factors=factors, returned=returned, resting_ns=resting_ns)
+
+
+def confirmed(loop: Loop, event: Confirmed) -> Loop:
+    """Return the loop with an adjustment that stays: the next one of its weight is whole again."""
+    trials = _without(loop, event.parameter)
+    if event.fading:
+        returned = loop.returned.delete(event.parameter) if event.parameter in loop.returned else loop.returned
+        return msgspec.structs.replace(loop, trials=trials, returned=returned)
+    factors = loop.factors.delete(event.parameter) if event.parameter in loop.factors else loop.factors
+    return msgspec.structs.replace(loop, trials=trials, factors=factors)
+
+
+def completed(loop: Loop, event: CycleCompleted, now_ns: int) -> Loop:
+    """Return the loop after a cycle: which weights were called for, and in which direction."""
+    pressed = loop.pressed_ns
+    for pressure in event.pressures:
+        if pressure.held in UNCALLED:
+            continue
+        for answer in {*answers_to(pressure), *([(pressure.parameter, pressure.sign)] if pressure.parameter else [])}:
+            pressed = pressed.set(direction(answer), now_ns)
+    return msgspec.structs.replace(loop, pressed_ns=pressed, scheduled=event.wake_after_ms > 0)
+
+
+def _change(
+    loop: Loop,
+    counts: Counts,
+    judged: list[Judged],
+    pressures: tuple[Pressure, ...],
+    enough: bool,
+    now_ns: int,
+    settings: RegulatorSettings,
+) -> _Change:
+    """Return the one change of a cycle."""
+    failed = [each for each in judged if each.failed and is_ours(loop, each.trial.parameter)]
+    by_name = {each.name: each for each in pressures}
+    onward: Adjusted | None = None
+    for each in judged:
+        if each.outcome != "onward" or each.trial.pressure not in by_name:
+            continue
+        step = gone_on(loop, each, by_name[each.trial.pressure], now_ns, settings)
+        if isinstance(step, Adjusted):
+            onward = onward or step
+        elif step == "at_bound":
+            # There is no farther to go, and what was done did not help.
+            failed.append(each._replace(outcome="no_improvement"))
+    event: Adjusted | Reverted | None = undone(loop, failed, now_ns, settings)
+    if event is None and is_blocked(loop, failed, now_ns, settings):
+        return _Change(None, _all_held(pressures, "day_spent"))
+    event = event or onward
+    if event is not None:
+        return _Change(event, _all_held(pressures, "behind_a_worse_one", event))
+    freed = [each.trial.parameter for each in judged if each.outcome == "helped"]
+    told: list[Pressure] = []
+    for pressure in pressures:
+        found = answered(loop, pressure, freed, now_ns, settings) if event is None else "behind_a_worse_one"
+        if isinstance(found, Adjusted):
+            event = found
+            told.append(_answering(pressure, found))
+        else:
+            told.append(msgspec.structs.replace(pressure, held=pressure.held or found))
+    if event is None and enough:
+        event = faded(loop, counts, now_ns, settings)
+    return _Change(event, tuple(told))
+
+
 def _confirmed(loop: Loop, judged: Judged) -> Confirmed:
     trial = judged.trial
-    assert judged.metric is not None
     return Confirmed(
         parameter=trial.parameter,
         delta=trial.delta,
         offset=loop.offsets.get(trial.parameter, 0.0),
         pressure=trial.pressure,
         metric_before=trial.metric_before,
-        metric_after=judged.metric,
+        # Of a fading that no second opinion speaks of there is nothing to measure: nothing has changed.
+        metric_after=trial.metric_before if judged.metric is None else judged.metric,
+        fading=trial.fading,
     )
 
 
-def _change(
-    loop: Loop,
-    failed: list[Judged],
-    pressures: tuple[Pressure, ...],
-    freed: list[str],
-    now_ns: int,
-    settings: RegulatorSettings,
-) -> Adjusted | Reverted | None:
-    """Return the one change of a cycle: the worst failure undone, else the worst pressure answered that can be."""
-    spent = _spent(loop, now_ns, settings)
-    room = settings.per_day - spent
-    for each in failed:
-        # One that is larger than the allowance, which was lowered since, is undone on a day of its own.
-        fits = not spent or abs(each.trial.delta) <= room + _DECIMAL / 2
-        if fits and not _cooling(loop, each.trial.parameter, now_ns, settings):
-            return _revert(loop, each)
-    if failed:
-        return None
-    for pressure in pressures:
-        change = _adjust(loop, pressure, room, freed, now_ns, settings)
-        if change is not None:
-            return change
-    return None
-
-
-def _revert(loop: Loop, judged: Judged) -> Reverted:
-    trial, verdict = judged.trial, judged.verdict
-    assert verdict is not None
-    before, (least, most) = loop.weights.get(trial.parameter, 0.0), limits(trial.parameter, loop.weights)
-    after, delta = _rounded(before - trial.delta), -trial.delta
-    if not least <= after <= most:
-        # Another setting has brought the weight nearer to its bound since.
-        after = min(max(after, least), most)
-        delta = _rounded(after - before)
-    return Reverted(
-        parameter=trial.parameter,
-        before=before,
-        after=after,
-        delta=delta,
-        offset=_rounded(loop.offsets.get(trial.parameter, 0.0) + delta),
-        pressure=trial.pressure,
-        metric_before=trial.metric_before,
-        metric_after=judged.metric,
-        verdict=verdict,
+def _all_held(
+    pressures: tuple[Pressure, ...], why: Held, event: Adjusted | Reverted | None = None
+) -> tuple[Pressure, ...]:
+    return tuple(
+        _answering(each, event)
+        if isinstance(event, Adjusted) and event.pressure == each.name
+        else msgspec.structs.replace(each, held=each.held or why)
+        for each in pressures
     )
 
 
-def _adjust(
-    loop: Loop, pressure: Pressure, room: float, freed: list[str], now_ns: int, settings: RegulatorSettings
-) -> Adjusted | None:
-    parameter = pressure.parameter
-    before = loop.weights.get(parameter)
-    on_trial = any(trial.parameter == parameter for trial in loop.trials) and parameter not in freed
-    if before is None or on_trial or _cooling(loop, parameter, now_ns, settings):
-        return None
-    if not _is_ours(loop, parameter):
-        return None
-    least, most = limits(parameter, loop.weights)
-    whole = min(settings.gain * pressure.severity, settings.per_day)
-    factor = 1.0 if parameter in freed else loop.factors.get(parameter, 1.0)
-    # Halving ends at the least step, or a weight that went wrong a few times would never be moved again.
-    size = max(whole * factor, min(whole, settings.least_step))
-    requested = _rounded(pressure.sign * size)
-    allowed = min(size, room, most - before if pressure.sign > 0 else before - least)
-    delta = _towards_zero(pressure.sign * allowed)
-    if abs(delta) < max(settings.least_step, _DECIMAL):
-        return None
-    return Adjusted(
-        parameter=parameter,
-        before=before,
-        after=_rounded(before + delta),
-        delta=delta,
-        requested=requested,
-        offset=_rounded(loop.offsets.get(parameter, 0.0) + delta),
-        pressure=pressure.name,
-        metric_before=pressure.metric,
-    )
+def _answering(pressure: Pressure, event: Adjusted) -> Pressure:
+    return msgspec.structs.replace(pressure, parameter=event.parameter, sign=1 if event.delta > 0 else -1, held="")
 
 
 def _outcome(
@@ -230,33 +221,24 @@ def _outcome(
     return "held" if pressures else "no_pressure"
 
 
-def _is_ours(loop: Loop, parameter: str) -> bool:
-    # Beyond its limits an operator has set a weight, and it is left alone: what is to be undone waits until it is back.
-    least, most = limits(parameter, loop.weights)
-    return least <= loop.weights.get(parameter, least) <= most
-
-
-def _cooling(loop: Loop, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:
-    changed_ns = loop.changed_ns.get(parameter)
-    return changed_ns is not None and now_ns - changed_ns < settings.cooldown_ms * _NS_PER_MS
-
-
-def _spent(loop: Loop, now_ns: int, settings: RegulatorSettings) -> float:
-    return sum(move.size for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
-
-
 def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: RegulatorSettings) -> Loop:
     kept = tuple(move for move in loop.moves if now_ns - move.at_ns < settings.day_ms * _NS_PER_MS)
-    offsets = loop.offsets
+    offsets, causes, returned = loop.offsets, loop.causes, loop.returned
     if event.offset:
         offsets = offsets.set(event.parameter, event.offset)
     elif event.parameter in offsets:
+        # With a correction goes what is known of it.
         offsets = offsets.delete(event.parameter)
+        causes = causes.delete(event.parameter) if event.parameter in causes else causes
+        returned = returned.delete(event.parameter) if event.parameter in returned else returned
     return msgspec.structs.replace(
         loop,
         # Until the next decision tells: two cycles may follow each other without one.
         weights=loop.weights.set(event.parameter, event.after),
         offsets=offsets,
+        in_force=None,
+        causes=causes,
+        returned=returned,
         changed_ns=loop.changed_ns.set(event.parameter, now_ns),
         moves=(*kept, Move(now_ns, abs(event.delta))),
         consulted_ns=now_ns if event.pressure == "reflection" else loop.consulted_ns,
@@ -265,15 +247,3 @@ def _moved(loop: Loop, event: Adjusted | Reverted, now_ns: int, settings: Regula
 
 def _without(loop: Loop, parameter: str) -> tuple[Trial, ...]:
     return tuple(trial for trial in loop.trials if trial.parameter != parameter)
-
-
-def _rounded(value: float) -> float:
-    return round(value, 6) + 0.0
-
-
-def _towards_zero(value: float) -> float:
-    """Return the value to 6 decimals, never larger than it is: rounding must not lead beyond a bound."""
-    rounded = _rounded(value)
-    if abs(rounded) <= abs(value) + 1e-9:
-        return rounded
-    return _rounded(rounded - 1e-6 if value > 0 else rounded + 1e-6)

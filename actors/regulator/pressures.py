@@ -1,49 +1,80 @@
-"""What is wrong with an agent's routing, how badly, and which weight answers it. Pure.
+"""What is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
 
-====================  ==============================================  ==================================
-pressure              holds where                                     weight, and its direction
-====================  ==============================================  ==================================
-``tie_breaker``       ambiguous decisions > .20                       ``tiebreaker_base_margin`` down
-``act_under_use``     share of ACT < .02                              ``ACT.base`` up
-``respond_over_use``  share of RESPOND > .75                          ``RESPOND.base`` down
-``missed_clarify``    misroutes > .10, most of this kind              ``clarify.cold_boost`` up
-``missed_act``        misroutes > .10, most of this kind              ``act.question_moderate_context`` up
-``under_engagement``  misroutes > .10, most of this kind              ``acknowledge.question_penalty`` up
-``reflection``        disagreement > .20, sustained, and over .30     by its dimension: ``DIMENSIONS``
-                      of it of one dimension
-``mode_entropy``      normalised entropy of the modes < .35           the base of the commonest mode down
-====================  ==============================================  ==================================
+=====================  ==================================================  ============================================
+pressure               holds where                                         judged by
+=====================  ==================================================  ============================================
+``tie_breaker``        ambiguous decisions > .20                           that share
+``act_under_use``      share of ACT < .02                                  what is missing of it
+``act_over_use``       share of ACT > .25                                  what is above it
+``respond_over_use``   share of RESPOND > .75                              what is above it
+``respond_under_use``  share of RESPOND < .40                              what is missing of it
+``clarify_over_use``   share of CLARIFY > .30                              what is above it
+``clarify_under_use``  share of CLARIFY < .03, and a question was missed   what is missing of it
+``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     what is above it, or missing
+                       of the gestures (greetings, thanks) there were
+``ignore_over_use``    share of IGNORE > .05                               (no weight answers it)
+``missed_clarify``     misroutes > .10, most of this kind                  its share
+``missed_act``         the same, or surely > .05 alone                     its share
+``under_engagement``   misroutes > .10, most of this kind                  its share
+``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next word
+                       one dimension
+``mode_entropy``       normalised entropy of the modes < .35               what is missing of it
+=====================  ==================================================  ============================================
+
+These are all that the monitor raises a red flag for, and all its rates. Which weight answers is a table (``ANSWERS``):
+of each pressure the first weight that the router's profile has, and that may be moved, is.
 
 Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import sqrt
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Counts
 from schemas.vocabulary.reflection import Dimension, Span, foremost
-from schemas.vocabulary.regulator import BOUNDS, Pressure, PressureName
+from schemas.vocabulary.regulator import BOUNDS, Held, Pressure, PressureName
+from schemas.vocabulary.router import Mode
+
+_DECIMAL = 0.000001
+
+_SURE = 1.5
+"""Standard deviations beyond a small rate's threshold from which it is no chance."""
 
 Sign = Literal[-1, 1]
+Answer = tuple[str, Sign]
+"""A weight, and the direction in which it is moved."""
 
-PARAMETERS: Mapping[PressureName, tuple[str, Sign]] = MappingProxyType(
+ANSWERS: Mapping[PressureName, tuple[Answer, ...]] = MappingProxyType(
     {
-        "tie_breaker": ("tiebreaker_base_margin", -1),
-        "act_under_use": ("ACT.base", 1),
-        "respond_over_use": ("RESPOND.base", -1),
-        "missed_clarify": ("clarify.cold_boost", 1),
-        "missed_act": ("act.question_moderate_context", 1),
-        "under_engagement": ("acknowledge.question_penalty", 1),
+        "tie_breaker": (("tiebreaker_base_margin", -1),),
+        "act_under_use": (("ACT.base", 1),),
+        "act_over_use": (("ACT.base", -1),),
+        "respond_over_use": (("RESPOND.base", -1),),
+        "respond_under_use": (("respond.answerable", 1), ("RESPOND.base", 1)),
+        "clarify_over_use": (("CLARIFY.base", -1), ("clarify.cold_boost", -1)),
+        "clarify_under_use": (("clarify.underspecified", 1), ("clarify.cold_boost", 1), ("CLARIFY.base", 1)),
+        "acknowledge_over_use": (("ACKNOWLEDGE.base", -1), ("acknowledge.greeting", -1)),
+        "acknowledge_under_use": (("acknowledge.social", 1), ("acknowledge.greeting", 1), ("ACKNOWLEDGE.base", 1)),
+        "ignore_over_use": (),
+        "missed_clarify": (("clarify.underspecified", 1), ("clarify.cold_boost", 1)),
+        "missed_act": (("act.recall", 1), ("act.question_moderate_context", 1)),
+        "under_engagement": (("acknowledge.question_penalty", 1),),
     }
 )
-"""Pressure -> the weight that answers it, and in which direction."""
+"""Pressure -> the weights that answer it, each with its direction, the first choice first.
 
-DIMENSIONS: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
+A weight that the router's profile does not have, or that has no bounds, is passed over. IGNORE has no answer, since
+blank inputs are ignored before anything is scored. ``reflection`` is answered by its dimension, ``mode_entropy`` by the
+commonest mode.
+"""
+
+DIMENSIONS: Mapping[Dimension, Answer] = MappingProxyType(
     {
         "memory_availability": ("act.question_moderate_context", 1),
         "intent_clarity": ("clarify.cold_boost", 1),
@@ -54,6 +85,30 @@ DIMENSIONS: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
     }
 )
 """The dimension in which a second opinion mostly differs -> the weight that answers it, and in which direction."""
+
+
+class _Share(NamedTuple):
+    """A mode of which there may be too much, or too little; ``limit`` is the setting that says when."""
+
+    mode: Mode
+    over: bool
+    limit: str
+
+
+_SHARES: Mapping[PressureName, _Share] = MappingProxyType(
+    {
+        "act_over_use": _Share("ACT", True, "act_above"),
+        "respond_over_use": _Share("RESPOND", True, "respond_above"),
+        "clarify_over_use": _Share("CLARIFY", True, "clarify_above"),
+        "acknowledge_over_use": _Share("ACKNOWLEDGE", True, "acknowledge_above"),
+        "ignore_over_use": _Share("IGNORE", True, "ignore_above"),
+        "act_under_use": _Share("ACT", False, "act_below"),
+        "respond_under_use": _Share("RESPOND", False, "respond_below"),
+        "clarify_under_use": _Share("CLARIFY", False, "clarify_below"),
+        "acknowledge_under_use": _Share("ACKNOWLEDGE", False, "acknowledge_below"),
+    }
+)
+"""Pressure -> its rule. Of equally bad ones too much of a mode comes first: it is why there is too little of others."""
 
 
 class Opinion(msgspec.Struct, frozen=True):
@@ -95,57 +150,114 @@ def pressures_of(counts: Counts, opinion: Opinion | None, settings: RegulatorSet
     return tuple(sorted(found, key=lambda pressure: -pressure.severity))
 
 
+def answers_to(pressure: Pressure) -> tuple[Answer, ...]:
+    """Return the weights that may answer a pressure, as far as they have bounds; the first choice first."""
+    own: tuple[Answer, ...] = ((pressure.parameter, pressure.sign),) if pressure.parameter else ()
+    return _bounded(ANSWERS.get(pressure.name, own))
+
+
 def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float | None:
     """Return what an adjustment because of a pressure is judged by, the lower the better; None: not by decisions.
 
     The share of a mode that is wanted in some measure is judged by how far it lies beyond its threshold: of the whole
     share, what a small correction does would be a trifle.
     """
-    match name:
-        case "tie_breaker":
-            return _rounded(counts.ambiguous_share())
-        case "act_under_use":
-            return _rounded(_beneath(counts.share("ACT"), settings.act_below))
-        case "respond_over_use":
-            return _rounded(max(counts.share("RESPOND") - settings.respond_above, 0.0))
-        case "mode_entropy":
-            return _rounded(_beneath(counts.entropy(), settings.entropy_below))
-        case "reflection":
-            return None
-    return _rounded(counts.misroute_share(name))
+    if name == "reflection":
+        return None
+    if name == "tie_breaker":
+        return _rounded(counts.ambiguous_share())
+    if name == "mode_entropy":
+        return _rounded(_beneath(counts.entropy(), settings.entropy_below))
+    rule = _SHARES.get(name)
+    if rule is not None:
+        share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
+        return _rounded(max(share - limit, 0.0) if rule.over else _beneath(share, limit))
+    return _rounded(next(counts.misroute_share(kind) for kind in MISROUTES if kind == name))
+
+
+def chance(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float:
+    """Return the standard deviation that chance gives the difference of two metrics of as many decisions."""
+    decisions = max(counts.decisions, 1)
+    rule = _SHARES.get(name)
+    if name == "mode_entropy" or name == "reflection":
+        return 0.0
+    if rule is None:
+        kind = next((kind for kind in MISROUTES if kind == name), None)
+        share = counts.ambiguous_share() if kind is None else counts.misroute_share(kind)
+        return sqrt(2.0 * share * (1.0 - share) / decisions)
+    share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
+    spread = sqrt(2.0 * share * (1.0 - share) / decisions)
+    return spread if rule.over or not limit else spread / float(limit)
 
 
 def _of_counts(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
-    ambiguous, respond = counts.ambiguous_share(), counts.share("RESPOND")
-    act, entropy, misroutes = counts.share("ACT"), counts.entropy(), counts.misroute_share()
+    ambiguous = counts.ambiguous_share()
     if ambiguous > settings.tie_breaker_above:
         severity = _beyond(ambiguous, settings.tie_breaker_above)
         yield _pressure("tie_breaker", ambiguous, settings.tie_breaker_above, severity, ambiguous)
-    if act < settings.act_below:
-        severity = _beneath(act, settings.act_below)
-        yield _pressure("act_under_use", act, settings.act_below, severity, severity)
-    if respond > settings.respond_above:
-        severity = _beyond(respond, settings.respond_above)
-        yield _pressure("respond_over_use", respond, settings.respond_above, severity, respond - settings.respond_above)
+    yield from _of_shares(counts, settings)
+    yield from _of_misroutes(counts, settings)
+    entropy = counts.entropy()
+    if entropy < settings.entropy_below:
+        base: tuple[Answer, ...] = ((f"{counts.dominant()}.base", -1),)
+        severity = _beneath(entropy, settings.entropy_below)
+        yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, base)
+
+
+def _of_shares(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+    for name, rule in _SHARES.items():
+        share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
+        if rule.over and share > limit:
+            # Against the nearer end: of a mode that is to be rare, twice as much as there may be is as bad as can be.
+            severity = min((share - limit) / max(min(limit, 1.0 - limit), _DECIMAL), 1.0)
+            yield _pressure(name, share, limit, severity, share - limit)
+        elif not rule.over and share < limit:
+            severity = _beneath(share, limit)
+            held = _uncalled(name, counts, settings)
+            yield _pressure(name, share, limit, severity, severity, held=held)
+
+
+def _of_misroutes(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+    misroutes, missed = counts.misroute_share(), counts.misroute_share("missed_act")
     if misroutes > settings.misroute_above:
         kind = max(MISROUTES, key=counts.misroute_share)
         severity = _beyond(misroutes, settings.misroute_above)
         yield _pressure(kind, misroutes, settings.misroute_above, severity, counts.misroute_share(kind))
-    if entropy < settings.entropy_below:
-        base = f"{counts.dominant()}.base"
-        answer: tuple[str, Sign] = (base if base in BOUNDS else "", -1)
-        severity = _beneath(entropy, settings.entropy_below)
-        yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, answer)
+        if kind == "missed_act":
+            return
+    if missed > settings.missed_act_above:
+        # Of a day's decisions a share as small as this rises and falls by half: chance alone must move nothing.
+        chancy = missed - _SURE * chance("missed_act", counts, settings) <= settings.missed_act_above
+        severity = _beyond(missed, settings.missed_act_above)
+        held: Held = "within_chance" if chancy else ""
+        yield _pressure("missed_act", missed, settings.missed_act_above, severity, missed, held=held)
+
+
+def _limit(name: PressureName, rule: _Share, counts: Counts, settings: RegulatorSettings) -> float:
+    """Return the share at which a pressure begins; of ACKNOWLEDGE it rises with the gestures that there were."""
+    limit = float(getattr(settings, rule.limit))
+    if name == "acknowledge_under_use":
+        return max(limit, _rounded(settings.acknowledge_gestures * counts.social_share()))
+    return limit
+
+
+def _uncalled(name: PressureName, counts: Counts, settings: RegulatorSettings) -> Held:
+    """Return why too little of a mode is as it should be: nothing called for more of it; empty where something did."""
+    if name == "acknowledge_under_use" and counts.social_share() < settings.acknowledge_below:
+        return "no_cue"
+    if name == "clarify_under_use" and not counts.misroute_share("missed_clarify"):
+        return "no_evidence"
+    return ""
 
 
 def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
-    answer: tuple[str, Sign] = ("", 1)
+    answers: tuple[Answer, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
-        answer = DIMENSIONS[opinion.dominant]
+        answers = (DIMENSIONS[opinion.dominant],)
     value, severity = opinion.disagreement, _beyond(opinion.disagreement, settings.disagreement_above)
-    yield _pressure("reflection", value, settings.disagreement_above, severity, value, answer)
+    yield _pressure("reflection", value, settings.disagreement_above, severity, value, answers)
 
 
 def _pressure(
@@ -154,9 +266,12 @@ def _pressure(
     threshold: float,
     severity: float,
     metric: float,
-    answer: tuple[str, Sign] | None = None,
+    answers: tuple[Answer, ...] | None = None,
+    *,
+    held: Held = "",
 ) -> Pressure:
-    parameter, sign = answer or PARAMETERS[name]
+    found = _bounded(ANSWERS[name] if answers is None else answers)
+    parameter, sign = found[0] if found else ("", 1)
     return Pressure(
         name=name,
         value=_rounded(value),
@@ -165,7 +280,12 @@ def _pressure(
         metric=_rounded(metric),
         parameter=parameter,
         sign=sign,
+        held=held if found or held else "no_weight",
     )
+
+
+def _bounded(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:
+    return tuple(answer for answer in answers if answer[0] in BOUNDS)
 
 
 def _beyond(value: float, threshold: float) -> float:

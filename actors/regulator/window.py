@@ -22,12 +22,16 @@ MISROUTES: tuple[Misroute, ...] = ("missed_clarify", "missed_act", "under_engage
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """What was counted from ``start_ns`` on: decisions by mode, those the scores left ambiguous, misroutes by kind."""
+    """What was counted from ``start_ns`` on.
+
+    Decisions by mode, those the scores left ambiguous, misroutes by kind, and inputs that were a social gesture.
+    """
 
     start_ns: int = 0
     modes: tuple[int, ...] = (0,) * len(MODES)
     ambiguous: int = 0
     misroutes: tuple[int, ...] = (0,) * len(MISROUTES)
+    social: int = 0
 
     @property
     def decisions(self) -> int:
@@ -46,6 +50,10 @@ class Counts(msgspec.Struct, frozen=True):
         """Return the misroutes, of one kind or of all, as a share of the decisions, at most 1."""
         count = sum(self.misroutes) if kind is None else self.misroutes[MISROUTES.index(kind)]
         return min(count / max(self.decisions, 1), 1.0)
+
+    def social_share(self) -> float:
+        """Return the share of decisions on a greeting or thanks."""
+        return self.social / max(self.decisions, 1)
 
     def entropy(self) -> float:
         """Return how evenly the modes are spread: 0 for one mode alone, 1 for all alike."""
@@ -68,18 +76,28 @@ def mode_of(selected: ModeSelected) -> Mode | None:
     return selected.terminal_mode or "ACT"
 
 
-def with_decision(slices: Slices, mode: Mode, ambiguous: bool, now_ns: int, width_ns: int) -> Slices:
-    """Return the slices with one decision more."""
+def is_social(selected: ModeSelected) -> bool:
+    """Whether the input of a decision was a greeting, or thanks."""
+    return selected.signals.greeting_pattern or selected.signals.explicit_feedback == "positive"
+
+
+def with_decision(slices: Slices, mode: Mode, selected: ModeSelected, now_ns: int, width_ns: int) -> Slices:
+    """Return the slices with one decision more, which counts under ``mode``."""
     earlier, latest = _open(slices, now_ns, width_ns)
-    modes = _one_more(latest.modes, MODES.index(mode))
-    return (*earlier, Counts(latest.start_ns, modes, latest.ambiguous + ambiguous, latest.misroutes))
+    counted = msgspec.structs.replace(
+        latest,
+        modes=_one_more(latest.modes, MODES.index(mode)),
+        ambiguous=latest.ambiguous + bool(selected.tiebreaker_candidates),
+        social=latest.social + is_social(selected),
+    )
+    return (*earlier, counted)
 
 
 def with_misroute(slices: Slices, kind: Misroute, now_ns: int, width_ns: int) -> Slices:
     """Return the slices with one misroute more."""
     earlier, latest = _open(slices, now_ns, width_ns)
     misroutes = _one_more(latest.misroutes, MISROUTES.index(kind))
-    return (*earlier, Counts(latest.start_ns, latest.modes, latest.ambiguous, misroutes))
+    return (*earlier, msgspec.structs.replace(latest, misroutes=misroutes))
 
 
 def within(slices: Slices, now_ns: int, window_ns: int, width_ns: int) -> Slices:
@@ -96,6 +114,7 @@ def total(slices: Slices) -> Counts:
         tuple(map(sum, zip(*(each.modes for each in slices), strict=True))),
         sum(each.ambiguous for each in slices),
         tuple(map(sum, zip(*(each.misroutes for each in slices), strict=True))),
+        sum(each.social for each in slices),
     )
 
 

@@ -22,7 +22,7 @@ from typing import Literal
 import msgspec
 
 from actors.router.feedback import Answered, observe_feedback, words_of
-from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, Word, heard
+from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, Word, heard, in_force
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings, effective_weights
 from actors.router.tiebreak import ask, outcome_of
@@ -185,7 +185,10 @@ def _select(state: State, message: Message, text: str, familiarity: Familiarity)
         act_unproductive=memory.act_unproductive,
         recent_confidences=_streak(memory, familiarity.conversation_topic),
     )
-    return select_mode(observe(text, familiarity), context, state.settings, _offsets(state, message))
+    offsets = _offsets(state, message)
+    selected = select_mode(observe(text, familiarity), context, state.settings, offsets)
+    regulated = in_force(effective_weights(state.settings), offsets) if offsets else {}
+    return msgspec.structs.replace(selected, regulated=regulated)
 
 
 def _answers(pending: Pending, event: LlmCompleted | LlmFailed) -> bool:

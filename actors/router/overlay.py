@@ -56,8 +56,8 @@ def moved(offsets: Offsets, parameter: str, delta: float, weights: Mapping[str, 
     neither would anything that were added to it or taken from it. The regulator's own sum cannot stand in for what is
     kept here: it knows no settings, and begins at 0 again for an agent that it had to drop.
     """
-    in_force = round(_led(parameter, offsets.get(parameter, 0.0), weights) - weights[parameter], 6)
-    offset = round(in_force + delta, 6)
+    kept = round(_led(parameter, offsets.get(parameter, 0.0), weights) - weights[parameter], 6)
+    offset = round(kept + delta, 6)
     if offset:
         return offsets.set(parameter, offset)
     return offsets.delete(parameter) if parameter in offsets else offsets
@@ -71,6 +71,14 @@ def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
     if not offsets:
         return weights
     return {**weights, **{name: _led(name, offset, weights) for name, offset in offsets.items()}}
+
+
+def in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
+    """Return what of the offsets is in force on weights of the settings, by name: what bounds have left of them."""
+    led = {
+        name: round(_led(name, offset, weights) - weights[name], 6) + 0.0 for name, offset in sorted(offsets.items())
+    }
+    return {name: offset for name, offset in led.items() if offset}
 
 
 def _offsets_after(known: Overlay | None, word: Word, weights: Mapping[str, float]) -> Offsets | None:

@@ -9,6 +9,7 @@ No model is asked: everything is read from recorded numbers.
 ``likeness``, ``score``  the score of a prompt
 ``counterfactual``       the best swap of one entity
 ``rolling``              median and deviation of a moving window
+``holding``              working memory and identity, from tick to tick
 ``mind``                 what is kept of a citizen: statistics, records, scores, what entities are worth
 ``gate``                 when a review fires, what it says, when it is resolved
 

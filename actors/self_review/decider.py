@@ -24,7 +24,17 @@ import msgspec
 from actors.self_review.exchange import Pending, appraised, emptied, pending_of, recalled
 from actors.self_review.exchange import tick_of as tick_of_exchange
 from actors.self_review.gate import events_of
-from actors.self_review.mind import Mind, Observed, judged, mean_fatigue, observe, seated, ticked, without_session
+from actors.self_review.mind import (
+    Mind,
+    Observed,
+    judged,
+    mean_fatigue,
+    observe,
+    seated,
+    ticked,
+    without_session,
+    without_words,
+)
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
@@ -96,11 +106,15 @@ def evolve(state: State, message: Message) -> State:
         case ForgetOrdered():
             return _forget(state, message, event)
         case SelfReviewTriggered():
-            return _with_mind(state, message, msgspec.structs.replace(mind, armed=True, scores=(), unscored=0))
+            return _with_mind(
+                state, message, msgspec.structs.replace(mind, armed=True, scores=(), unscored=0, waited=0)
+            )
         case SelfReviewDisarmed():
-            return _with_mind(state, message, msgspec.structs.replace(mind, armed=False, scores=(), unscored=0))
+            return _with_mind(
+                state, message, msgspec.structs.replace(mind, armed=False, scores=(), unscored=0, waited=0)
+            )
         case SeatAdded():
-            return _with_mind(state, message, seated(mind, event, state.settings))
+            return _with_mind(state, message, seated(mind, event, message.session, state.settings))
         case SelfReviewConfigured():
             return _configured(state, event)
     return state
@@ -158,6 +172,10 @@ def _ticked(state: State, message: Message) -> State:
     return _with_mind(state, message, ticked(mind_of(state, message.agent), tick, seen, state.settings))
 
 
+def _gated(mind: Mind, *, armed: bool) -> Mind:
+    return msgspec.structs.replace(mind, armed=armed, scores=(), unscored=0, waited=0)
+
+
 def _begin(state: State, message: Message, received: InputReceived) -> State:
     exchange = message.exchange
     if not exchange or exchange in state.pending or state.ended.get(exchange):
@@ -199,8 +217,10 @@ def _forget(state: State, message: Message, ordered: ForgetOrdered) -> State:
     for exchange, pending in state.pending.items():
         if pending.agent == message.agent and (not whole or pending.session == message.session):
             state = _keep(state, exchange, emptied(pending))
-    if not whole or message.agent not in state.minds:
+    if message.agent not in state.minds:
         return state
+    if not whole:
+        return _with_mind(state, message, without_words(mind_of(state, message.agent)))
     mind = without_session(mind_of(state, message.agent), message.session, state.settings)
     return _with_mind(state, message, mind)
 

@@ -25,7 +25,7 @@ import msgspec
 
 from actors.self_review.modes import ARCHITECT, EXPLORER, GUARDIAN, TRANSLATOR, VALIDATOR, named
 from actors.self_review.settings import SelfReviewSettings
-from actors.self_review.tick import MOST_TOKENS, Entity, Tick, hashed, jaccard
+from actors.self_review.tick import MOST_TOKENS, Entity, Tick
 from schemas.reading.features import stem
 from schemas.reading.terms import READ, terms_of
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -117,8 +117,10 @@ def tick_of(
         novelty=pending.novelty,
         uncertainty=pending.uncertainty,
         modes=_modes(pending, response, found),
-        memory=hashed({*known, *ids}),
-        identity_drift=0.0 if identity is None else 1.0 - jaccard(identity.stable, identity.current),
+        memory=_held(pending, known, ids),
+        carry=settings.memory_carried,
+        identity_drift=None,
+        identity=identity,
         redundancy=0.0 if identity is None else identity.overlap,
         chosen=_entities(ids, known, agreed) if judged else (),
         candidates=_entities([each for each in known if each not in ids], known, agreed) if judged else (),
@@ -128,6 +130,17 @@ def tick_of(
         fatigue=fatigue,
         decision=(response.first_mode or response.mode or "") if response.action == "EXECUTED" else response.action,
     )
+
+
+def _held(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str]) -> dict[str, float]:
+    """Return what an exchange brings to mind: memories, their terms by the most energetic one, and the stimulus."""
+    held = dict.fromkeys(ids, 1.0)
+    for name, each in known.items():
+        held[name] = max(held.get(name, 0.0), each.energy)
+        for term in each.terms:
+            held[f"term {term}"] = max(held.get(f"term {term}", 0.0), each.energy)
+    held.update((f"term {term}", 1.0) for term in pending.stimulus)
+    return held
 
 
 def _modes(pending: Pending, response: ResponseEmitted, found: bool) -> dict[str, float]:

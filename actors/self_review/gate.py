@@ -1,8 +1,9 @@
 """The gate: which ticks are reviewed, what a review says, and when the gate opens again. Pure.
 
 A signal fires above its record by more than one median absolute deviation, strictly. A review arms the gate: until its
-resolution no other fires. It is resolved when the latest scores since are all good and the citizen is calm. Nothing
-else opens the gate, and any citizen gets there whose prompts are good for as many ticks as that takes.
+resolution no other fires. It is resolved when the latest scores since are all good and the citizen is calm. Where that
+never comes, since a citizen's prompts are never that good, the review lapses once all that it was measured against has
+left the window: what is then out of the ordinary is so for other reasons.
 """
 
 from collections.abc import Iterable
@@ -61,9 +62,11 @@ def _resolution(citizen: str, mind: Mind, seen: Observed, settings: SelfReviewSe
     good = len(scores) >= settings.scores_needed and all(score > settings.good_above for score in scores)
     # Of a citizen whose prompts nobody tells, nothing can be scored: its calm alone has to do.
     unseen = not scores and mind.unscored + 1 >= settings.scores_needed
-    if not (good or unseen) or seen.criticality >= settings.calm_below:
-        return ()
     number = mind.ticks + 1
+    if not (good or unseen) or seen.criticality >= settings.calm_below:
+        if mind.waited + 1 < settings.lapse_ticks:
+            return ()
+        return (SelfReviewDisarmed(citizen=citizen, tick=number, reason="lapsed"),)
     return (
         SelfReviewDisarmed(citizen=citizen, tick=number),
         Resolved(citizen=citizen, tick=number, recent_scores=scores, criticality=seen.criticality),
@@ -152,8 +155,10 @@ def _seats(
 ) -> Iterable[SeatAdded]:
     """Yield the seats of a review: what a swap takes from one entity it gives to the other."""
 
+    context = tuple(sorted(tick.stimulus_telling) or tick.stimulus_terms)[: settings.seat_terms]
+
     def seat(entity: str, kind: SeatType, value: float) -> SeatAdded:
-        return SeatAdded(citizen=citizen, tick=number, entity=entity, seat_type=kind, value=value)
+        return SeatAdded(citizen=citizen, tick=number, entity=entity, seat_type=kind, value=value, context=context)
 
     if seen.swap is not None:
         yield seat(seen.swap.out, "metacog_negative", -seen.swap.gain / MICRO)

@@ -2,7 +2,8 @@
 
 Statistics, records, scores and the working memory of the last tick go on with every tick, whether the gate may fire or
 not. Every tick knows its session: of a forgotten one the ticks go, and the records and statistics that they are in.
-What it moved besides stays, as numbers: criticality, seats, scores since a review, what was decided under a mode.
+So does what is held in mind, and each seat whose context was last said there. What it moved besides stays, as numbers:
+criticality, other seats, scores since a review, what was decided under a mode.
 """
 
 from collections.abc import Iterable
@@ -10,12 +11,13 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.self_review.counterfactual import Swap, best_swap
+from actors.self_review.holding import Held, Identity, carried, churn_of, drift_of, held_of, identity_after
 from actors.self_review.likeness import MICRO
 from actors.self_review.modes import Decisions, active_of, conflict, decided
 from actors.self_review.rolling import Ordered, replaced
 from actors.self_review.score import Grade, grade, scene_of
 from actors.self_review.settings import SelfReviewSettings
-from actors.self_review.tick import Tick, jaccard
+from actors.self_review.tick import Tick, hashed
 from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded, Signal
 
@@ -39,10 +41,15 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """What an entity was worth so far (PoG), and the tick of its last seat."""
+    """What an entity was worth so far (PoG), the tick and session of its last seat, and hashes of what that was about.
+
+    Without terms it is about everything.
+    """
 
     worth: float
     tick: int
+    session: str = ""
+    context: tuple[int, ...] = ()
 
 
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +60,10 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
         past: The latest ones, oldest first; ``ordered`` the values of each signal in the statistics' window, from the
             lowest to the highest; ``highest`` the highest of each ever.
         armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since,
-            ``unscored`` the ticks since that there was nothing to score of.
+            ``unscored`` the ticks since that there was nothing to score of, ``waited`` all ticks since.
         criticality: How tense the citizen is, as a moving average.
-        memory: Hashes of what was in the working memory at the last tick; None before the first.
+        memory: What was in the working memory at the last tick; None before the first.
+        identity: How it uses its identity.
         fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.
         seats: Worth by entity.
         decisions: What was decided under each mode.
@@ -69,8 +77,10 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     armed: bool = False
     scores: Numbers = ()
     unscored: int = 0
+    waited: int = 0
     criticality: float = 0.0
-    memory: tuple[int, ...] | None = None
+    memory: Held | None = None
+    identity: Identity = Identity()
     fatigue: Map[str, float] = Map()
     found: bool = False
     seats: Map[str, Seat] = Map()
@@ -85,21 +95,26 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     grade: Grade | None
     swap: Swap | None
     criticality: float
+    memory: Held | None
+    identity: Identity
 
 
 def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) -> Observed:
     """Return the six signals of a tick, the score of its prompt and the best swap, as its mind stands before it."""
     found, swap = _graded(mind, tick, settings)
     affect = tick.arousal * max(0.0, -tick.valence)
-    churn = 0.0
-    if tick.memory is not None and mind.memory is not None:
-        churn = 1.0 - jaccard(tick.memory, mind.memory)
+    held, identity, drift = mind.memory, mind.identity, tick.identity_drift
+    if tick.memory is not None:
+        held = carried(held_of(tick.memory), mind.memory, tick.carry)
+    if drift is None:
+        identity = identity_after(mind.identity, tick.identity, tick.modes, tick.decision)
+        drift = drift_of(identity)
     signals = (
         affect,
         conflict(tick.modes, mind.decisions, settings),
-        churn,
+        churn_of(held, mind.memory) if held is not None and tick.memory is not None else 0.0,
         tick.novelty * tick.uncertainty,
-        tick.identity_drift,
+        drift,
         swap.gain / MICRO if swap is not None else 0.0,
     )
     level, alpha = max(affect, 1.0 - sci, tick.fatigue), settings.criticality_alpha
@@ -108,6 +123,8 @@ def observe(mind: Mind, tick: Tick, sci: float, settings: SelfReviewSettings) ->
         grade=found,
         swap=swap,
         criticality=round(alpha * level + (1.0 - alpha) * mind.criticality, 6),
+        memory=held,
+        identity=identity,
     )
 
 
@@ -143,7 +160,9 @@ def ticked(mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings)
         scores=scores_with(mind, seen, settings),
         unscored=mind.unscored + (mind.armed and seen.grade is None),
         criticality=seen.criticality,
-        memory=mind.memory if tick.memory is None else tick.memory,
+        waited=mind.waited + mind.armed,
+        memory=seen.memory,
+        identity=seen.identity,
         fatigue=Map(),
         found=False,
         decisions=decided(mind.decisions, active, tick.decision),
@@ -164,20 +183,35 @@ def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
     return msgspec.structs.replace(mind, fatigue=tired, found=mind.found or found)
 
 
-def seated(mind: Mind, seat: SeatAdded, settings: SelfReviewSettings) -> Mind:
+def seated(mind: Mind, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> Mind:
     """Return the mind after a seat: the entity's worth moves towards what the seat says, centred on a good score."""
     known = mind.seats.get(seat.entity)
-    before = known.worth if known is not None else settings.pog_start
+    before = worth_of(known, mind.ticks, None, settings) if known is not None else settings.pog_start
     said = min(1.0, max(0.0, settings.good_above + seat.value))
     worth = round(before + settings.pog_alpha * (said - before), 6)
-    seats = mind.seats.set(seat.entity, Seat(worth, mind.ticks))
+    seats = mind.seats.set(seat.entity, Seat(worth, mind.ticks, session, hashed(seat.context)))
     while len(seats) > settings.seats:
         seats = seats.delete(min(seats, key=lambda entity: (seats[entity].tick, entity)))
     return msgspec.structs.replace(mind, seats=seats)
 
 
+def worth_of(seat: Seat, tick: int, stimulus: frozenset[int] | None, settings: SelfReviewSettings) -> float:
+    """Return what an entity's seats make it worth at a tick: they fade, and count where their context comes up again.
+
+    ``stimulus`` are hashes of its terms; None: in any context.
+    """
+    if stimulus is not None and seat.context and stimulus.isdisjoint(seat.context):
+        return settings.pog_start
+    left = max(0, settings.fade_ticks - max(0, tick - seat.tick)) / settings.fade_ticks
+    return round(settings.pog_start + (seat.worth - settings.pog_start) * left, 6)
+
+
 def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> Mind:
-    """Return the mind without the ticks of a session."""
+    """Return the mind without the ticks of a session, and the seats whose context was said there."""
+    mind = without_words(mind)
+    for entity, seat in mind.seats.items():
+        if session and seat.session == session:
+            mind = msgspec.structs.replace(mind, seats=mind.seats.delete(entity))
     past = tuple(each for each in mind.past if each.session != session)
     if len(past) == len(mind.past):
         return mind
@@ -186,10 +220,20 @@ def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> M
     return msgspec.structs.replace(mind, past=past, ordered=ordered, highest=highest)
 
 
+def without_words(mind: Mind) -> Mind:
+    """Return the mind without what it holds: hashes of words are words to whoever guesses them."""
+    return mind if mind.memory is None else msgspec.structs.replace(mind, memory=None)
+
+
 def _graded(mind: Mind, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:
     if not tick.chosen:
         return None, None
-    worth = {each.id: mind.seats[each.id].worth for each in (*tick.chosen, *tick.candidates) if each.id in mind.seats}
+    stimulus = frozenset(hashed(tick.stimulus_terms))
+    worth = {
+        each.id: worth_of(mind.seats[each.id], mind.ticks, stimulus, settings)
+        for each in (*tick.chosen, *tick.candidates)
+        if each.id in mind.seats
+    }
     scene = scene_of(tick, worth, settings.pog_start)
     found = grade(scene)
     return found, best_swap(scene, found, tick.budget) if tick.candidates else None

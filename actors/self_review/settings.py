@@ -27,6 +27,12 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         opposition_doubt: Decisions under both of two modes that weigh as much as what is assumed of their opposition.
         pog_start: What an entity without seats is held to be worth.
         pog_alpha: Weight of the newest seat in an entity's average.
+        memory_carried: Share of what an exchange held in mind that the next one still holds.
+        lapse_ticks: Ticks after which the gate opens though a review was never resolved: by then nothing of what set it
+            off is in the statistics' window any more.
+        fade_ticks: Ticks over which an entity's seats lose their weight, evenly; an entity's worth is then
+            ``pog_start`` again.
+        seat_terms: Terms of the stimulus that a seat has for its context: it counts where one of them occurs again.
         seats: Entities whose average is kept; those without a seat for longest go.
         token_budget: Tokens that the memories of an exchange may come to after a swap; an outside tick names its own.
         terms_per_memory: The first terms of a memory, which it is compared by.
@@ -51,6 +57,10 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     opposition_doubt: Ticks = 32
     pog_start: Unit = 0.7
     pog_alpha: Share = 0.3
+    memory_carried: Annotated[float, msgspec.Meta(ge=0.0, lt=1.0)] = 0.5
+    lapse_ticks: Ticks = 128
+    fade_ticks: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
+    seat_terms: Few = 8
     seats: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 1_024
     token_budget: Annotated[int, msgspec.Meta(ge=0)] = 512
     terms_per_memory: Few = 8

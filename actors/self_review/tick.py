@@ -7,6 +7,7 @@ import msgspec
 
 from actors.self_review.modes import named
 from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.responder import IdentityUse
 
 MOST_TOKENS = 1_000_000
 """Tokens of an entity that are counted at most, so that sums of products stay whole numbers of 64 bits."""
@@ -29,7 +30,9 @@ class Entity(msgspec.Struct, frozen=True):
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """What six signals and a score are read from.
 
-    ``memory`` are hashes of what is in the working memory, None where nothing is known of it. ``chosen`` is empty where
+    ``memory`` is what came to be in the working memory, by name and weight in [0, 1], None where nothing is known of
+    it; ``carry`` of what was in it before stays. ``identity_drift`` is None where it follows from ``identity``, the use
+    of the soul in an answer, if any, and the modes. ``chosen`` is empty where
     no prompt was put together, or none that can be judged. ``stimulus_telling`` are the terms that count when terms are
     compared, and ``context_terms`` those of the context besides the chosen entities' own. ``budget`` of 0 tokens is
     none. ``decision`` is what came of it, empty where that is not known.
@@ -41,8 +44,10 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     novelty: float
     uncertainty: float
     modes: Mapping[str, float]
-    memory: tuple[int, ...] | None
-    identity_drift: float
+    memory: Mapping[str, float] | None
+    carry: float = 0.0
+    identity_drift: float | None
+    identity: IdentityUse | None = None
     redundancy: float
     chosen: tuple[Entity, ...]
     candidates: tuple[Entity, ...]
@@ -66,7 +71,7 @@ def tick_of(event: TickObserved, fatigue: float) -> Tick:
         novelty=event.novelty,
         uncertainty=event.uncertainty,
         modes=named(event.modes),
-        memory=hashed(event.working_memory),
+        memory=dict.fromkeys(event.working_memory, 1.0),
         identity_drift=1.0 - jaccard({*event.identity_stable}, {*event.identity_current}),
         redundancy=copied(event.identity_lines, event.thought_lines),
         chosen=chosen,

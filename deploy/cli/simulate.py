@@ -13,7 +13,7 @@ from deploy.rendering.counting import counted
 if TYPE_CHECKING:
     from deploy.simulating.report import Report
 
-_PLANTS = ("none", "misrouting", "bad-adjustment")
+_PLANTS = ("none", "misrouting", "over-questioning", "under-acknowledging", "bad-adjustment")
 _MOST_DAYS = 3650
 _ROOMY = 120
 """Columns of a terminal from which the table of days has one for each mode."""
@@ -54,6 +54,7 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
     epilog=examples(
         "neuraxis simulate --plant misrouting",
         "neuraxis simulate --plant bad-adjustment --days 20 --seed 3",
+        "neuraxis simulate --plant over-questioning --gone-on 35",
         "neuraxis simulate --plant misrouting --plot routing.svg",
         "neuraxis simulate --json | jq .digest",
     )
@@ -69,6 +70,12 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
     "--plant", type=click.Choice(_PLANTS), default="none", show_default=True, help="What is wrong in this world."
 )
 @click.option(
+    "--gone-on",
+    type=click.IntRange(1, _MOST_DAYS),
+    metavar="DAY",
+    help="Set the planted weights right again on that day: what was corrected must fade.",
+)
+@click.option(
     "--every", type=click.IntRange(1, _MOST_DAYS), default=1, show_default=True, help="Show every so many days."
 )
 @click.option(
@@ -79,7 +86,14 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
 )
 @json_option
 def simulate(
-    days: int, seed: int, exchanges_per_day: int, plant: str, every: int, plot: Path | None, as_json: bool
+    days: int,
+    seed: int,
+    exchanges_per_day: int,
+    plant: str,
+    gone_on: int | None,
+    every: int,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Let an agent live for weeks in seconds, and see how its routing is corrected.
 
@@ -91,11 +105,18 @@ def simulate(
     from deploy.simulating.living import live
     from deploy.simulating.report import report_of
 
-    _check_life(days, exchanges_per_day, plant)
+    _check_life(days, exchanges_per_day, plant, gone_on)
     if plot is not None:
         check_plot(plot)
     with progress("living", days) as advance:
-        life = live(days=days, seed=seed, exchanges_per_day=exchanges_per_day, plant=plant, told=advance)
+        life = live(
+            days=days,
+            seed=seed,
+            exchanges_per_day=exchanges_per_day,
+            plant=plant,
+            gone_on=gone_on,
+            told=advance,
+        )
     report = report_of(life)
     if plot is not None:
         _draw(plot, report)
@@ -105,8 +126,8 @@ def simulate(
     _tell(report, every)
 
 
-def _check_life(days: int, exchanges_per_day: int, plant: str) -> None:
-    """Refuse a life that would take too long to live, or end before what is planted."""
+def _check_life(days: int, exchanges_per_day: int, plant: str, gone_on: int | None) -> None:
+    """Refuse a life that would take too long to live, or end before what is planted, or what is to be set right."""
     from deploy.cli.failures import WrongUse
     from deploy.simulating.plants import PLANTS
 
@@ -121,6 +142,16 @@ def _check_life(days: int, exchanges_per_day: int, plant: str) -> None:
         raise WrongUse(
             f"--plant {plant} goes wrong on day {planted_on}, counted from 0, and {days} days end before it: "
             f"give --days {planted_on + 1} or more"
+        )
+    if gone_on is None:
+        return
+    if not PLANTS[plant].weights:
+        settable = ", ".join(name for name, each in PLANTS.items() if each.weights)
+        raise WrongUse(f"--plant {plant} sets no weights that could be set right on a day: --gone-on is for {settable}")
+    if planted_on is not None and not planted_on < gone_on < days:
+        raise WrongUse(
+            f"--gone-on {gone_on} must lie after day {planted_on}, on which --plant {plant} goes wrong, and before "
+            f"the end of {days} days"
         )
 
 
@@ -137,7 +168,8 @@ def _tell(report: "Report", every: int) -> None:
 
     click.echo(f"{report.plant}: {report.meaning}")
     if report.planted_on is not None:
-        click.echo(f"planted on day {report.planted_on}")
+        gone = "" if report.gone_on is None else f", set right on day {report.gone_on}"
+        click.echo(f"planted on day {report.planted_on}{gone}")
     click.echo()
     roomy = console().width >= _ROOMY
     emit(_days(report, every) if roomy else map(_narrow, _days(report, every)), as_json=False)

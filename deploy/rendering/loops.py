@@ -11,6 +11,7 @@ from deploy.rendering.printable import printable
 from deploy.rendering.quoting import quoted
 from schemas.event import Event
 from schemas.vocabulary.guardrails import (
+    AppraisalRequested,
     CritiqueRequested,
     GuardrailsFinalized,
     GuardrailsForceFinalized,
@@ -84,6 +85,11 @@ def _overridden(event: GuardrailsOverridden) -> Lines:
     return [line.append(f", by {quoted(event.overridden_by)}: {quoted(event.override_reason)}")]
 
 
+def _appraisal(event: AppraisalRequested) -> Lines:
+    asked = Text(f"loop {printable(event.loop_id)}: the senses are asked for its scores")
+    return [asked, Text(f"question: {quoted(event.question)}", "dim"), Text(f"answer: {quoted(event.answer)}", "dim")]
+
+
 def _critique(event: CritiqueRequested) -> Lines:
     return [Text(f"loop {printable(event.loop_id)}, {told_call(event.call)}")]
 
@@ -105,6 +111,7 @@ LOOP_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     GuardrailsRepeated: _repeated,
     GuardrailsRefused: _refused,
     GuardrailsOverridden: _overridden,
+    AppraisalRequested: _appraisal,
     CritiqueRequested: _critique,
 }
 """Event type -> how it is told."""

@@ -14,12 +14,29 @@ from schemas.vocabulary.regulator import (
     Adjusted,
     Confirmed,
     CycleCompleted,
+    Held,
     Pressure,
     RegulatorScheduled,
     Reverted,
 )
 
 Lines = Sequence[RenderableType]
+
+HELD: Mapping[Held, str] = {
+    "no_weight": "no weight of the router answers it",
+    "no_cue": "the inputs gave no occasion for it",
+    "no_evidence": "nobody missed it",
+    "within_chance": "so few decisions may show it by chance",
+    "at_bound": "the weight is at its bound",
+    "beyond_bounds": "somebody has set the weight beyond its bounds",
+    "on_trial": "the weight's last change is not judged yet",
+    "cooling": "the weight was changed too lately",
+    "resting": "a series of changes of the weight has not helped lately",
+    "too_small": "what is called for could not be told from chance",
+    "day_spent": "the day's allowance of change is spent",
+    "behind_a_worse_one": "a cycle makes one change",
+}
+"""Why a pressure moved nothing -> in words."""
 
 
 def _out_of_range(event: ModeOutOfRange) -> Lines:
@@ -70,21 +87,26 @@ def pressure_line(pressure: Pressure) -> str:
     """Return a pressure as a line."""
     answer = f"{'raise' if pressure.sign > 0 else 'lower'} {pressure.parameter}" if pressure.parameter else "no weight"
     line = f"{pressure.name} {pressure.value:g}, threshold {pressure.threshold:g}, severity {pressure.severity:g}"
-    return printable(f"{line}: {answer}")
+    held = f", not now: {HELD[pressure.held]}" if pressure.held else ""
+    return printable(f"{line}: {answer}{held}")
 
 
 def _adjusted(event: Adjusted) -> Lines:
     clipped = "" if event.delta == event.requested else f" (of {event.requested:+g} asked for)"
     line = Text(f"{printable(event.parameter)} {event.before:g} → {event.after:g}", "bold")
     line.append(f", {event.delta:+g}{clipped}, {event.offset:+g} in all", "not bold")
-    return [line, Text(f"because of {event.pressure}, whose metric is {event.metric_before:g}", "dim")]
+    if event.fading:
+        return [line, Text(f"a step back: {event.pressure} has not called for it lately", "dim")]
+    step = "" if event.step == 1 else f", step {event.step} of a series"
+    return [line, Text(f"because of {event.pressure}, whose metric is {event.metric_before:g}{step}", "dim")]
 
 
 def _reverted(event: Reverted) -> Lines:
     line = Text(f"{printable(event.parameter)} {event.before:g} → {event.after:g}", "bold yellow")
     line.append(f": {event.verdict.replace('_', ' ')}", "not bold")
     after = "not measured" if event.metric_after is None else f"{event.metric_after:g}"
-    return [line, Text(f"{event.pressure}: {event.metric_before:g} before, {after} after", "dim")]
+    left = f"; {counted(event.steps_left, 'step')} of the series to follow" if event.steps_left else ""
+    return [line, Text(f"{event.pressure}: {event.metric_before:g} before, {after} after{left}", "dim")]
 
 
 def _confirmed(event: Confirmed) -> Lines:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.rendering.printable import printable
+from deploy.rendering.quoting import quoted
 from schemas.event import Event
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
@@ -56,11 +57,14 @@ def _measured(event: SelfReviewMeasured) -> Lines:
 
 def _seat(event: SeatAdded) -> Lines:
     colour = "red" if event.value < 0 else "green"
-    return [Text(f"{printable(event.entity)} {event.seat_type} ").append(f"{event.value:+g}", colour)]
+    line = Text(f"{printable(event.entity)} {event.seat_type} ").append(f"{event.value:+g}", colour)
+    about = ", ".join(map(quoted, event.context))
+    return [line.append(f", {event.scope}, said on {about}" if about else f", {event.scope}", "dim")]
 
 
 def _disarmed(event: SelfReviewDisarmed) -> Lines:
-    return [Text(f"tick {event.tick} of {printable(event.citizen)}: the gate is open again")]
+    why = ": the review was never resolved, and has lapsed" if event.reason == "lapsed" else ""
+    return [Text(f"tick {event.tick} of {printable(event.citizen)}: the gate is open again{why}")]
 
 
 def _resolved(event: Resolved) -> Lines:

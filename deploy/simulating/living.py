@@ -9,7 +9,7 @@ from actors.registry import ACTORS
 from actors.regulator.decider import loop_of
 from actors.regulator.loop import seen
 from actors.regulator.pressures import metric_of
-from actors.router.settings import RouterSettings
+from actors.router.settings import Profile, RouterSettings
 from deploy.simulating.people import Population, Said, reaction, said, session_of
 from deploy.simulating.plants import PLANTS, Wrong
 from deploy.simulating.world import Place, World
@@ -29,6 +29,9 @@ AGENT = "agent"
 DAY_NS = 24 * 3600 * 1_000_000_000
 START_NS = 1_704_067_200 * 1_000_000_000
 """Midnight of 1 January 2024, UTC: when simulated lives begin."""
+
+PROFILE: Profile = "calibrated"
+"""The router's weights in a simulated life, and what its plants are measured against: no senses read what is said."""
 
 DECIDERS = ("act", "clock", "monitor", "regulator", "responder", "router")
 """The actors that take part. Guards let everything pass here, memory is scripted, and no model is attached."""
@@ -58,6 +61,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     exchanges_per_day: int
     plant: str
+    gone_on: int | None = None
     messages: list[Message]
     events: int
     digest: str
@@ -123,7 +127,7 @@ class _Talk:
 
     def set_weights(self, weights: dict[str, float]) -> None:
         """Have the router configured with other weights, as an operator might."""
-        document = msgspec.to_builtins(RouterSettings(weights=weights))
+        document = msgspec.to_builtins(RouterSettings(profile=PROFILE, weights=weights))
         configured = RouterConfigured(
             settings=document, settings_hash=content_hash(document), behaviour=ACTORS["router"].behaviour
         )
@@ -160,20 +164,30 @@ def _answer(request: Message) -> MemoryActionsAnswered:
 
 
 def live(
-    *, days: int, seed: int, exchanges_per_day: int, plant: str, told: Callable[[int], None] | None = None
+    *,
+    days: int,
+    seed: int,
+    exchanges_per_day: int,
+    plant: str,
+    gone_on: int | None = None,
+    told: Callable[[int], None] | None = None,
 ) -> Life:
     """Live through days of about so many exchanges each, with something wrong or nothing.
 
-    ``told`` is called with the number of days lived through, at the end of each.
+    The weights that were set wrong are set right again on the day ``gone_on``. ``told`` is called with the number of
+    days lived through, at the end of each.
 
     Raises:
         KeyError: there is no such plant.
     """
     wrong = PLANTS[plant]
     talk = _Talk(Population(), seed)
+    talk.set_weights({})
     for number in range(days):
         if wrong.weights and number == wrong.day:
             talk.set_weights(wrong.weights)
+        if wrong.weights and number == gone_on:
+            talk.set_weights({})
         if wrong.wrong is not None and number == wrong.wrong.day:
             talk.adjust_wrongly(wrong.wrong)
         talk.day(number, exchanges_per_day)
@@ -184,6 +198,7 @@ def live(
         seed=seed,
         exchanges_per_day=exchanges_per_day,
         plant=plant,
+        gone_on=gone_on,
         messages=talk.kept,
         events=talk.world.seq,
         digest=talk.world.digest,

@@ -41,6 +41,21 @@ PLANTS: Mapping[str, Plant] = MappingProxyType(
             day=8,
             weights={"RESPOND.base": 0.66},
         ),
+        "over-questioning": Plant(
+            meaning="someone sets CLARIFY.base to .50, RESPOND.base to .30: what could be answered is asked back",
+            day=8,
+            weights={
+                "CLARIFY.base": 0.50,
+                "clarify.warm_penalty": 0.05,
+                "RESPOND.base": 0.30,
+                "respond.warmth_boost": 0.05,
+            },
+        ),
+        "under-acknowledging": Plant(
+            meaning="someone sets the weights of greetings and thanks low: they are answered as requests are",
+            day=8,
+            weights={"acknowledge.greeting": 0.34, "acknowledge.positive_feedback": 0.20},
+        ),
         "bad-adjustment": Plant(
             meaning="an adjustment with the wrong sign: questions about shared history are looked up less often",
             wrong=Wrong(day=8, parameter="act.question_moderate_context", delta=-0.02, pressure="missed_act"),

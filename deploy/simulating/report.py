@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.simulating.living import DAY_NS, START_NS, Life
+from deploy.simulating.living import DAY_NS, PROFILE, START_NS, Life
 from deploy.simulating.plants import PLANTS
 from schemas.actor import Message
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag
@@ -52,7 +52,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A simulated life. ``digest`` covers the bytes of all events, ``states`` hash each actor's last state.
 
-    ``planted_on`` is the day on which something went wrong, None where nothing did.
+    ``planted_on`` is the day on which something went wrong, None where nothing did; ``gone_on`` the day on which it
+    was set right again.
     """
 
     days: int
@@ -61,6 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     plant: str
     meaning: str
     planted_on: int | None
+    gone_on: int | None = None
     events: int
     digest: str
     states: dict[str, str]
@@ -80,6 +82,7 @@ def report_of(life: Life) -> Report:
         plant=life.plant,
         meaning=plant.meaning,
         planted_on=planted_on if planted_on is not None and planted_on < life.days else None,
+        gone_on=life.gone_on if plant.weights and life.gone_on is not None and life.gone_on < life.days else None,
         events=life.events,
         digest=life.digest,
         states=life.states,
@@ -89,7 +92,7 @@ def report_of(life: Life) -> Report:
 
 
 def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
-    default = effective_weights(RouterSettings())
+    default = effective_weights(RouterSettings(profile=PROFILE))
     in_force = dict(default)
     unhealthy: dict[Mode, str] = {}
     waiting = iter(messages)
@@ -144,7 +147,7 @@ def _changes(messages: Iterable[Message], planted_ns: int) -> Iterator[Change]:
             case Adjusted() as event:
                 yield Change(
                     day=day,
-                    what="adjusted",
+                    what="faded" if event.fading else "adjusted" if event.step == 1 else f"adjusted, step {event.step}",
                     parameter=event.parameter,
                     before=event.before,
                     after=event.after,
@@ -167,7 +170,7 @@ def _changes(messages: Iterable[Message], planted_ns: int) -> Iterator[Change]:
             case Confirmed() as event:
                 yield Change(
                     day=day,
-                    what="confirmed",
+                    what="confirmed fading" if event.fading else "confirmed",
                     parameter=event.parameter,
                     before=None,
                     after=None,

@@ -40,6 +40,10 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
         overridden_by: Who lifted a limit that would have ended it; empty: nobody.
         orchestrator_persona: Who asked; ``reflection_persona`` who judged.
         source: Where the scores are from: ``caller``, ``features``, ``llm`` or ``none``.
+        completion: Id of the ``loop.completed`` that is judged, where a critic had to be asked first; else empty.
+        own_limit: Whether ``max_reruns`` is the family's own.
+        fatigue_lifted_ns: Until when an override of fatigue holds for the family (Unix nanoseconds), 0: none does;
+            ``reruns_lifted_ns`` likewise.
     """
 
     loop_id: LoopName
@@ -67,6 +71,10 @@ class LoopTrace(msgspec.Struct, frozen=True, kw_only=True):
     orchestrator_persona: str = ""
     reflection_persona: str = ""
     source: Literal["caller", "features", "llm", "none"] = "none"
+    completion: str = ""
+    own_limit: bool = False
+    fatigue_lifted_ns: Count = 0
+    reruns_lifted_ns: Count = 0
 
 
 class GuardrailsFinalized(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.finalized"):
@@ -95,10 +103,14 @@ class GuardrailsRerunOrdered(Event, frozen=True, kw_only=True, tag="forged_id.gu
 
 
 class GuardrailsRepeated(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.repeated"):
-    """A completion of a loop that was judged already: the judgement stands. ``decided`` is the id of its event."""
+    """A completion of a loop that was judged already: the judgement stands. ``decided`` is the id of its event.
+
+    ``completion`` is the id of the ``loop.completed`` that it answers, where a critic was asked in between; else empty.
+    """
 
     loop_id: LoopName
     decided: str
+    completion: str = ""
 
 
 class GuardrailsRefused(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.refused"):
@@ -120,11 +132,24 @@ class GuardrailsOverridden(Event, frozen=True, kw_only=True, tag="forged_id.guar
     lasts_ms: Milliseconds
 
 
+class AppraisalRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.appraisal_requested"):
+    """The senses are asked what the answer of a loop outside is worth to its question: nobody had scored it.
+
+    ``completion`` is the id of the ``loop.completed`` that told of it, by which they answer.
+    """
+
+    loop_id: LoopName
+    completion: str
+    question: Personal
+    answer: Personal
+
+
 class CritiqueRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardrails.critique_requested"):
-    """A model is asked, as the pessimist, what an answer is worth."""
+    """A model is asked, as the pessimist, what an answer is worth; of a loop outside for its ``completion``."""
 
     loop_id: LoopName
     call: ModelCall
+    completion: str = ""
 
 
 class GuardrailsConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.guardrails.configured"):
@@ -235,6 +260,15 @@ ENTRIES = (
             lasts_ms=3_600_000,
         ),
         severity=Severity.WARNING,
+    ),
+    Entry(
+        event=AppraisalRequested,
+        owner="guardrails",
+        scope=Scope.SESSION,
+        meaning="The senses are asked for numbers of an answer that a loop outside came to.",
+        sample=AppraisalRequested(
+            loop_id="loop_001", completion="0" * 32, question="What is the capital of Peru?", answer="Lima is."
+        ),
     ),
     Entry(
         event=CritiqueRequested,

@@ -17,6 +17,7 @@ LoopName = Annotated[str, msgspec.Meta(min_length=1)]
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=64)]
 Label = Annotated[str, msgspec.Meta(max_length=200)]
+Reruns = Annotated[int, msgspec.Meta(ge=0, le=20)]
 Who = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -24,9 +25,10 @@ class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.comple
     """A loop of an orchestrator outside is done and asks whether to run again.
 
     ``alignment_score`` and ``drift_score`` are its critics' numbers, None where nobody scored it; ``bias_tags`` what
-    the pessimist flagged; ``critics_conflict``: the critics contradict each other. The overrides count for this
-    decision and those after it in its family, as ``loop.overridden`` does, and name ``override_by``: without it they do
-    not count.
+    the pessimist flagged; ``critics_conflict``: the critics contradict each other. A missing score is had from a critic
+    here where ``question`` and ``answer`` are told. ``max_reruns`` is the limit of the loop's family from here on,
+    None: the one in force. The overrides count for this decision and those after it in its family, as
+    ``loop.overridden`` does, and name ``override_by``: without it they do not count.
     """
 
     loop_id: LoopId
@@ -39,6 +41,9 @@ class LoopCompleted(Event, frozen=True, kw_only=True, tag="forged_id.loop.comple
     override_fatigue: bool = False
     override_max_reruns: bool = False
     override_by: Label = ""
+    question: Personal = ""
+    answer: Personal = ""
+    max_reruns: Reruns | None = None
 
 
 class LoopOverridden(Event, frozen=True, kw_only=True, tag="forged_id.loop.overridden"):

@@ -33,11 +33,19 @@ FLOORS: Mapping[str, str] = MappingProxyType({"tiebreaker_base_margin": "tiebrea
 """Regulated weight -> another weight that it may not fall below."""
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
+Step = Annotated[int, msgspec.Meta(ge=1)]
 
 PressureName = Literal[
     "tie_breaker",
     "act_under_use",
+    "act_over_use",
     "respond_over_use",
+    "respond_under_use",
+    "clarify_over_use",
+    "clarify_under_use",
+    "acknowledge_over_use",
+    "acknowledge_under_use",
+    "ignore_over_use",
     "missed_clarify",
     "missed_act",
     "under_engagement",
@@ -49,6 +57,28 @@ PressureName = Literal[
 Outcome = Literal["idle", "too_few_decisions", "no_pressure", "held", "adjusted", "reverted"]
 """What a cycle came to; ``held``: there is a pressure, but its weight may not be moved now."""
 
+Held = Literal[
+    "",
+    "no_weight",
+    "no_cue",
+    "no_evidence",
+    "within_chance",
+    "at_bound",
+    "beyond_bounds",
+    "on_trial",
+    "cooling",
+    "resting",
+    "too_small",
+    "day_spent",
+    "behind_a_worse_one",
+]
+"""Why a pressure moved nothing in its cycle; empty: it did.
+
+``no_weight``: no weight of the router answers it. ``no_cue``: the inputs gave no occasion for the mode that is missing.
+``no_evidence``: nobody missed it. ``within_chance``: so few decisions may show it by chance. ``resting``: its weight
+was moved for it in vain, and is left alone for a while. ``behind_a_worse_one``: the cycle's one change was another.
+"""
+
 Verdict = Literal["no_improvement", "worse", "unmeasured"]
 """Why an adjustment was undone; ``unmeasured``: for too long nothing showed what it did."""
 
@@ -58,6 +88,7 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
 
     ``severity`` is how far, as a share of the farthest. ``metric`` is what an adjustment because of it is judged by:
     the lower the better. ``parameter`` is the weight that answers it, in the direction of ``sign``; empty: none does.
+    ``held`` says why it was not moved.
     """
 
     name: PressureName
@@ -67,6 +98,7 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     metric: float
     parameter: str
     sign: Literal[-1, 1]
+    held: Held = ""
 
 
 class RegulatorScheduled(Event, frozen=True, kw_only=True, tag="forged_id.regulator.scheduled"):
@@ -95,7 +127,9 @@ class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjust
     """A weight of the agent's router moves, on trial.
 
     ``delta`` = ``after`` - ``before`` is what was applied of the ``requested`` change. ``offset`` is the sum of what
-    was applied; routers add less where an operator's setting has since put a part of that beyond a bound.
+    was applied; routers add less where an operator's setting has since put a part of that beyond a bound. ``step`` is
+    its place in a series that crosses a gap, which is judged as one, by the metric before its first step. ``fading``:
+    it takes back a part of an earlier correction whose cause seems gone, and is undone where the pressure returns.
     """
 
     parameter: str
@@ -106,12 +140,15 @@ class Adjusted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.adjust
     offset: float
     pressure: PressureName
     metric_before: float
+    step: Step = 1
+    fading: bool = False
 
 
 class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.reverted"):
     """An adjustment is undone, exactly: ``delta`` is the negative of what had been applied.
 
-    It is less where an operator's setting has since brought the weight so near to a bound that it would pass it.
+    It is less where an operator's setting has since brought the weight so near to a bound that it would pass it. Of a
+    series the last step that stands is undone, and ``steps_left`` are to follow, each as slowly as it was made.
     """
 
     parameter: str
@@ -123,10 +160,11 @@ class Reverted(Event, frozen=True, kw_only=True, tag="forged_id.regulator.revert
     metric_before: float
     metric_after: float | None
     verdict: Verdict
+    steps_left: Count = 0
 
 
 class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confirmed"):
-    """An adjustment has helped and stays."""
+    """An adjustment, or a series of them, has helped and stays; one that was ``fading`` has done no harm."""
 
     parameter: str
     delta: float
@@ -134,6 +172,7 @@ class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confi
     pressure: PressureName
     metric_before: float
     metric_after: float
+    fading: bool = False
 
 
 class RegulatorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.regulator.configured"):

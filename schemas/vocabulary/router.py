@@ -40,7 +40,8 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     first. ``rerouted``: an ACT loop has run, and ACT was not offered again.
     ``conversation_topic`` is the subject the talk is about (``unclassified`` when nothing classified it).
     ``scores`` hold every mode that was offered; ``weights`` the weights they were computed with;
-    ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001).
+    ``router_confidence`` and ``margin`` are (top - second) / max(|top|, 0.001). ``regulated`` is what of the weights is
+    regulation's, by name, as far as bounds have left it in force; None where that was not recorded.
     """
 
     conversation_topic: str
@@ -58,6 +59,7 @@ class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_
     previous_mode: Mode | None
     reason: str
     rerouted: bool = False
+    regulated: dict[str, float] | None = None
 
 
 class TiebreakRequested(Event, frozen=True, kw_only=True, tag="forged_id.router.tiebreak_requested"):

@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.entry import Entry, Severity
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.event import Configured, Event, Failed, Personal, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -115,10 +115,14 @@ class SelfReviewMeasured(Event, frozen=True, kw_only=True, tag="forged_id.self_r
 
 
 class SelfReviewDisarmed(Event, frozen=True, kw_only=True, tag="forged_id.self_review.disarmed"):
-    """The gate may fire again; carries the fence of ``forged_id.resolved``, which comes with it."""
+    """The gate may fire again; carries the fence of ``forged_id.resolved``, which comes with it where it is resolved.
+
+    A review that is never resolved ``lapsed`` once nothing of what set it off is in the statistics any more.
+    """
 
     citizen: str
     tick: Count
+    reason: Literal["resolved", "lapsed"] = "resolved"
 
 
 class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
@@ -131,13 +135,19 @@ class Resolved(Event, frozen=True, kw_only=True, tag="forged_id.resolved"):
 
 
 class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_added"):
-    """A review's word on one entity, in [-1, 1]; it moves the entity's outcome average and its weight in memory."""
+    """A review's word on one entity, in [-1, 1]; it moves the entity's outcome average and its weight in memory.
+
+    ``context`` are terms of the stimulus that it was said on. A ``local`` word counts for the outcome average where one
+    of them comes up again, and everywhere where there are none.
+    """
 
     citizen: str
     tick: Count
     entity: str
     seat_type: SeatType
     value: Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
+    context: tuple[Personal, ...] = ()
+    scope: Literal["local"] = "local"
 
 
 class SelfReviewConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.self_review.configured"):
@@ -166,7 +176,7 @@ ENTRIES = (
             timestamp="2025-10-26T12:34:56Z",
         ),
         severity=Severity.INFO,
-        ended_by=(Resolved,),
+        ended_by=(Resolved, SelfReviewDisarmed),
     ),
     Entry(
         event=SelfReviewResult,
@@ -229,7 +239,9 @@ ENTRIES = (
         owner="self_review",
         scope=Scope.AGENT,
         meaning="A review's word on one entity: it moves the entity's outcome average and its weight in memory.",
-        sample=SeatAdded(citizen="felix", tick=51234, entity="fact:3", seat_type="metacog_positive", value=0.09),
+        sample=SeatAdded(
+            citizen="felix", tick=51234, entity="fact:3", seat_type="metacog_positive", value=0.09, context=("tap",)
+        ),
     ),
     Entry(
         event=SelfReviewConfigured,

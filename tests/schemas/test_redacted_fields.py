@@ -12,12 +12,12 @@ from schemas.personal import CHOSEN
 HARMLESS = {
     "identifiers": "agent alert best citizen concept entity episode exchange family id loop_id motif nearest negative "
     "new_loop_id of_exchange positive precedent reply_to request rerun_of resting seed session sessions set_by "
-    "stream_to swapped_in swapped_out",
+    "completion stream_to swapped_in swapped_out",
     "hashes": "fingerprint head prompts settings_hash",
     "codes and names of ours": "action actor adapted answer_schema backend conversation_topic decided detail "
     "error event failed_topic "
     "finish_reason kept_as layer layers lost offsets parameter part partitions parts pattern profile reason "
-    "reasons rerun_reason rerun_reason_detail resolved_by scores sign signal similar_topic skills source "
+    "reasons regulated rerun_reason rerun_reason_detail resolved_by scores sign signal similar_topic skills source "
     "summary tiebreaker_outcome timestamp view violations weights",
     "names that operators and callers give to what they set up": "bias_tags imports model models modes name "
     "orchestrator_persona receiver reflection_persona reflection_status repeated_tags repetition_counts specialist",

@@ -7,7 +7,7 @@ from actors.gateway.http.bodies import (
     LoopDecision,
     ReflectionResult,
 )
-from actors.gateway.http.judgements import Judged
+from actors.gateway.http.judgements import FamilyStanding, Judged
 from actors.runtime.records import rfc3339
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, LoopTrace
 
@@ -29,6 +29,8 @@ def decision_of(judged: Judged) -> LoopDecision:
             reflection_persona=trace.reflection_persona,
             bias_echo=trace.bias_echo,
             reflection_fatigue=trace.reflection_fatigue,
+            repeated_tags=trace.repeated_tags,
+            repetition_counts=trace.repetition_counts,
         ),
         decision_result=DecisionResult(
             decision="rerun" if ordered is not None else "finalize",
@@ -44,20 +46,20 @@ def decision_of(judged: Judged) -> LoopDecision:
     )
 
 
-def status_of(judged: Judged) -> GuardrailsShown:
-    """Return the response to a question about a loop."""
-    trace = judged.event.trace
+def status_of(judged: Judged, family: FamilyStanding, now_ns: int) -> GuardrailsShown:
+    """Return the response to a question about a loop, given where its family stands."""
+    trace, latest = judged.event.trace, family.latest
     alignment, drift = _scores(trace)
     return GuardrailsShown(
         guardrails_status=GuardrailsStatus(
             loop_id=trace.loop_id,
-            rerun_count=trace.rerun_count,
-            max_reruns=trace.max_reruns,
-            rerun_limit_reached=trace.rerun_count >= trace.max_reruns,
-            bias_echo=trace.bias_echo,
-            reflection_fatigue=trace.reflection_fatigue,
-            fatigue_threshold_exceeded=trace.fatigue_threshold_exceeded,
-            force_finalize=trace.force_finalize,
+            rerun_count=latest.rerun_count,
+            max_reruns=latest.max_reruns,
+            rerun_limit_reached=latest.rerun_count >= latest.max_reruns,
+            bias_echo=latest.bias_echo,
+            reflection_fatigue=latest.reflection_fatigue,
+            fatigue_threshold_exceeded=latest.fatigue_threshold_exceeded,
+            force_finalize=_is_forced(family, now_ns),
             rerun_reason=trace.rerun_reason,
             rerun_trigger=trace.rerun_trigger,
             alignment_score=alignment,
@@ -65,6 +67,16 @@ def status_of(judged: Judged) -> GuardrailsShown:
             summary_valid=trace.summary_valid,
             reflection_persona=trace.reflection_persona,
         )
+    )
+
+
+def _is_forced(family: FamilyStanding, now_ns: int) -> bool:
+    """Whether a family is ended by a limit that nobody has lifted since, or by a bias echo, which nobody can lift."""
+    triggers = family.latest.rerun_trigger if family.latest.force_finalize else ()
+    return (
+        "bias_echo" in triggers
+        or ("max_reruns" in triggers and now_ns >= family.reruns_lifted_ns)
+        or ("fatigue" in triggers and now_ns >= family.fatigue_lifted_ns)
     )
 
 

@@ -9,7 +9,7 @@ from actors.gateway.agent_events import InvalidField, check_name
 from actors.gateway.http.tick_limits import check_tick
 from schemas import strict
 from schemas.event import Unit
-from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Tag, TickObserved, Who
+from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, Reruns, Tag, TickObserved, Who
 
 DONE = "done"
 MOST_LOOP_ID = 250
@@ -20,6 +20,7 @@ _ENDING = re.compile(r"_r[0-9]+$")
 _OWN_LOOP = re.compile(r"[0-9a-f]{32}(_r[0-9]+)?")
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Words = Annotated[str, msgspec.Meta(max_length=200_000)]
 Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=2000)]
 Body = TypeVar("Body", bound=msgspec.Struct)
 
@@ -33,8 +34,10 @@ class BiasTag(msgspec.Struct, frozen=True, kw_only=True):
 class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A loop is done, and asks whether it runs again.
 
-    The scores are those of its critics, in [0, 1]; without both, nothing asks for another pass. An override counts for
-    this decision and, for a time, for those after it in the loop's family; it takes ``override_by``.
+    The scores are those of its critics, in [0, 1]. Where one is missing, a critic here gives it for ``question`` and
+    ``answer``; without those nothing asks for another pass. ``max_reruns`` is the limit of the loop's family from here
+    on. An override counts for this decision and, for a time, for those after it in the family; it takes
+    ``override_by``.
     """
 
     loop_id: Annotated[str, msgspec.Meta(min_length=1, max_length=MOST_LOOP_ID)]
@@ -47,6 +50,9 @@ class LoopCompletion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     drift_score: Unit | None = None
     bias_tags: Annotated[tuple[Tag | BiasTag, ...], msgspec.Meta(max_length=64)] | None = None
     critics_conflict: bool = False
+    question: Words | None = None
+    answer: Words | None = None
+    max_reruns: Reruns | None = None
     agent: Name | None = None
 
 
@@ -78,7 +84,11 @@ _SEEN = frozenset(TickObserved.__struct_fields__)
 
 
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the loop is worth. A score that nobody gave is the source's default: alignment 0, drift 1."""
+    """What the loop is worth. A score that nobody gave is the source's default: alignment 0, drift 1.
+
+    ``repeated_tags`` are the biases that came up in too many loop families of the agent lately, ``repetition_counts``
+    in how many each of this loop's biases did.
+    """
 
     alignment_score: float
     drift_score: float
@@ -86,6 +96,8 @@ class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
     reflection_persona: str
     bias_echo: bool
     reflection_fatigue: float
+    repeated_tags: tuple[str, ...]
+    repetition_counts: dict[str, int]
 
 
 class DecisionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,7 +128,11 @@ class LoopDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GuardrailsStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a loop stood with every guardrail when it was judged."""
+    """Where a loop's family stands with every guardrail now, and how the loop itself was judged.
+
+    Of the loop are its scores, ``summary_valid``, ``rerun_reason``, ``rerun_trigger`` and ``reflection_persona``; all
+    else is of its family: an override that holds counts, and so does what has come of its later loops.
+    """
 
     loop_id: str
     rerun_count: int
@@ -227,7 +243,7 @@ def completed(body: LoopCompletion) -> LoopCompleted:
     if body.reflection_status != DONE:
         raise InvalidField(
             "reflection_status",
-            f"Invalid reflection status: reflection_status must be '{DONE}', a loop is judged once it has ended.",
+            f"Invalid reflection status. Must be '{DONE}'.",
         )
     by = (body.override_by or "").strip()
     if (body.override_fatigue or body.override_max_reruns) and not by:
@@ -248,6 +264,9 @@ def completed(body: LoopCompletion) -> LoopCompleted:
         override_fatigue=body.override_fatigue,
         override_max_reruns=body.override_max_reruns,
         override_by=by,
+        question=body.question or "",
+        answer=body.answer or "",
+        max_reruns=body.max_reruns,
     )
 
 

@@ -13,7 +13,7 @@ from actors.gateway.agent_events import id_of, told
 from actors.gateway.edge import Edge
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.checks import OK, passes, without_places
-from actors.gateway.http.judgements import Answer, Judged, Judgement, Judgements
+from actors.gateway.http.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
 from actors.gateway.inputs import Addressed
 from actors.gateway.patience import Unserved, answered
 from events.codec import Recorded, decode
@@ -153,8 +153,8 @@ class Desk:
                 raise UnknownLoop(_unknown(agent, ordered.loop_id))
         raise _undecided(answer)
 
-    async def status(self, agent: str, loop_id: str) -> Judged:
-        """Return the latest judgement of a loop.
+    async def status(self, agent: str, loop_id: str) -> tuple[Judged, FamilyStanding, int]:
+        """Return the latest judgement of a loop, where its family stands, and the time now (Unix nanoseconds).
 
         Raises:
             UnknownLoop: it is not among those kept.
@@ -164,7 +164,11 @@ class Desk:
         judged = self.judgements.of(agent, loop_id)
         if judged is None:
             raise UnknownLoop(_unknown(agent, loop_id))
-        return judged
+        trace = judged.event.trace
+        family = self.judgements.family_of(agent, trace.family)
+        if family is None:  # pushed out by others', which a loop of it is not yet
+            family = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
+        return judged, family, self._now_ns()
 
     async def observe(self, agent: str, tick: TickObserved, key: str) -> Accepted:
         """Record a tick; nothing answers it.

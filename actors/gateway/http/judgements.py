@@ -23,7 +23,10 @@ from schemas.vocabulary.guardrails import (
     GuardrailsRefused,
     GuardrailsRepeated,
     GuardrailsRerunOrdered,
+    LoopTrace,
 )
+
+_NS_PER_MS = 1_000_000
 
 Judgement = GuardrailsFinalized | GuardrailsForceFinalized | GuardrailsRerunOrdered
 ANSWERS: tuple[type[Event], ...] = (
@@ -68,8 +71,19 @@ class Judged(msgspec.Struct, frozen=True):
     time_ns: int
 
 
+class FamilyStanding(msgspec.Struct, frozen=True):
+    """Where a loop family stands: the trace of its latest judgement, and until when limits are lifted for it.
+
+    Times are Unix nanoseconds, 0 for a limit that nobody has lifted.
+    """
+
+    latest: LoopTrace
+    fatigue_lifted_ns: int
+    reruns_lifted_ns: int
+
+
 class Judgements:
-    """The latest judgements of ``most`` loops, and the latest ``most`` answers.
+    """The latest judgements of ``most`` loops and their families, and the latest ``most`` answers.
 
     Attributes:
         caught_up: Set once the judgements have been read that the log held when reading began.
@@ -79,12 +93,17 @@ class Judgements:
         self.caught_up = asyncio.Event()
         self._most = most
         self._loops: dict[tuple[str, str], Judged] = {}
+        self._families: dict[tuple[str, str], FamilyStanding] = {}
         self._answers: dict[str, Answer] = {}
         self._waiting: dict[str, list[asyncio.Future[Answer]]] = {}
 
     def of(self, agent: str, loop_id: str) -> Judged | None:
         """Return the latest judgement of an agent's loop, None when it is not among those kept."""
         return self._loops.get((agent, loop_id))
+
+    def family_of(self, agent: str, family: str) -> FamilyStanding | None:
+        """Return where an agent's loop family stands, None when it is not among those kept."""
+        return self._families.get((agent, family))
 
     def answer_to(self, cause: str) -> Answer | None:
         """Return what answered an event, by its id; None when nothing has yet, or it is not among those kept."""
@@ -133,8 +152,13 @@ class Judgements:
         message = recorded.message
         if isinstance(message.event, Judgement):
             judged = Judged(message.event, message.id, message.time_ns)
-            _keep(self._loops, (message.agent, message.event.trace.loop_id), judged, self._most)
-        cause = recorded.envelope.cause
+            trace = message.event.trace
+            _keep(self._loops, (message.agent, trace.loop_id), judged, self._most)
+            standing = FamilyStanding(trace, trace.fatigue_lifted_ns, trace.reruns_lifted_ns)
+            _keep(self._families, (message.agent, trace.family), standing, self._most)
+        if isinstance(message.event, GuardrailsOverridden):
+            self._lift(message.agent, message.event, message.time_ns)
+        cause = _completion(message.event) or recorded.envelope.cause
         # Those of an exchange answer nobody here, and would push out those that do.
         if not cause or message.exchange or not isinstance(message.event, ANSWERS):
             return
@@ -143,6 +167,24 @@ class Judgements:
         for waiting in self._waiting.get(cause, ()):
             if not waiting.done():
                 waiting.set_result(answer)
+
+    def _lift(self, agent: str, overridden: GuardrailsOverridden, now_ns: int) -> None:
+        known = self._families.get((agent, overridden.family))
+        if known is None:
+            return
+        until_ns = now_ns + overridden.lasts_ms * _NS_PER_MS
+        self._families[agent, overridden.family] = FamilyStanding(
+            known.latest,
+            until_ns if overridden.override_fatigue else 0,
+            until_ns if overridden.override_max_reruns else 0,
+        )
+
+
+def _completion(event: Event) -> str:
+    """Return the completion that an event of guardrails answers, where a critic was asked in between; else empty."""
+    if isinstance(event, GuardrailsRepeated):
+        return event.completion
+    return event.trace.completion if isinstance(event, Judgement) else ""
 
 
 async def _latest(log: Log, upto: int, most: int) -> Iterable[Stored]:

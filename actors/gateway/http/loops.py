@@ -50,12 +50,12 @@ async def complete_loop(
 async def show_guardrails(
     loop_id: FromPath[str], request: Request[Any, Any, State], agent: Agent = "", user: User = ""
 ) -> GuardrailsShown:
-    """Say how a loop stood with every guardrail when it was judged."""
+    """Say how a loop's family stands with every guardrail now, and how the loop was judged."""
     check_loop(loop_id)
     whose = agent_of(request, agent, user)
     check_name("agent", whose)
     desk: Desk = request.app.state.desk
-    return status_of(await desk.status(whose, loop_id))
+    return status_of(*await desk.status(whose, loop_id))
 
 
 @post(

@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from itertools import pairwise
+from random import Random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ from tests.actors.drift.builders import MINUTE_MS, Idle, strategies
 from tests.actors.scenario import MS, Address
 
 HOUR_MS = 60 * MINUTE_MS
+TAILS = ("ma", "ta", "nk", "ss", "rd")
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 words = st.sampled_from(["llama", "ada", "peru", "capital", "alpaca", "river", "bridge", "tunnel", "piano", "snow"])
@@ -162,6 +165,27 @@ def test_talking_goes_on_without_a_drift_being_put_off_or_doubled():
     between = idle.told(DriftStarted)
     assert 1 <= len(between) <= 20 * 60 // 210
     assert len(idle.told(DriftScheduled)) <= 1 + len(idle.told(DriftThought)) + len(idle.told(DriftSkipped))
+
+
+VOCABULARY = [f"{head}{tail}o" for head in ("lla", "mon", "pia", "riv", "bri", "tun", "sno", "alp") for tail in TAILS]
+
+
+def spoken(exchanges: int, seed: int) -> Idle:
+    """Return an agent that was told five of forty words every twenty minutes, ever others together."""
+    idle, draws = Idle(), Random(seed)
+    for number in range(exchanges):
+        idle.talk(" ".join(draws.sample(VOCABULARY, 5)), f"e{number}", session=f"session {number % 4}")
+        idle.pipeline.advance(20 * MINUTE_MS)
+    return idle
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_vocabulary_of_forty_words_does_not_end_drift(seed: int):
+    """By shares of all meetings each word is linked to all others and to none enough: after a day nothing came."""
+    idle = spoken(120, seed)
+    begun = idle.pipeline.stream[0].time_ns // MS
+    late = [at for at, _ in timed(idle, DriftThought) if at - begun > 20 * HOUR_MS]
+    assert len(late) > 20
 
 
 def test_an_agent_that_nobody_talks_to_for_a_week_falls_silent():

@@ -4,7 +4,7 @@ import pytest
 
 from actors.guardrails.bias import Biases, counts, with_loop
 from actors.guardrails.settings import GuardrailsSettings
-from tests.actors.guardrails.builders import GOOD, HOUR_MS, POOR, completed, decided, guardrails, kind, trace_of
+from tests.actors.guardrails.builders import GOOD, HOUR_MS, POOR, completed, guardrails, trace_of
 from tests.actors.scenario import Address
 
 SETTINGS = GuardrailsSettings()
@@ -36,12 +36,38 @@ def test_loops_of_all_sessions_of_an_agent_count_and_those_of_others_do_not():
     assert trace_of(partition, completed("evening", GOOD, "haste"), Address(session="evening")).bias_echo
 
 
-def test_reruns_are_loops_of_their_own():
+def test_the_reruns_of_one_deliberation_are_one_loop():
+    partition = guardrails(max_reruns=9)
+    counted = [
+        trace_of(partition, completed(loop, POOR, "haste")).repetition_counts
+        for loop in ("loop", "loop_r1", "loop_r2", "loop_r3")
+    ]
+    assert counted == [{"haste": 1}] * 4
+    assert trace_of(partition, completed("another", POOR, "haste")).repetition_counts == {"haste": 2}
+
+
+def test_a_rerun_of_another_name_is_one_of_its_family_whoever_comes_first():
     partition = guardrails()
-    decided(partition, completed("loop", POOR, "haste"))
-    decided(partition, completed("loop_r1", POOR, "haste"))
-    last = decided(partition, completed("loop_r2", POOR, "haste"))
-    assert (kind(last), last.trace.rerun_reason) == ("force_finalized", "bias_echo_detected")
+    trace_of(partition, completed("loop_r2", GOOD, "haste"))
+    assert trace_of(partition, completed("loop", GOOD, "haste")).repetition_counts == {"haste": 1}
+
+
+def test_an_echo_that_only_feeds_on_itself_ends_with_what_began_it():
+    partition = guardrails()
+    for loop in ("one", "two"):
+        trace_of(partition, completed(loop, GOOD, "haste"))
+    for hour in range(23):
+        trace = trace_of(partition, completed(f"halted {hour}", GOOD, "haste"), after_ms=HOUR_MS)
+        assert (trace.bias_echo, trace.repetition_counts) == (True, {"haste": 3})
+    assert not trace_of(partition, completed("later", GOOD, "haste"), after_ms=HOUR_MS).bias_echo
+
+
+def test_what_halts_a_loop_for_one_bias_still_counts_its_others():
+    partition = guardrails()
+    for loop in ("one", "two"):
+        trace_of(partition, completed(loop, GOOD, "haste"))
+    trace_of(partition, completed("three", GOOD, "haste", "greed"))
+    assert trace_of(partition, completed("four", GOOD, "greed")).repetition_counts == {"greed": 2}
 
 
 @pytest.mark.parametrize(("hours", "echo"), [(23, True), (24, False)])

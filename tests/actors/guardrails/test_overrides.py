@@ -157,3 +157,84 @@ def test_a_family_that_is_opened_again_is_no_more_tired_than_it_was():
     partition.hear(override("loop", reruns=True))
     again = trace_of(partition, completed("loop_r2", POOR))
     assert (again.reflection_fatigue, again.rerun_count) == (ended.reflection_fatigue, 3)
+
+
+def tired(max_reruns: int = 9) -> Partition:
+    """Return guardrails with a family that fatigue has ended at its fifth loop."""
+    partition = guardrails(max_reruns=max_reruns)
+    for loop in ("loop", "loop_r1", "loop_r2", "loop_r3"):
+        decided(partition, completed(loop, POOR))
+    last = decided(partition, completed("loop_r4", POOR))
+    assert last.trace.rerun_reason == "fatigue_threshold_exceeded"
+    return partition
+
+
+@pytest.mark.parametrize("by_order", [True, False])
+def test_an_override_of_fatigue_opens_a_family_again_that_fatigue_has_ended(by_order: bool):
+    partition = tired()
+    again = completed("loop_r4", POOR, override_fatigue=not by_order, override_by="ann")
+    if by_order:
+        partition.hear(override("loop", fatigue=True))
+    event = decided(partition, again)
+    assert isinstance(event, GuardrailsRerunOrdered)
+    assert (event.new_loop_id, event.trace.overridden_by) == ("loop_r5", "ann")
+    assert isinstance(partition.when(again)[0], GuardrailsRepeated), "and this judgement stands"
+
+
+def test_fatigue_that_strikes_while_the_rerun_limit_is_lifted_can_be_lifted_too():
+    """With the source's numbers fatigue strikes only then: the family could never be opened again."""
+    partition = guardrails()
+    partition.hear(completed("loop", POOR, override_max_reruns=True, override_by="ann"))
+    for loop in ("loop_r1", "loop_r2", "loop_r3"):
+        decided(partition, completed(loop, POOR))
+    assert kind(decided(partition, completed("loop_r4", POOR))) == "force_finalized"
+    again = completed("loop_r4", POOR, override_fatigue=True, override_by="bob")
+    event = decided(partition, again)
+    assert isinstance(event, GuardrailsRerunOrdered)
+    assert event.trace.rerun_count == 5
+
+
+def test_a_limit_that_strikes_while_fatigue_is_lifted_can_be_lifted_too():
+    partition = guardrails(max_reruns=1)
+    partition.hear(completed("loop", POOR, override_fatigue=True, override_by="ann"))
+    assert kind(decided(partition, completed("loop_r1", POOR))) == "force_finalized"
+    again = completed("loop_r1", POOR, override_max_reruns=True, override_by="bob")
+    assert kind(decided(partition, again)) == "rerun_ordered"
+
+
+def test_an_override_of_one_limit_does_not_open_what_another_has_ended():
+    partition = tired()
+    partition.hear(override("loop", reruns=True))
+    assert isinstance(partition.when(completed("loop_r4", POOR))[0], GuardrailsRepeated)
+
+
+def test_an_override_that_has_expired_by_then_opens_nothing():
+    partition = tired()
+    partition.hear(override("loop", fatigue=True))
+    assert isinstance(partition.when(completed("loop_r4", POOR), after_ms=HOUR_MS)[0], GuardrailsRepeated)
+
+
+def test_a_family_that_fatigue_ends_again_can_be_opened_again():
+    partition = tired()
+    decided(partition, completed("loop_r4", POOR, override_fatigue=True, override_by="ann"))
+    assert kind(decided(partition, completed("loop_r5", POOR), after_ms=2 * HOUR_MS)) == "force_finalized"
+    again = completed("loop_r5", POOR, override_fatigue=True, override_by="ann")
+    assert kind(decided(partition, again)) == "rerun_ordered"
+
+
+def test_a_loop_names_its_own_limit_of_reruns_and_its_family_keeps_it():
+    partition = guardrails()
+    assert trace_of(partition, completed("loop", POOR, max_reruns=1)).max_reruns == 1
+    last = decided(partition, completed("loop_r1", POOR))
+    assert (kind(last), last.trace.max_reruns) == ("force_finalized", 1)
+    assert trace_of(partition, completed("another", POOR)).max_reruns == 3
+
+
+@pytest.mark.parametrize("most", [0, 5])
+def test_a_limit_of_its_own_is_higher_or_lower_than_the_settings(most: int):
+    partition = guardrails(fatigue_threshold=1.0)
+    decisions = [
+        kind(decided(partition, completed(f"loop_r{number}" if number else "loop", POOR, max_reruns=most)))
+        for number in range(most + 1)
+    ]
+    assert decisions == ["rerun_ordered"] * most + ["force_finalized"]

@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from actors.guardrails.decider import State, family_of
 from actors.guardrails.family import parted
+from actors.guardrails.state import State, family_of
 from schemas.event import Event
 from schemas.persistent import decode_state, encode_state
 from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRepeated, GuardrailsRerunOrdered

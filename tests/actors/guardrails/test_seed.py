@@ -170,7 +170,8 @@ def test_bias_echo_filter_ignores_a_bias_that_this_loop_does_not_show():
 
 def test_rerun_reasoning_logger_keeps_all_that_spoke_and_names_the_first():
     partition = guardrails(max_reruns=1, fatigue_increment=0.5, bias_threshold=2)
-    decided(partition, completed("loop_001", POOR, "haste"))
+    decided(partition, completed("loop_000", GOOD, "haste"))
+    decided(partition, completed("loop_001", POOR))
     trace = trace_of(partition, completed("loop_001_r1", POOR, "haste"))
     assert trace.rerun_trigger == ("max_reruns", "bias_echo", "fatigue", "alignment", "drift", "summary")
     assert trace.rerun_reason == "max_reruns_reached"

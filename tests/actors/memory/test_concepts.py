@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.memory.concepts import Graph, links_of, met, neighbours, pruned, rebuilt, spread, strength_of
+from actors.memory.concepts import Graph, lately_linked, links_of, met, neighbours, pruned, rebuilt, spread, strength_of
 from actors.memory.episodes import Episode
 from actors.memory.settings import MemorySettings
 from schemas.persistent import Map
@@ -128,3 +128,16 @@ def test_strength_never_grows_without_a_meeting(talk: list[str], term: str, time
     if term in graph:
         sooner, later = (strength_of(graph[term], kept, now_ns, SETTINGS) for now_ns in sorted(times))
         assert later <= sooner
+
+
+def test_what_was_last_met_together_is_linked_however_often_it_was_met():
+    graph, kept = graph_of("ada llama", *[f"ada other{number}" for number in range(10)], "ada snow")
+    assert lately_linked("ada", graph, kept)["snow"] == 0.6
+    assert lately_linked("ada", graph, kept)["llama"] < 0.001
+    assert links_of("ada", graph, kept)["snow"] < 0.1
+
+
+def test_links_by_the_latest_meetings_are_shares_of_one():
+    graph, kept = graph_of("ada llama", "ada snow", "ada llama")
+    assert lately_linked("ada", graph, kept) == {"llama": 0.76, "snow": 0.24}
+    assert lately_linked("snow", graph, kept) == {"ada": 1.0}

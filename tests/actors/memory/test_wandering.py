@@ -159,10 +159,10 @@ def test_a_hop_leaves_seven_tenths_times_the_strength_of_the_link():
     talk(memory, "ada peru", "e2")
     found = wander(memory, "decaying")
     assert found.concept == "llama"
-    # llama -> ada with all its meetings, ada -> peru with half of its own
+    # llama -> ada with all its meetings, ada -> peru with the latest of its own, which counts for .6
     energies = {each.concept: each.energy for each in found.activations}
     known = mind(memory).concepts
-    assert energies == {f"concept:{known['ada'].number}": 0.7, f"concept:{known['peru'].number}": 0.245}
+    assert energies == {f"concept:{known['ada'].number}": 0.7, f"concept:{known['peru'].number}": 0.294}
     assert found.activation == 0.7
 
 

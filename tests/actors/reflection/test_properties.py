@@ -3,6 +3,7 @@
 from typing import Any, get_args
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from actors.reflection import ACTOR
 from actors.reflection.asking import Opinion
 from actors.reflection.causes import CAUSES
 from actors.reflection.judging import Counted, conclude, ignored_because
-from actors.reflection.sampling import STRATA, Case, case_of, places, sample, stratum_of
+from actors.reflection.sampling import STRATA, Case, case_of, owed_after, places, sample, stratum_of
 from actors.reflection.settings import ReflectionSettings
 from actors.registry import ACTORS
 from schemas.persistent import decode_state, encode_state
@@ -64,6 +65,34 @@ def test_a_sample_is_drawn_without_replacement_and_the_same_for_the_same_message
     assert drawn == sample(cases, message, ON)
     assert len({case.exchange for _, case in drawn}) == len(drawn) <= ON.batch
     assert all(stratum_of(case.selected, ON) == stratum for stratum, case in drawn)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 5, 7, 10])
+def test_over_batches_the_strata_have_their_shares(batch: int):
+    settings_of, owed, looked = ReflectionSettings(batch=batch), dict[Any, float](), dict.fromkeys(STRATA, 0)
+    for _ in range(40):
+        given_places = places(dict.fromkeys(STRATA, 1_000), settings_of, owed)
+        looked = {stratum: looked[stratum] + given_places[stratum] for stratum in STRATA}
+        owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
+    assert {stratum: count / (40 * batch) for stratum, count in looked.items()} == {
+        "low_confidence": pytest.approx(0.5, abs=1 / (40 * batch)),
+        "high_confidence": pytest.approx(0.2, abs=1 / (40 * batch)),
+        "tie_break": pytest.approx(0.3, abs=1 / (40 * batch)),
+    }
+
+
+def test_two_batches_of_five_are_half_low_a_fifth_high_and_the_rest_tie_breaks():
+    first = places(dict.fromkeys(STRATA, 9), ON)
+    owed = dict(owed_after({}, [each for each in STRATA for _ in range(first[each])], ON))
+    second = places(dict.fromkeys(STRATA, 9), ON, owed)
+    assert (tuple(first.values()), tuple(second.values())) == ((3, 1, 1), (2, 1, 2))
+
+
+def test_a_stratum_that_was_not_there_for_long_is_owed_a_place_at_most():
+    owed = dict[Any, float]()
+    for _ in range(50):
+        owed = dict(owed_after(owed, ["tie_break"] * 5, ON))
+    assert places(dict.fromkeys(STRATA, 9), ON, owed) == {"low_confidence": 3, "high_confidence": 2, "tie_break": 0}
 
 
 def test_every_case_of_a_stratum_has_its_turn():

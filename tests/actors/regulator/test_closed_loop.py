@@ -29,7 +29,7 @@ def responding(share: int) -> Mapping[Mode, int]:
 
 def judged(before: int, after: int) -> tuple[Regulated, list[object]]:
     """Return an agent whose RESPOND share was ``before`` when it was adjusted, and its cycle two days later."""
-    agent = Regulated()
+    agent = Regulated(RegulatorSettings(series_steps=1))
     only(Adjusted, agent.day(responding(before)))
     agent.day(responding(after))
     return agent, list(agent.day(responding(after)))

@@ -135,15 +135,19 @@ def test_an_old_disagreement_is_none():
 
 def test_one_mode_alone_is_answered_at_its_base():
     """mode-router: Routing Stability Regulator, 2 mode entropy."""
-    modes: Mapping[Mode, int] = {"CLARIFY": 92, "RESPOND": 4, "ACT": 4}
-    moved = only(Adjusted, Regulated().day(modes))
-    assert (moved.pressure, moved.parameter, moved.delta < 0) == ("mode_entropy", "CLARIFY.base", True)
+    modes: Mapping[Mode, int] = {"RESPOND": 92, "CLARIFY": 4, "ACT": 4}
+    led_to = Regulated().day(modes, weights={**WEIGHTS, "tiebreaker_base_margin": 0.08})
+    [pressure] = [each for each in only(CycleCompleted, led_to).pressures if each.name == "mode_entropy"]
+    assert (pressure.parameter, pressure.sign) == ("RESPOND.base", -1)
+    assert only(Adjusted, led_to).parameter == "RESPOND.base"
 
 
-def test_an_agent_that_ignores_everything_has_no_weight_to_move():
+def test_an_agent_that_ignores_everything_has_no_weight_to_move_for_that():
+    """Blank inputs are ignored before anything is scored: no weight could change it, and the cycle says so."""
     summary = only(CycleCompleted, Regulated().day({"IGNORE": 50, "ACT": 2}))
-    [pressure] = summary.pressures
-    assert (pressure.name, pressure.parameter, summary.outcome) == ("mode_entropy", "", "held")
+    told = {each.name: each for each in summary.pressures}
+    assert (told["ignore_over_use"].parameter, told["ignore_over_use"].held) == ("", "no_weight")
+    assert (told["mode_entropy"].parameter, told["mode_entropy"].held) == ("", "no_weight")
 
 
 def test_the_worst_pressure_is_answered_and_no_other():

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from actors.regulator.loop import limits
+from actors.regulator.record import limits
 from actors.router.overlay import NO_OFFSETS, moved, regulated
 from actors.router.settings import RouterSettings, effective_weights
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
@@ -129,20 +129,21 @@ def test_no_adjustment_leads_out_of_the_bounds(history: list[Any], overrides: di
 @given(history=histories, overrides=by_hand)
 @several
 def test_a_revert_restores_exactly_what_was_before_the_adjustment(history: list[Any], overrides: dict[str, float]):
-    offsets: dict[str, float] = {}
-    on_trial: dict[str, Adjusted] = {}
+    on_trial: dict[str, list[Adjusted]] = defaultdict(list)
     for _, event in lived(history, base_of(overrides)).events:
         match event:
             case Adjusted():
-                assert event.parameter not in on_trial
-                on_trial[event.parameter] = event
-                assert event.offset == round(offsets.get(event.parameter, 0.0) + event.delta, 6)
+                assert len(on_trial[event.parameter]) == event.step - 1
+                on_trial[event.parameter].append(event)
             case Reverted():
-                adjusted = on_trial.pop(event.parameter)
+                adjusted = on_trial[event.parameter].pop()
                 assert (event.delta, event.after) == (-adjusted.delta, adjusted.before)
-                assert event.offset == offsets.get(event.parameter, 0.0)
+                assert event.offset == round(adjusted.offset - adjusted.delta, 6)
+                assert event.steps_left == len(on_trial[event.parameter])
             case Confirmed():
-                offsets[event.parameter] = on_trial.pop(event.parameter).offset
+                steps = on_trial.pop(event.parameter)
+                assert event.offset == steps[-1].offset
+                assert event.delta == round(sum(step.delta for step in steps), 6)
 
 
 @given(history=histories.map(decided_daily), overrides=st.lists(by_hand, min_size=2, max_size=4))

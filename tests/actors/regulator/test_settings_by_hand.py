@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from actors.regulator.settings import RegulatorSettings
 from actors.router.settings import RouterSettings
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
@@ -22,7 +23,7 @@ class Together:
     """An agent under the regulator and a router that hears it, in days of virtual time."""
 
     def __init__(self) -> None:
-        self.agent = Regulated()
+        self.agent = Regulated(RegulatorSettings(series_steps=1))
         self.router = router_partition()
 
     def set(self, **weights: float) -> None:

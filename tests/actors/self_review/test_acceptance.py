@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from actors.self_review.gate import events_of
+from actors.self_review.holding import Identity
 from actors.self_review.mind import SIGNALS, Mind, Observed, ticked
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import tick_of
@@ -26,7 +27,7 @@ def reviews(seed: int, ticks: int, cooldown: int = 3) -> list[int]:
     self, opens = Mind(), 0
     for number in range(ticks):
         signals = tuple(round(drawn.betavariate(2, 5), 6) for _ in SIGNALS)
-        seen = Observed(signals=signals, grade=None, swap=None, criticality=0.0)
+        seen = Observed(signals=signals, grade=None, swap=None, criticality=0.0, memory=None, identity=Identity())
         if number >= opens and events_of("felix", 0, self, STILL, seen, SETTINGS):
             found.append(number)
             opens = number + 1 + cooldown

@@ -82,6 +82,16 @@ def seen(partition: Partition) -> Mind:
     return mind_of(partition.state, HERE.agent)
 
 
+def held(partition: Partition) -> set[int]:
+    return {number for number, _ in seen(partition).memory or ()}
+
+
+def again(partition: Partition, exchange: str, end: Event, *, text: str = FERRY) -> None:
+    """Have one more exchange, in which a memory comes to mind."""
+    for event in (InputReceived(text=text), recalled(AT_NINE), end):
+        partition.hear(event, Address(exchange=exchange))
+
+
 def signals(partition: Partition) -> dict[str, float]:
     names = ("affect", "mode_conflict", "wm_churn", "novel_uncertain", "identity_drift", "regret")
     return dict(zip(names, seen(partition).past[-1].signals, strict=True))
@@ -93,7 +103,7 @@ def test_an_exchange_that_reached_deliberation_is_a_tick_when_it_ends():
     assert seen(partition).past[-1].session == HERE.session
     found = signals(partition)
     assert (found["affect"], found["novel_uncertain"]) == (0.2, 0.3)
-    assert seen(partition).memory == hashed(("episode:2", "episode:3", "fact:1"))
+    assert held(partition) >= set(hashed(("episode:2", "episode:3", "fact:1")))
 
 
 @pytest.mark.parametrize("stage", ["REFLEX", "COHERENCE", "ARBITER"])
@@ -134,14 +144,19 @@ def test_a_tick_without_a_prompt_that_can_be_judged_has_signals_but_no_score(tex
 def test_what_an_act_loop_found_is_among_the_entities_too():
     finished = ActFinished(termination="empty_plan", iterations=1, productive=True, elapsed_ms=3, findings=(AT_NINE,))
     partition = talked(recalled(TICKET), finished, answer(TICKET))
-    assert seen(partition).memory == hashed(("episode:3", "fact:1"))
+    assert held(partition) >= set(hashed(("episode:3", "fact:1")))
     assert signals(partition)["regret"] > 0.2
 
 
 def test_a_model_s_use_of_its_identity_is_drift_and_redundancy():
     use = IdentityUse(stable=("a", "b"), current=("b",), overlap=0.25)
     partition = talked(recalled(AT_NINE), answer(AT_NINE, identity=use))
-    assert signals(partition)["identity_drift"] == 0.5
+    # Of two parts one was not taken up, for the first time: .3 of the average of half of the soul, and no other mode.
+    assert signals(partition)["identity_drift"] == 0.075
+    for number in range(12):
+        again(partition, f"again {number}", answer(AT_NINE, identity=use))
+    assert 0.24 < signals(partition)["identity_drift"] < 0.25
+    partition = talked(recalled(AT_NINE), answer(AT_NINE, identity=use))
     assert seen(partition).past[-1].parts[2] == 0.25
     composed = talked(recalled(AT_NINE), answer(AT_NINE))
     assert signals(composed)["identity_drift"] == seen(composed).past[-1].parts[2] == 0.0
@@ -210,7 +225,7 @@ def test_the_agent_s_sessions_share_one_mind_and_another_agent_has_its_own():
         for event in (InputReceived(text=FERRY), recalled(BOAT), answer(BOAT)):
             partition.hear(event, address)
     assert (seen(partition).ticks, mind_of(partition.state, "bob").ticks) == (2, 1)
-    assert signals(partition)["wm_churn"] == 1.0
+    assert 0.3 < signals(partition)["wm_churn"] < 1.0
 
 
 # --- forgetting
@@ -266,3 +281,52 @@ def test_the_state_of_a_citizen_is_bounded():
     assert len(mind.past) == len(mind.ordered[0]) == 128
     assert len(mind.seats) <= 8
     assert any(isinstance(message.event, SelfReviewResult) for message in partition.emitted)
+
+
+# --- graded signals
+
+
+def test_the_same_matter_again_churns_less_than_another_one_and_neither_is_a_wall():
+    partition = talked(recalled(AT_NINE, BOAT), answer(AT_NINE))
+    for number in range(4):
+        again(partition, f"same {number}", answer(AT_NINE))
+    same = signals(partition)["wm_churn"]
+    events = (InputReceived(text="Knead sourdough bread overnight"), recalled(TICKET), answer(TICKET))
+    for event in events:
+        partition.hear(event, Address(exchange="other"))
+    other = signals(partition)["wm_churn"]
+    assert 0.0 <= same < 0.1 < 0.4 < other < 1.0
+
+
+def test_a_larger_turn_than_any_before_sets_a_record_of_churn():
+    """With sets of ids every turn was 1.0, and nothing could be more: the detector could not fire."""
+    partition = talked(recalled(AT_NINE), answer(AT_NINE))
+    topics = ("ferry leaves harbour noon", "ferry leaves harbour late", "ferry boat harbour noon")
+    for number in range(60):
+        again(partition, f"mild {number}", answer(AT_NINE), text=topics[number % 3])
+    assert not seen(partition).armed
+    far = " ".join(f"quasar{letter}nebula" for letter in "abcdefghijklmnopqrst")
+    [*_, triggered] = [InputReceived(text=far), recalled(TICKET, BOAT), answer(TICKET)]
+    partition.hear(InputReceived(text=far), Address(exchange="far"))
+    partition.hear(recalled(TICKET, BOAT), Address(exchange="far"))
+    led_to = partition.when(triggered, Address(exchange="far"))
+    assert any("wm_churn_record" in getattr(event, "reasons", ()) for event in led_to)
+
+
+def test_an_agent_that_leaves_its_usual_modes_drifts_from_its_identity_without_any_model():
+    partition = talked(recalled(AT_NINE), answer(AT_NINE))
+    for number in range(40):
+        again(partition, f"usual {number}", answer(AT_NINE, mode="RESPOND"))
+    usual = signals(partition)["identity_drift"]
+    drifted = []
+    for number in range(4):
+        again(partition, f"unusual {number}", answer(AT_NINE, mode="CLARIFY"))
+        drifted.append(signals(partition)["identity_drift"])
+    assert usual < drifted[0] < drifted[1] < drifted[2] <= 1.0
+
+
+def test_a_forgotten_session_takes_what_is_held_in_mind_with_it():
+    partition = talked(recalled(AT_NINE), answer(AT_NINE))
+    assert held(partition)
+    partition.hear(ForgetOrdered(what="session", by="ann", why="asked"), Address(exchange=""))
+    assert not held(partition)

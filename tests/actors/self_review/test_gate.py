@@ -16,6 +16,7 @@ from schemas.event import Event, encode_event, topic_of
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
     SeatAdded,
+    SelfReviewDisarmed,
     SelfReviewMeasured,
     SelfReviewResult,
     SelfReviewTriggered,
@@ -49,6 +50,27 @@ def test_each_signal_triggers_a_review_by_a_record(signal: str, changes: Mapping
     metrics = msgspec.structs.asdict(triggered.metrics)
     assert value is None or metrics.pop(signal) == value
     assert value is None or set(metrics.values()) == {0.0}
+
+
+def test_a_gate_whose_review_is_never_resolved_lapses_with_the_window():
+    """A citizen whose prompts are never good was reviewed once, and never again."""
+    felix = citizen()
+    assert see(felix, **SHOCK, **BAD)
+    waited, led_to = 0, list[Event]()
+    while not led_to and waited < 200:
+        led_to, waited = see(felix, **BAD), waited + 1
+    assert [(type(event), event.reason) for event in led_to] == [(SelfReviewDisarmed, "lapsed")]
+    assert waited == SelfReviewSettings().lapse_ticks
+    assert not mind(felix).armed
+    assert see(felix, arousal=1.0, valence=-1.0, **BAD), "and what is out of the ordinary fires again"
+
+
+@pytest.mark.parametrize("lapse", [1, 7])
+def test_a_gate_lapses_after_as_many_ticks_as_its_setting_says(lapse: int):
+    felix = citizen(SelfReviewSettings(lapse_ticks=lapse))
+    see(felix, **SHOCK, **BAD)
+    led_to = [see(felix, **BAD) for _ in range(lapse)]
+    assert [bool(each) for each in led_to] == [False] * (lapse - 1) + [True]
 
 
 def test_arousal_without_a_negative_valence_is_no_distress():

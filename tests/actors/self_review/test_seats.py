@@ -4,7 +4,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
+from actors.self_review.mind import Seat, worth_of
 from actors.self_review.settings import SelfReviewSettings
+from actors.self_review.tick import hashed
 from schemas.actor import Emission
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import SeatAdded, SelfReviewTriggered
@@ -46,7 +48,8 @@ def test_worth_is_part_of_later_scores():
     for _ in range(3):
         see(felix)
     after = see(felix, arousal=0.9, valence=-0.9)
-    assert result(after).dimensions.outcome_prior == worth["validator"].worth
+    # Less by what has faded over the ticks since.
+    assert 0.7 < result(after).dimensions.outcome_prior <= worth["validator"].worth
     assert result(after).score > result(before).score
 
 
@@ -58,3 +61,25 @@ def test_the_entities_without_a_seat_for_longest_go_first():
         while mind(felix).armed:
             see(felix)
     assert set(mind(felix).seats) == {"middle", "new"}
+
+
+def test_a_seat_says_what_it_was_said_on():
+    felix = citizen()
+    seats = [event for event in see(felix, arousal=0.5, valence=-0.5) if isinstance(event, SeatAdded)]
+    assert seats
+    assert all(seat.context and seat.scope == "local" for seat in seats)
+
+
+@pytest.mark.parametrize(("after", "left"), [(0, 1.0), (256, 0.5), (512, 0.0), (5_000, 0.0)])
+def test_a_seat_fades_over_ticks(after: int, left: float):
+    settings = SelfReviewSettings()
+    worth = worth_of(Seat(0.3, 100), 100 + after, None, settings)
+    assert worth == pytest.approx(0.7 - 0.4 * left)
+
+
+def test_a_seat_counts_where_its_context_comes_up_again_and_nowhere_else():
+    settings = SelfReviewSettings()
+    seat = Seat(0.3, 100, "session", hashed(("tap", "washer")))
+    assert worth_of(seat, 100, frozenset(hashed(("tap", "drip"))), settings) == 0.3
+    assert worth_of(seat, 100, frozenset(hashed(("bread",))), settings) == 0.7
+    assert worth_of(Seat(0.3, 100), 100, frozenset(hashed(("bread",))), settings) == 0.3

@@ -13,25 +13,36 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from actors.router.settings import RouterSettings, effective_weights
 from deploy.cli import main
 from deploy.cli.simulate import simulate
 from deploy.rendering import sweeps
-from deploy.simulating.living import DAY_NS, DECIDERS, START_NS, Life, live
+from deploy.simulating.living import DAY_NS, DECIDERS, PROFILE, START_NS, Life, live
 from deploy.simulating.people import WORDS, Population, session_of
 from deploy.simulating.plants import PLANTS
 from deploy.simulating.plot import plot_of
 from deploy.simulating.report import Day, Report, report_of
 from schemas.vocabulary.monitor import ModeInRange, ModeRedFlag
-from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, Reverted
-from schemas.vocabulary.router import ModeSelected
+from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, PressureName, Reverted
+from schemas.vocabulary.router import Mode, ModeSelected
 
 DAYS = 60
+DEFAULTS = effective_weights(RouterSettings(profile=PROFILE))
 PLANTED = PLANTS["misrouting"].day
 
 
+SHORT, GONE_ON = 40, 22
+"""Days of a life whose planted weights are set right again, and on which day; the long form has 60, and 32."""
+
+
 @cache
-def life(plant: str, days: int = DAYS, seed: int = 1) -> Life:
-    return live(days=days, seed=seed, exchanges_per_day=120, plant=plant)
+def life(plant: str, days: int = DAYS, seed: int = 1, gone_on: int | None = None) -> Life:
+    return live(days=days, seed=seed, exchanges_per_day=120, plant=plant, gone_on=gone_on)
+
+
+def lived(plant: str) -> Life:
+    """Return a life with something wrong, as short as tells it."""
+    return life(plant, days=SHORT, gone_on=GONE_ON) if plant in SET_RIGHT else life(plant)
 
 
 def share(days: list[Day]) -> float:
@@ -60,6 +71,66 @@ def test_a_planted_misrouting_is_corrected(seed: int):
     assert mean(day.shares["ACT"] for day in recovered) > 0.02
 
 
+SET_RIGHT: dict[str, tuple[Mode, PressureName, float]] = {
+    "over-questioning": ("CLARIFY", "clarify_over_use", 0.04),
+    "under-acknowledging": ("ACKNOWLEDGE", "acknowledge_under_use", 0.03),
+}
+"""Plant -> the mode that it makes too frequent or too rare, what finds it, and by how much it is corrected at least."""
+
+
+def assert_found_corrected_and_faded(plant: str, seed: int, days: int, gone_on: int) -> None:
+    """Check that a planted wrong is found, that its mode comes back, and that the correction fades once it is gone."""
+    mode, pressure, back = SET_RIGHT[plant]
+    one = life(plant, days=days, seed=seed, gone_on=gone_on)
+    table = list(report_of(one).table)
+
+    def of(some: list[Day]) -> float:
+        return mean(day.shares[mode] for day in some)
+
+    healthy, planted, corrected, gone = (
+        table[:PLANTED],
+        table[PLANTED : PLANTED + 3],
+        table[gone_on - 5 : gone_on],
+        table[-5:],
+    )
+    found = [
+        message.event
+        for message in one.messages
+        if isinstance(message.event, Adjusted) and not message.event.fading and message.event.pressure == pressure
+    ]
+    assert found, f"{pressure} moved no weight"
+    assert abs(of(corrected) - of(healthy)) < abs(of(planted) - of(healthy)), "the mode is on its way back"
+    assert abs(of(corrected) - of(planted)) > back
+    assert abs(of(gone) - of(healthy)) < 0.06
+    assert any(isinstance(message.event, Adjusted) and message.event.fading for message in one.messages)
+    # From the day on which the settings are right again, what is not the default is the correction.
+    left = sum(abs(weight - DEFAULTS[name]) for name, weight in table[-1].weights.items())
+    most = max(sum(abs(w - DEFAULTS[name]) for name, w in day.weights.items()) for day in table[gone_on + 1 :])
+    assert left <= max(most / 2, 0.025), "what was corrected fades"
+
+
+@pytest.mark.parametrize("plant", sorted(SET_RIGHT))
+def test_what_is_planted_is_found_and_corrected_and_the_correction_fades_once_it_is_gone(plant: str):
+    assert_found_corrected_and_faded(plant, 1, SHORT, GONE_ON)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("plant", sorted(SET_RIGHT))
+def test_over_sixty_days_each_plant_is_corrected_within_bounds_and_fades(plant: str, seed: int):
+    assert_found_corrected_and_faded(plant, seed, DAYS, 32)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_over_sixty_days_a_corrected_misrouting_fades_once_it_is_gone(seed: int):
+    gone = report_of(life("misrouting", seed=seed, gone_on=34))
+    before, after = gone.table[33].weights, gone.table[-1].weights
+    assert before["RESPOND.base"] < 0.62
+    assert after.get("RESPOND.base", 0.4) > 0.36
+    assert 0.55 < mean(day.shares["RESPOND"] for day in gone.table[-5:]) < 0.72
+
+
 def test_the_monitor_raises_the_red_flag_and_takes_it_back():
     about = [message for message in life("misrouting").messages if getattr(message.event, "mode", None) == "RESPOND"]
     flags = [message for message in about if isinstance(message.event, ModeRedFlag)]
@@ -72,7 +143,7 @@ def test_the_monitor_raises_the_red_flag_and_takes_it_back():
 def test_every_correction_keeps_to_its_limits(plant: str):
     changes = [
         (message.time_ns, message.event)
-        for message in life(plant).messages
+        for message in lived(plant).messages
         if isinstance(message.event, Adjusted | Reverted)
     ]
     for at_ns, _ in changes:
@@ -179,6 +250,9 @@ def refused_or_done(*arguments: str) -> Result:
         (["--days", "9" * 400], "is not in the range 1<=x<=3650"),
         (["--exchanges-per-day", "10001"], "is not in the range 1<=x<=10000"),
         (["--seed", "-1"], "is not in the range 0<=x<="),
+        (["--plant", "bad-adjustment", "--gone-on", "20"], "sets no weights that could be set right on a day"),
+        (["--plant", "misrouting", "--gone-on", "8"], "must lie after day 8, on which --plant misrouting goes wrong"),
+        (["--plant", "misrouting", "--gone-on", "60"], "before the end of 60 days"),
         (["--seed", str(2**63)], "is not in the range 0<=x<="),
         (["--every", "0"], "is not in the range 1<=x<=3650"),
     ],

@@ -92,15 +92,15 @@ async def gateway(
 
 
 @contextlib.asynccontextmanager
-async def guarding(stream: SimulatedStream, actor: Actor[Any] = GUARDRAILS) -> AsyncIterator[None]:
-    """Run a worker of guardrails for the length of a block."""
-    connection = SimulatedConnection(stream, "w")
+async def guarding(stream: SimulatedStream, actor: Actor[Any] = GUARDRAILS, name: str = "w") -> AsyncIterator[None]:
+    """Run a worker of guardrails, or of another actor, for the length of a block."""
+    connection = SimulatedConnection(stream, name)
     worker = Worker(
         SimulatedLog(connection),
         SimulatedSnapshots(connection),
         SimulatedMembership(connection),
         (actor,),
-        name="w",
+        name=name,
         clock=VirtualClock(),
         offload=inline,
     )

@@ -127,7 +127,8 @@ def test_a_key_that_stands_twice_is_refused() -> None:
     ],
 )
 def test_a_field_that_is_not_what_it_should_be_is_named(field: str, value: Any) -> None:
-    assert field in str(refused({**SEED_COMPLETION, field: value}))
+    wrong = refused({**SEED_COMPLETION, field: value})
+    assert field in wrong.field or field in str(wrong)
 
 
 @pytest.mark.parametrize("field", ["loop_id", "reflection_status"])

@@ -3,6 +3,7 @@
 import asyncio
 import re
 
+from actors.registry import ACTORS
 from events.jetstream.stream import DEDUPE_WINDOW
 from events.simulated import Faults, SimulatedStream
 from tests.actors.gateway.asking import clock, stored
@@ -30,6 +31,8 @@ RESPONSE = {
         "reflection_persona": "SAGE",
         "bias_echo": False,
         "reflection_fatigue": 0.15,
+        "repeated_tags": [],
+        "repetition_counts": {},
     },
     "decision_result": {
         "decision": "rerun",
@@ -43,7 +46,7 @@ RESPONSE = {
     "orchestrator_persona": "SAGE",
     "timestamp": "2025-04-21T19:45:00.000Z",
 }
-"""Source G's own response to a loop that is done."""
+"""Source G's own response to a loop that is done, with the counts of biases that its text adds to it."""
 
 SHOWN = {
     "status": "success",
@@ -235,6 +238,86 @@ def test_an_override_lets_a_family_run_on_and_expires() -> None:
         assert [decision["decision"] for decision in decisions] == ["finalize", "rerun", "finalize"]
         assert decisions[1]["new_loop_id"] == "loop_001_r5"
         assert b'"overridden_by":"ann"' in stored(stream, "guardrails.rerun_ordered")[0].data
+
+    in_world(body)
+
+
+def test_the_status_is_that_of_the_family_as_it_stands_now() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            shown = []
+
+            async def look() -> None:
+                status = (await client.get(f"{STATUS}/loop_001")).json()["guardrails_status"]
+                shown.append((status["rerun_count"], status["force_finalize"], status["alignment_score"]))
+
+            await complete(client)
+            await look()
+            await complete(client, loop_id="loop_001_r3", alignment_score=0.6)
+            await look()
+            lift = {**SEED_OVERRIDE, "override_fatigue": False, "override_max_reruns": True}
+            await client.post(f"{OVERRIDE}/loop_001", json=lift)
+            await look()
+            await asyncio.sleep(2 * 3600)
+            await look()
+        assert shown == [(1, False, 0.72), (3, True, 0.72), (3, False, 0.72), (3, True, 0.72)]
+
+    in_world(body)
+
+
+def test_an_override_in_a_completion_shows_in_the_status() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            await complete(client, loop_id="loop_001_r3")
+            lifted = {"override_max_reruns": True, "override_by": "ann"}
+            await complete(client, loop_id="loop_001_r3", **lifted)
+            status = (await client.get(f"{STATUS}/loop_001_r3")).json()["guardrails_status"]
+        assert (status["force_finalize"], status["rerun_count"]) == (False, 4)
+
+    in_world(body)
+
+
+def test_repeated_biases_are_counted_in_the_answer() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            for name in ("one", "two", "three"):
+                told = (await complete(client, loop_id=name, bias_tags=["haste"])).json()
+        result = told["reflection_result"]
+        assert (result["repeated_tags"], result["repetition_counts"]) == (["haste"], {"haste": 3})
+
+    in_world(body)
+
+
+def test_a_status_other_than_done_is_refused_in_the_words_of_the_source() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream), gateway(stream) as client:
+            answer = await complete(client, reflection_status="running")
+        told = answer.json()
+        assert answer.status_code == 400
+        assert (told["status"], told["message"]) == ("error", "Invalid reflection status. Must be 'done'.")
+        assert (told["loop_id"], told["field"]) == ("loop_001", "reflection_status")
+
+    in_world(body)
+
+
+def test_the_sample_request_with_question_and_answer_gives_the_decision_of_the_source() -> None:
+    async def body(stream: SimulatedStream) -> None:
+        async with guarding(stream, ACTORS["appraisal"], "s"), guarding(stream), gateway(stream) as client:
+            words = {
+                "question": "My kitchen tap drips all night: how do I replace its worn rubber washer, and which tools "
+                "are needed to unscrew the handle without scratching the chrome?",
+                "answer": "The Portuguese navigators reached Brazil in the spring of 1500 with thirteen ships.",
+            }
+            answer = await client.post("/orchestrator/loop-complete", json={**SEED_COMPLETION, **words})
+            again = await client.post("/orchestrator/loop-complete", json={**SEED_COMPLETION, **words})
+        told = answer.json()
+        assert answer.status_code == 200
+        decision = told["decision_result"]
+        # Which of the two speaks first is the embedder's to say.
+        assert decision["rerun_reason"] in ("alignment_threshold_not_met", "drift_threshold_exceeded")
+        assert {**decision, "rerun_reason": ""} == {**RESPONSE["decision_result"], "rerun_reason": ""}  # type: ignore[dict-item]
+        assert told["reflection_result"]["reflection_persona"] == "SAGE"
+        assert again.json()["decision_result"] == decision
 
     in_world(body)
 

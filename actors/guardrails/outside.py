@@ -1,0 +1,59 @@
+"""Loops outside whose answers nobody has scored: a critic here is asked, by the question and answer they bring. Pure.
+
+The senses give their numbers first; where a model is the critic, it is asked with them in hand, and where it fails they
+count. A score that the caller gave stays. The words are kept until the loop is judged, or for as long as a repeated
+input of an exchange is recognised.
+"""
+
+import msgspec
+
+from actors.guardrails.critic import Critique
+from actors.guardrails.judging import Reading
+from actors.guardrails.settings import GuardrailsSettings
+from schemas.vocabulary.appraisal import AnswerAppraised
+from schemas.vocabulary.loops import LoopCompleted
+
+
+class Outside(msgspec.Struct, frozen=True, kw_only=True):
+    """A completion that waits for a critic: what is known of its loop, and the words it is about, cut.
+
+    ``appraised`` are the senses' numbers, once they are there.
+    """
+
+    reading: Reading
+    question: str
+    answer: str
+    appraised: AnswerAppraised | None = None
+
+
+def wants_critic(completed: LoopCompleted, settings: GuardrailsSettings) -> bool:
+    """Whether a score is missing that can be had."""
+    scored = completed.alignment_score is not None and completed.drift_score is not None
+    told = bool(completed.question.strip() and completed.answer.strip())
+    return not scored and told and settings.loop_critic != "off"
+
+
+def waiting(reading: Reading, completed: LoopCompleted, message_id: str, settings: GuardrailsSettings) -> Outside:
+    """Return a completion, by the id of its event, as it waits for a critic."""
+    return Outside(
+        reading=msgspec.structs.replace(reading, completion=message_id),
+        question=completed.question[: settings.critic_characters],
+        answer=completed.answer[: settings.critic_characters],
+    )
+
+
+def with_critique(outside: Outside, critique: Critique | None, settings: GuardrailsSettings) -> Reading:
+    """Return what is known of a loop once its critic has spoken; without a model's word by the senses' numbers."""
+    reading, appraised = outside.reading, outside.appraised
+    if appraised is None:
+        return reading
+    found: Critique | AnswerAppraised = appraised if critique is None else critique
+    tags = (*reading.bias_tags, *appraised.bias_tags, *(critique.bias_tags if critique is not None else ()))
+    return msgspec.structs.replace(
+        reading,
+        alignment=found.alignment if reading.alignment is None else reading.alignment,
+        drift=found.drift if reading.drift is None else reading.drift,
+        bias_tags=tuple(dict.fromkeys(tags)),
+        reflection_persona=reading.reflection_persona if critique is None else settings.critic_persona,
+        source="features" if critique is None else "llm",
+    )

@@ -1,0 +1,139 @@
+"""What a partition of guardrails keeps, and how overrides and the words of loops outside change it. Pure."""
+
+import msgspec
+
+from actors.guardrails.bias import Biases
+from actors.guardrails.family import Family, Lifted, parted, reopened
+from actors.guardrails.live import Live
+from actors.guardrails.outside import Outside
+from actors.guardrails.settings import GuardrailsSettings
+from schemas.actor import Message
+from schemas.persistent import Generations, Map
+from schemas.vocabulary.guardrails import GuardrailsOverridden
+from schemas.vocabulary.loops import LoopCompleted
+
+DONE = "done"
+"""The status of a loop that may be judged."""
+
+_NS_PER_MS = 1_000_000
+
+
+class State(msgspec.Struct, frozen=True):
+    """A partition: the loop families and biases of its agents, and the exchanges that are open or ended lately.
+
+    ``outside`` are the loops outside whose critic is asked, by the id of their completion; ``critiques`` are those ids
+    by the id of the event that asks a model.
+    """
+
+    settings: GuardrailsSettings = GuardrailsSettings()
+    families: Generations[Family] = Generations()
+    biases: Generations[Biases] = Generations()
+    pending: Map[str, Live] = Map()
+    ended: Generations[bool] = Generations()
+    outside: Generations[Outside] = Generations()
+    critiques: Generations[str] = Generations()
+
+
+def family_of(state: State, agent: str, loop_id: str) -> Family | None:
+    """Return the family of an agent's loop; None where none of its loops is known."""
+    return state.families.get(_key(agent, loop_id))
+
+
+def lifts(state: State, message: Message, completed: LoopCompleted) -> bool:
+    """Whether a completion carries overrides that count: with a name, and not of a loop whose judgement stands."""
+    wanted = completed.override_fatigue or completed.override_max_reruns
+    if not wanted or not completed.override_by.strip() or completed.reflection_status != DONE:
+        return False
+    family = family_of(state, message.agent, completed.loop_id)
+    if family is None or not family.decided(completed.loop_id):
+        return True
+    return reopened(_lifted(family, message, completed, state.settings), completed.loop_id, message.time_ns) is not None
+
+
+def reopened_in(state: State, message: Message, loop_id: str) -> Family | None:
+    """Return a loop's family as it was before a limit ended it with that loop, if somebody has lifted it since."""
+    family = family_of(state, message.agent, loop_id)
+    return None if family is None else reopened(family, loop_id, message.time_ns)
+
+
+def with_lift(state: State, message: Message, completed: LoopCompleted) -> State:
+    """Return the state with a completion's overrides in force for its loop's family."""
+    family = family_of(state, message.agent, completed.loop_id) or Family()
+    return with_family(state, message, completed.loop_id, _lifted(family, message, completed, state.settings))
+
+
+def _lifted(family: Family, message: Message, completed: LoopCompleted, settings: GuardrailsSettings) -> Family:
+    until_ns = message.time_ns + settings.override_lifetime_ms * _NS_PER_MS
+    lifted = Lifted(completed.override_by, until_ns)
+    return msgspec.structs.replace(
+        family,
+        fatigue_lifted=lifted if completed.override_fatigue else family.fatigue_lifted,
+        reruns_lifted=lifted if completed.override_max_reruns else family.reruns_lifted,
+    )
+
+
+def with_outside(state: State, message: Message, completion: str, waits: Outside) -> State:
+    """Return the state with a loop outside that waits for its critic, by the id of its completion."""
+    kept = state.outside.set(completion, waits, message.time_ns, _lifetime_ns(state.settings))
+    return msgspec.structs.replace(state, outside=kept)
+
+
+def with_critique_asked(state: State, message: Message, completion: str) -> State:
+    """Return the state after a model was asked about a loop outside; ``message`` is what asks it."""
+    kept = state.critiques.set(message.id, completion, message.time_ns, _lifetime_ns(state.settings))
+    return msgspec.structs.replace(state, critiques=kept)
+
+
+def without_outside(state: State, completion: str) -> State:
+    """Return the state once a completion is judged: its words are dropped."""
+    if not completion or state.outside.get(completion) is None:
+        return state
+    return msgspec.structs.replace(state, outside=state.outside.delete(completion))
+
+
+def _lifetime_ns(settings: GuardrailsSettings) -> int:
+    return settings.ended_lifetime_ms * _NS_PER_MS
+
+
+def with_override(state: State, message: Message, overridden: GuardrailsOverridden) -> State:
+    """Return the state with a person's override in force."""
+    family = family_of(state, message.agent, overridden.loop_id)
+    if family is None:
+        return state
+    lifted = Lifted(overridden.overridden_by, message.time_ns + overridden.lasts_ms * _NS_PER_MS)
+    # A person's word is whole: what it does not lift is in force again.
+    family = msgspec.structs.replace(
+        family,
+        fatigue_lifted=lifted if overridden.override_fatigue else None,
+        reruns_lifted=lifted if overridden.override_max_reruns else None,
+    )
+    return with_family(state, message, overridden.loop_id, family)
+
+
+def with_family(state: State, message: Message, loop_id: str, family: Family) -> State:
+    """Return the state with what is now known of a loop's family."""
+    lifetime_ns = state.settings.family_lifetime_ms * _NS_PER_MS
+    families = state.families.set(_key(message.agent, loop_id), family, message.time_ns, lifetime_ns)
+    return msgspec.structs.replace(state, families=families)
+
+
+def _key(agent: str, loop_id: str) -> str:
+    return f"{agent}\n{parted(loop_id)[0]}"
+
+
+def aged(state: State, now_ns: int) -> State:
+    """Return the state without what has outlived its lifetime; the same state where nothing has."""
+    settings = state.settings
+    lifetime_ns = _lifetime_ns(settings)
+    kept = (
+        state.families.aged(now_ns, settings.family_lifetime_ms * _NS_PER_MS),
+        state.biases.aged(now_ns, settings.bias_window_ms * _NS_PER_MS),
+        state.ended.aged(now_ns, lifetime_ns),
+        state.outside.aged(now_ns, lifetime_ns),
+        state.critiques.aged(now_ns, lifetime_ns),
+    )
+    before = (state.families, state.biases, state.ended, state.outside, state.critiques)
+    if all(after is each for after, each in zip(kept, before, strict=True)):
+        return state
+    families, biases, ended, outside, critiques = kept
+    return State(settings, families, biases, state.pending, ended, outside, critiques)
