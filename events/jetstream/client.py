@@ -20,6 +20,7 @@ class HeaderClient(Client):
     _ended = False
 
     async def close(self) -> None:
+        """Close it for good."""
         # Not ``_close``, which the library calls as well when a server refuses it or goes: then it is to try on.
         self._ended = True
         await super().close()
