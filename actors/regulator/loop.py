@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from actors.regulator.judging import Judged, Trial, judge
-from actors.regulator.pressures import Opinion, pressures_of, since
+from actors.regulator.pressures import READING, Opinion, pressures_of, since
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import Counts, Slices, total, within
 from schemas.event import Event
@@ -70,7 +70,7 @@ def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, 
     judged = judge(loop.trials, counts, loop.opinion, now_ns, settings)
     confirmed = [_confirmed(loop, each) for each in judged if each.verdict is None]
     failed = [each for each in judged if each.verdict is not None and _is_ours(loop, each.trial.parameter)]
-    pressures = pressures_of(counts, _heard(loop, now_ns, settings), settings) if enough else ()
+    pressures = _pressures(loop, counts, now_ns, settings) if enough else ()
     change = _change(loop, failed, pressures, [each.parameter for each in confirmed], now_ns, settings)
     summary = CycleCompleted(
         decisions=counts.decisions,
@@ -79,6 +79,10 @@ def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, 
         wake_after_ms=settings.period_ms if counts.decisions else 0,
     )
     return (*confirmed, *([change] if change is not None else []), summary)
+
+
+def _pressures(loop: Loop, counts: Counts, now_ns: int, settings: RegulatorSettings) -> tuple[Pressure, ...]:
+    return pressures_of(counts, _heard(loop, now_ns, settings), settings, reads=READING in loop.weights)
 
 
 def seen(loop: Loop, now_ns: int, settings: RegulatorSettings) -> Counts:

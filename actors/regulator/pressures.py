@@ -6,13 +6,16 @@ pressure              holds where                                     weight, an
 ``tie_breaker``       ambiguous decisions > .20                       ``tiebreaker_base_margin`` down
 ``act_under_use``     share of ACT < .02                              ``ACT.base`` up
 ``respond_over_use``  share of RESPOND > .75                          ``RESPOND.base`` down
-``missed_clarify``    misroutes > .10, most of this kind              ``clarify.cold_boost`` up
-``missed_act``        misroutes > .10, most of this kind              ``act.question_moderate_context`` up
-``under_engagement``  misroutes > .10, most of this kind              ``acknowledge.question_penalty`` up
+``missed_clarify``    misroutes > .10, most of this kind              ``clarify.underspecified`` up
+``missed_act``        misroutes > .10, most of this kind              ``act.recall`` up
+``under_engagement``  misroutes > .10, most of this kind              ``acknowledge.social`` down
 ``reflection``        disagreement > .20, sustained, and over .30     by its dimension: ``DIMENSIONS``
                       of it of one dimension
 ``mode_entropy``      normalised entropy of the modes < .35           the base of the commonest mode down
 ====================  ==============================================  ==================================
+
+Where decisions were made under a profile that does not read what a text is, ``clarify.cold_boost``,
+``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all up) answer the misroutes, as in the source.
 
 Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
 """
@@ -43,6 +46,19 @@ PARAMETERS: Mapping[PressureName, tuple[str, Sign]] = MappingProxyType(
 )
 """Pressure -> the weight that answers it, and in which direction."""
 
+READING = "clarify.underspecified"
+"""A weight of decisions that count appraisal's reading of the text: for these other weights answer (``BY_READING``)."""
+
+BY_READING: Mapping[PressureName, tuple[str, Sign]] = MappingProxyType(
+    {
+        **PARAMETERS,
+        "missed_clarify": ("clarify.underspecified", 1),
+        "missed_act": ("act.recall", 1),
+        "under_engagement": ("acknowledge.social", -1),
+    }
+)
+"""The same where what a text is decides, and the warmth of the context only modulates."""
+
 DIMENSIONS: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
     {
         "memory_availability": ("act.question_moderate_context", 1),
@@ -54,6 +70,18 @@ DIMENSIONS: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
     }
 )
 """The dimension in which a second opinion mostly differs -> the weight that answers it, and in which direction."""
+
+DIMENSIONS_BY_READING: Mapping[Dimension, tuple[str, Sign]] = MappingProxyType(
+    {
+        "memory_availability": ("act.recall", 1),
+        "intent_clarity": ("clarify.underspecified", 1),
+        "tone_ambiguity": ("acknowledge.social", -1),
+        "context_sufficiency": ("respond.answerable", -1),
+        "social_cue": ("acknowledge.social", 1),
+        "reference_ambiguity": ("act.implicit_reference", 1),
+    }
+)
+"""The same where what a text is decides."""
 
 
 class Opinion(msgspec.Struct, frozen=True):
@@ -89,9 +117,14 @@ def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
     )
 
 
-def pressures_of(counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> tuple[Pressure, ...]:
-    """Return the pressures there are, the worst first; ``opinion`` is one that is still fresh."""
-    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings)]
+def pressures_of(
+    counts: Counts, opinion: Opinion | None, settings: RegulatorSettings, *, reads: bool = False
+) -> tuple[Pressure, ...]:
+    """Return the pressures there are, the worst first; ``opinion`` is one that is still fresh.
+
+    ``reads``: the decisions counted what the text is (``READING``), so that other weights answer.
+    """
+    found = [*_of_counts(counts, settings, reads), *_of_opinion(opinion, settings, reads)]
     return tuple(sorted(found, key=lambda pressure: -pressure.severity))
 
 
@@ -115,7 +148,8 @@ def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     return _rounded(counts.misroute_share(name))
 
 
-def _of_counts(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _of_counts(counts: Counts, settings: RegulatorSettings, reads: bool) -> Iterator[Pressure]:
+    answers = BY_READING if reads else PARAMETERS
     ambiguous, respond = counts.ambiguous_share(), counts.share("RESPOND")
     act, entropy, misroutes = counts.share("ACT"), counts.entropy(), counts.misroute_share()
     if ambiguous > settings.tie_breaker_above:
@@ -130,7 +164,7 @@ def _of_counts(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure
     if misroutes > settings.misroute_above:
         kind = max(MISROUTES, key=counts.misroute_share)
         severity = _beyond(misroutes, settings.misroute_above)
-        yield _pressure(kind, misroutes, settings.misroute_above, severity, counts.misroute_share(kind))
+        yield _pressure(kind, misroutes, settings.misroute_above, severity, counts.misroute_share(kind), answers[kind])
     if entropy < settings.entropy_below:
         base = f"{counts.dominant()}.base"
         answer: tuple[str, Sign] = (base if base in BOUNDS else "", -1)
@@ -138,12 +172,12 @@ def _of_counts(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure
         yield _pressure("mode_entropy", entropy, settings.entropy_below, severity, severity, answer)
 
 
-def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings, reads: bool) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
     answer: tuple[str, Sign] = ("", 1)
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
-        answer = DIMENSIONS[opinion.dominant]
+        answer = (DIMENSIONS_BY_READING if reads else DIMENSIONS)[opinion.dominant]
     value, severity = opinion.disagreement, _beyond(opinion.disagreement, settings.disagreement_above)
     yield _pressure("reflection", value, settings.disagreement_above, severity, value, answer)
 

@@ -153,13 +153,14 @@ async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Rec
 def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> Shown:
     from actors.regulator.decider import loop_of
     from actors.regulator.loop import seen
-    from actors.regulator.pressures import pressures_of
+    from actors.regulator.pressures import READING, pressures_of
     from actors.runtime.records import rfc3339
     from deploy.rendering.regulation import pressure_line
 
     loop, settings = loop_of(state, agent), state.settings
     counts = seen(loop, now_ns, settings)
-    pressures = pressures_of(counts, loop.opinion, settings) if counts.decisions >= settings.decisions_needed else ()
+    enough, reads = counts.decisions >= settings.decisions_needed, READING in loop.weights
+    pressures = pressures_of(counts, loop.opinion, settings, reads=reads) if enough else ()
     return Shown(
         agent=agent,
         as_of=rfc3339(now_ns),

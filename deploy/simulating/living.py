@@ -9,7 +9,7 @@ from actors.registry import ACTORS
 from actors.regulator.decider import loop_of
 from actors.regulator.loop import seen
 from actors.regulator.pressures import metric_of
-from actors.router.settings import RouterSettings
+from actors.router.settings import Profile, RouterSettings
 from deploy.simulating.people import Population, Said, reaction, said, session_of
 from deploy.simulating.plants import PLANTS, Wrong
 from deploy.simulating.world import Place, World
@@ -32,6 +32,9 @@ START_NS = 1_704_067_200 * 1_000_000_000
 
 DECIDERS = ("act", "clock", "monitor", "regulator", "responder", "router")
 """The actors that take part. Guards let everything pass here, memory is scripted, and no model is attached."""
+
+PROFILE: Profile = "calibrated"
+"""The router's weights here: nobody reads the people's words, which are scripted for how warm the context is."""
 
 TELLING: tuple[type[Event], ...] = (
     ModeSelected,
@@ -76,6 +79,7 @@ class _Talk:
         self.ended: ResponseEmitted | None = None
         self.asked: Message | None = None
         self.exchanges = 0
+        self.set_weights({})
 
     def _seen(self, message: Message) -> None:
         if isinstance(message.event, ResponseEmitted):
@@ -123,7 +127,7 @@ class _Talk:
 
     def set_weights(self, weights: dict[str, float]) -> None:
         """Have the router configured with other weights, as an operator might."""
-        document = msgspec.to_builtins(RouterSettings(weights=weights))
+        document = msgspec.to_builtins(RouterSettings(profile=PROFILE, weights=weights))
         configured = RouterConfigured(
             settings=document, settings_hash=content_hash(document), behaviour=ACTORS["router"].behaviour
         )

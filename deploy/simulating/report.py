@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.simulating.living import DAY_NS, START_NS, Life
+from deploy.simulating.living import DAY_NS, PROFILE, START_NS, Life
 from deploy.simulating.plants import PLANTS
 from schemas.actor import Message
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag
@@ -89,7 +89,7 @@ def report_of(life: Life) -> Report:
 
 
 def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
-    default = effective_weights(RouterSettings())
+    default = effective_weights(RouterSettings(profile=PROFILE))
     in_force = dict(default)
     unhealthy: dict[Mode, str] = {}
     waiting = iter(messages)
@@ -110,7 +110,8 @@ def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
                 case ModeInRange(mode=mode):
                     unhealthy.pop(mode, None)
             message = next(waiting, None)
-        yield _day(day, counts, {name: in_force[name] for name in BOUNDS if in_force[name] != default[name]}, unhealthy)
+        moved = {name: in_force[name] for name in BOUNDS if name in default and in_force[name] != default[name]}
+        yield _day(day, counts, moved, unhealthy)
 
 
 def _count(counts: Counter[str], selected: ModeSelected) -> None:
