@@ -90,7 +90,7 @@ STANDARD: Mapping[str, float] = MappingProxyType(
         "act.implicit_reference": 0.15,
         "act.question_moderate_context": 0.05,
         "ACKNOWLEDGE.base": 0.20,
-        "acknowledge.social": 1.30,
+        "acknowledge.social": 0.90,
         "acknowledge.greeting": 0.50,
         "acknowledge.positive_feedback": 0.40,
         "acknowledge.question_penalty": 0.10,

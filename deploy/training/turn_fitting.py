@@ -26,6 +26,7 @@ LEAST_ROWS = 3
 MET_ROWS = 2
 COMMON_ROWS, COMMON_SOURCES, MOST_COMMON = 12, 6, 1_500
 PENALTY = 1.0
+TOLD_WEIGHT = 3.0
 _LARGEST = 127
 _EVEN_SIZE = 60.0
 _STEPS, _LAST_STEPS = 35, 60
@@ -130,11 +131,15 @@ def scores_of(prepared: Prepared, model: TurnModel, places: Places) -> Numbers:
 
 
 def weights_of(rows: Sequence[TurnRow]) -> Numbers:
-    """Return the weight of each row: those of large sources count less each, and each kind has its share in all."""
+    """Return the weight of each row.
+
+    Rows of large sources count less each, those whose label was told more; and each kind has its share in all.
+    """
     sizes: dict[str, int] = {}
     for row in rows:
         sizes[row.source] = sizes.get(row.source, 0) + 1
     found = np.array([float(np.sqrt(_EVEN_SIZE / max(sizes[row.source], _EVEN_SIZE))) for row in rows])
+    found *= np.where([row.told for row in rows], TOLD_WEIGHT, 1.0)
     group = np.array([next(iter(row.reads)) if len(row.reads) == 1 else "open" for row in rows])
     for kind, share in SHARES.items():
         total = float(found[group == kind].sum())

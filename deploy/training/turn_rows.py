@@ -76,12 +76,13 @@ _UNCLEAR = frozenset({"dialogue_turn"})
 
 
 class TurnRow(msgspec.Struct, frozen=True):
-    """A text, the kinds that it may be, and where it comes from."""
+    """A text, the kinds that it may be, and where it comes from; ``told``: its label was given to it by itself."""
 
     text: str
     reads: frozenset[TurnKind]
     source: str
     category: str = ""
+    told: bool = False
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -121,16 +122,17 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
 
 
 def thinned(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
-    """Return so many rows of each source at most, evenly spaced, in their order."""
+    """Return so many rows of each source at most, evenly spaced, in their order; and all whose label was told."""
     by_source: dict[tuple[str, bool], list[int]] = {}
     for place, row in enumerate(rows):
-        by_source.setdefault((row.source, row.category in _DOCUMENTS), []).append(place)
+        if not row.told:
+            by_source.setdefault((row.source, row.category in _DOCUMENTS), []).append(place)
     kept = {
         place
         for (_, documents), places in by_source.items()
         for place in _spaced(places, min(most, MOST_DOCUMENTS) if documents else most)
     }
-    return [row for place, row in enumerate(rows) if place in kept]
+    return [row for place, row in enumerate(rows) if row.told or place in kept]
 
 
 def written_turns() -> list[TurnRow]:
@@ -158,7 +160,8 @@ def _row(line: _Line) -> TurnRow | None:
         reads = _REQUESTS | ({"social", "recall"} if line.category in _UTTERANCES else set())
     else:
         return None
-    return TurnRow(line.text, reads, line.source, line.category) if reads else None
+    told = line.reads is not None or line.ok is not None
+    return TurnRow(line.text, reads, line.source, line.category, told) if reads else None
 
 
 def _written_out(template: Mapping[str, Any]) -> Iterator[str]:

@@ -16,10 +16,7 @@ from schemas.reading.model import InvalidModel, Model, load_model
 from schemas.reading.turn_model import TurnModel, load_turn_model
 
 FOLDER = "NEURAXIS_MODELS"
-"""Environment variable naming a folder whose ``scorer.npz`` and ``trust.npz`` take the place of those that ship.
-
-So does its ``turn.npz``, where it has one.
-"""
+"""Environment variable naming a folder whose files of weights take the place of those that ship, name by name."""
 
 Weights = Model | TurnModel
 Judge = TypeVar("Judge", Model, TurnModel)
@@ -71,27 +68,31 @@ def weights_of(kind: str, package: str) -> Model:
     A process reads it once, at start; its name, with the file's hash, is part of everything that rests on it.
 
     Raises:
-        InvalidModel: the folder names no such file, or one that does not fit this release.
+        InvalidModel: the folder holds no weights, or some that do not fit this release.
     """
-    folder = os.environ.get(FOLDER)
-    if not folder:
-        return load_model(files(package).joinpath(f"{kind}.npz").read_bytes(), kind)
-    remedy = f"{FOLDER} is to name a folder that `neuraxis precedents train` wrote, or nothing"
-    return load_model(_read(Path(folder) / f"{kind}.npz", remedy), kind)
+    return load_model(_bytes_of(kind, package), kind)
 
 
 def turn_weights_of(package: str) -> TurnModel:
-    """Return the judge of turns: from the folder that the environment names, where it has one, else ``package``.
+    """Return the judge of turns, found as ``weights_of`` finds the others.
 
     Raises:
-        InvalidModel: the file does not fit this release.
+        InvalidModel: the folder holds no weights, or some that do not fit this release.
     """
-    own = Path(os.environ.get(FOLDER) or "") / "turn.npz"
-    if os.environ.get(FOLDER) and own.exists():
-        return load_turn_model(
-            _read(own, f"{FOLDER} is to name a folder that `neuraxis router train` wrote, or nothing")
+    return load_turn_model(_bytes_of("turn", package))
+
+
+def _bytes_of(kind: str, package: str) -> bytes:
+    """Return a file of weights: a folder may have those of one training, and what it lacks is as it ships."""
+    folder, name = os.environ.get(FOLDER), f"{kind}.npz"
+    if folder and not any((Path(folder) / f"{each}.npz").exists() for each in KINDS):
+        raise InvalidModel(
+            f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis precedents train` or "
+            "`neuraxis router train` wrote, or nothing"
         )
-    return load_turn_model(files(package).joinpath("turn.npz").read_bytes())
+    if folder and (Path(folder) / name).exists():
+        return _read(Path(folder) / name, "give a folder whose files can be read")
+    return files(package).joinpath(name).read_bytes()
 
 
 def _read(path: Path, remedy: str) -> bytes:

@@ -20,7 +20,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "respond.task": (0.10, 0.50),
         "clarify.underspecified": (0.60, 1.80),
         "act.recall": (0.45, 1.35),
-        "acknowledge.social": (0.65, 1.95),
+        "acknowledge.social": (0.45, 1.35),
         "respond.warmth_boost": (0.05, 0.40),
         "respond.cold_penalty": (0.05, 0.30),
         "clarify.cold_boost": (0.10, 0.40),

@@ -38,7 +38,7 @@ READING = {
     "respond.task": (0.10, 0.50),
     "clarify.underspecified": (0.60, 1.80),
     "act.recall": (0.45, 1.35),
-    "acknowledge.social": (0.65, 1.95),
+    "acknowledge.social": (0.45, 1.35),
 }
 """What it may move besides where what a text is decides."""
 

@@ -11,7 +11,9 @@ from deploy.cli import main
 from deploy.training import turn_writing
 from deploy.training.turn_fitting import fit_turns, prepare
 from deploy.training.turn_rows import TurnRow, load_turns, written_turns
+from schemas.reading.model import InvalidModel
 from schemas.reading.turn_model import TurnKind, TurnModel, dump_turn_model, load_turn_model, probabilities
+from schemas.reading.weights import turn_weights_of, weights_of
 
 TOPICS = ("Peru", "rivers", "bread", "the moon", "chess", "jazz", "Rome", "bees", "steel", "tea", "ships", "frogs")
 SAID: dict[TurnKind, tuple[str, ...]] = {
@@ -123,6 +125,22 @@ def test_the_command_writes_weights_that_are_the_same_each_time(file: Path, tmp_
         names.append(load_turn_model((tmp_path / folder / "turn.npz").read_bytes()).name)
     assert names[0] == names[1]
     assert f"{names[0]}: " in done.output
+
+
+def test_what_was_trained_takes_the_place_of_what_ships_and_the_rest_stays(
+    model: TurnModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "turn.npz").write_bytes(dump_turn_model(model))
+    shipped = weights_of("trust", "actors.appraisal").name
+    monkeypatch.setenv("NEURAXIS_MODELS", str(tmp_path))
+    assert turn_weights_of("actors.appraisal").name == load_turn_model(dump_turn_model(model)).name
+    assert weights_of("trust", "actors.appraisal").name == shipped
+
+
+@pytest.mark.parametrize("data", [b"", b"no archive", b"PK\x03\x04 half of one"])
+def test_a_damaged_file_is_refused_and_says_what_to_do(data: bytes):
+    with pytest.raises(InvalidModel, match=r"turn: not a weights file: .*; train it anew"):
+        load_turn_model(data)
 
 
 @pytest.mark.parametrize(
