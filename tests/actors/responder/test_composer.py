@@ -15,7 +15,7 @@ from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 
 ANSWERS_OF_BEHAVIOUR = {
-    1: "f24e13a1da1d6f51c9b1d514ee6907effdc7fa81dfe8160b156cfa878819b529",
+    1: "7ed9ea17d627b059c96a2007065310478672ad6964d2287252cebbe5b701f520",
 }
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 
