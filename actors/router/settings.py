@@ -79,7 +79,7 @@ STANDARD: Mapping[str, float] = MappingProxyType(
         "respond.greeting_penalty": 0.20,
         "respond.positive_feedback_penalty": 0.15,
         "CLARIFY.base": 0.25,
-        "clarify.underspecified": 1.05,
+        "clarify.underspecified": 1.00,
         "clarify.cold_boost": 0.10,
         "clarify.talk_relief": 0.30,
         "clarify.warm_penalty": 0.05,
