@@ -80,7 +80,8 @@ def elapsed_ms(loop: Loop, now_ns: int) -> int:
 def begun(now_ns: int, deadline_ns: int, settings: ActSettings) -> Loop:
     """Return a loop that begins now, in an exchange that must have ended by ``deadline_ns``."""
     left_ms = max(0, deadline_ns - now_ns) // _NS_PER_MS
-    most_ms = min(settings.timeout_ms, int(left_ms * settings.deadline_share))
+    answering_ms = min(settings.answering_ms, left_ms - int(left_ms * settings.deadline_share))
+    most_ms = min(settings.timeout_ms, left_ms - answering_ms)
     return Loop(started_ns=now_ns, due_ns=now_ns + most_ms * _NS_PER_MS, planner=settings.planner)
 
 

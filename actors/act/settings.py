@@ -18,8 +18,10 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         planner: ``offline`` plans by rule; ``llm`` asks a model, and the rule takes over where the model fails.
         timeout_ms: A loop that has run this long goes on no further.
-        deadline_share: Nor does one that has taken this share of what its exchange had left when it began: the rest is
-            for routing again, and for the answer.
+        answering_ms: Nor does one whose exchange has no more than this left before its deadline: that is for routing
+            again, and for the answer. So from a deadline of 75 seconds on a loop has the source's 60.
+        deadline_share: Where an exchange has little time, a loop may take this share of what was left when it began,
+            and ``answering_ms`` gives way.
         max_iterations: Nor does one of this many iterations.
         plan_timeout_ms: How long a model may take for a plan, retries included.
         message_tokens: As much of the message a model is shown to plan by, both ends and its questions.
@@ -31,6 +33,7 @@ class ActSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     planner: Planner = "offline"
     timeout_ms: Milliseconds = 60_000
+    answering_ms: Milliseconds = 15_000
     deadline_share: Unit = 0.6
     max_iterations: Few = 5
     plan_timeout_ms: Milliseconds = 15_000

@@ -40,6 +40,7 @@ from actors.appraisal.embedder import Model, model_of, shown
 from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import model as trust_model
+from actors.appraisal.turns import turn_model
 from actors.appraisal.vectors import similarity
 from schemas.event import Event
 from schemas.reading.terms import terms_of
@@ -190,7 +191,7 @@ def appraised_outside(asked: AppraisalRequested, settings: AppraisalSettings) ->
 
 def missing_model(event: Event) -> str:
     """Return the first model that appraisal's numbers rest on and that this process does not have, or empty."""
-    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, AFFECT, VERSION}
+    there = {model_of("auto").name, model_of("hashed").name, trust_model().name, turn_model().name, AFFECT, VERSION}
     return next((name for name in models_of(event) if name not in there and supplied(name) is None), "")
 
 

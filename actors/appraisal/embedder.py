@@ -24,6 +24,7 @@ READ = 4_096
 """Characters of a text that its embedding rests on: of a longer one the first three quarters and the end."""
 
 _WEIGHT_UNIT = 1024
+_ROWS_AT_ONCE = 8_192
 _WORD = re.compile(r"\w+")
 _SALT = 0x5EED
 
@@ -79,14 +80,17 @@ def _wordllama() -> Model | None:
 
 
 def _load(weights_file: Path, tokenizer_file: Path) -> Model:
-    # Imported here because both are optional.
+    # Imported here: most processes embed nothing.
     from safetensors.numpy import load
     from tokenizers import Tokenizer
 
     data = weights_file.read_bytes()
     (vectors,) = load(data).values()
     # The vectors were trained so that their first dimensions serve alone.
-    whole = np.rint(vectors[:, :DIMENSIONS].astype(np.float64) * _WEIGHT_UNIT).astype(np.int16)
+    whole = np.empty((len(vectors), DIMENSIONS), dtype=np.int16)
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):  # all at once, they would take four times the room
+        rows = vectors[start : start + _ROWS_AT_ONCE, :DIMENSIONS].astype(np.float64)
+        whole[start : start + _ROWS_AT_ONCE] = np.rint(rows * _WEIGHT_UNIT)
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
 
     def embed(text: str) -> bytes:

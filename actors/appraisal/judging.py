@@ -14,6 +14,7 @@ from actors.appraisal.risks import intent_of
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
 from actors.appraisal.trust import model as trust_model
+from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.appraisal.vectors import to_text
 from schemas.reading.model import Model as Judge
 from schemas.reading.sheets import sheets_of
@@ -29,7 +30,7 @@ def appraise(
     memory: Memory, received: InputReceived, settings: AppraisalSettings, models: tuple[str, ...] = ()
 ) -> AppraisalCompleted:
     """Return what the senses make of an input in a session; ``models`` are those that the recorded numbers rest on."""
-    evaluator = judge_of(models, trust_model())
+    evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
     known = memory if memory.models == embedder.name else Memory(named=memory.named)
     embedding = embedder.embed(received.text)
@@ -38,7 +39,7 @@ def appraise(
     layers = _layers(received, settings, evaluator, intent.unread)
     affect = affect_of(received.text)
     return AppraisalCompleted(
-        models=f"{embedder.name}+{evaluator.name}+{AFFECT}",
+        models=f"{embedder.name}+{evaluator.name}+{AFFECT}+{reader.name}",
         conversation_topic=place.topic,
         topic_confidence=place.confidence,
         similar_topic=place.similar,
@@ -52,6 +53,7 @@ def appraise(
         proposed_action=intent.proposed_action,
         affects_swarm=intent.affects_swarm,
         embedding=to_text(embedding),
+        turn=turn_reading_of(received.text, reader),
     )
 
 

@@ -181,9 +181,10 @@ def session_of(state: State, message: Message) -> Session:
 def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalled:
     mind, session, settings = mind_of(state, message.agent), session_of(state, message), state.settings
     cue = Cue(terms_of(pending.text), pending.model, pending.embedding, asks=asked_by(pending.text))
+    found = recall(mind, session, cue, message.time_ns, settings).recollections
     return MemoryRecalled(
-        familiarity=familiarity_of(mind, session, pending, message.time_ns, settings),
-        recollections=recall(mind, session, cue, message.time_ns, settings).recollections,
+        familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),
+        recollections=found,
     )
 
 

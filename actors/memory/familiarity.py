@@ -1,14 +1,22 @@
 """How much is known around an exchange, in the numbers that the router scores with. Pure."""
 
+from collections.abc import Sequence
+
 from actors.memory.facts import Current, on_topic
 from actors.memory.mind import Mind
 from actors.memory.pending import Pending
 from actors.memory.session import Session
 from actors.memory.settings import MemorySettings
-from schemas.vocabulary.memory import Familiarity
+from schemas.vocabulary.memory import Familiarity, Layer, Recollection
 
 GISTS_WARM, FACTS_WARM, TURNS_WARM = 5, 5, 4
 """Counts from which each part of the warmth is full (source M)."""
+
+BEARING = 0.35
+"""Energy from which a memory bears on an input, rather than only coming to mind."""
+
+TOLD: frozenset[Layer] = frozenset({"fact", "episode", "gist", "turn"})
+"""Layers of what was said: a concept alone is a word that was met."""
 
 
 def warmth(gists: int, facts: int, turns: int) -> float:
@@ -19,15 +27,22 @@ def warmth(gists: int, facts: int, turns: int) -> float:
 
 
 def familiarity_of(
-    mind: Mind, session: Session, pending: Pending, now_ns: int, settings: MemorySettings
+    mind: Mind,
+    session: Session,
+    pending: Pending,
+    now_ns: int,
+    settings: MemorySettings,
+    recollections: Sequence[Recollection] = (),
 ) -> Familiarity:
-    """Return how familiar an exchange's ground is.
+    """Return how familiar an exchange's ground is; ``recollections`` are what comes to mind of the agent's for it.
 
-    ``world_state_present`` says that the agent knows a fact besides those counted: one that it learnt in another
-    session, or on another topic of this one.
+    What bears on the input counts like what is on its topic: the agent knows it, whichever session told it.
+    ``world_state_present`` says that the agent knows a fact besides those counted.
     """
-    gists = sum(gist.topic == pending.topic for gist in session.fresh_gists(now_ns, settings))
-    keys = on_topic(mind.facts, pending.session, pending.topic)
+    bearing = [each for each in recollections if each.energy >= BEARING]
+    own = sum(gist.topic == pending.topic for gist in session.fresh_gists(now_ns, settings))
+    gists = own + sum(each.layer == "episode" for each in bearing)
+    keys = _keys(mind, pending, {each.id for each in bearing if each.layer == "fact"})
     return Familiarity(
         context_warmth=warmth(gists, len(keys), len(session.turns)),
         working_memory_turns=len(session.turns),
@@ -39,4 +54,12 @@ def familiarity_of(
         topic_confidence=pending.topic_confidence,
         is_new_topic=pending.is_new_topic,
         session_exchange_count=pending.exchanges_before,
+        bearing=max((each.energy for each in recollections if each.layer in TOLD), default=0.0),
     )
+
+
+def _keys(mind: Mind, pending: Pending, recalled: set[str]) -> tuple[str, ...]:
+    """Return the keys of the facts on an exchange's topic, the latest first, and then of those that come to mind."""
+    keys = on_topic(mind.facts, pending.session, pending.topic)
+    known = ((tellings[-1].number, key) for key, tellings in mind.facts.items() if key not in keys)
+    return (*keys, *(key for number, key in sorted(known, reverse=True) if f"fact:{number}" in recalled))

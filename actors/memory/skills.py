@@ -81,8 +81,8 @@ def _associated(ground: Ground, query: str) -> Iterable[Memory]:
 
 def _introspection(ground: Ground) -> Introspection:
     mind, session, settings = ground.mind, ground.session, ground.settings
-    familiarity = familiarity_of(mind, session, ground.pending, ground.now_ns, settings)
     found = recall(mind, session, ground.cue_of(ground.pending.text), ground.now_ns, settings)
+    familiarity = familiarity_of(mind, session, ground.pending, ground.now_ns, settings, found.recollections)
     return Introspection(
         context_warmth=familiarity.context_warmth,
         feeling_of_knowing=found.best,

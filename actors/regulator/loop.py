@@ -42,7 +42,7 @@ def cycle(loop: Loop, now_ns: int, settings: RegulatorSettings) -> tuple[Event, 
     """Return what a cycle comes to: judgements, one change of a weight at most, and its summary, which comes last."""
     counts = seen(loop, now_ns, settings)
     enough = counts.decisions >= settings.decisions_needed
-    pressures = pressures_of(counts, heard(loop, now_ns, settings), settings) if enough else ()
+    pressures = pressures_of(counts, heard(loop, now_ns, settings), settings, loop.weights) if enough else ()
     pressing = {each.name for each in pressures if each.held not in UNCALLED}
     judged = judge(loop.trials, counts, loop.opinion, pressing, now_ns, settings)
     helped = [each for each in judged if each.outcome == "helped"]

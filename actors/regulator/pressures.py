@@ -1,34 +1,14 @@
 """What is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
 
-=====================  ==================================================  ============================================
-pressure               holds where                                         judged by
-=====================  ==================================================  ============================================
-``tie_breaker``        ambiguous decisions > .20                           that share
-``act_under_use``      share of ACT < .02                                  what is missing of it
-``act_over_use``       share of ACT > .25                                  what is above it
-``respond_over_use``   share of RESPOND > .75                              what is above it
-``respond_under_use``  share of RESPOND < .40                              what is missing of it
-``clarify_over_use``   share of CLARIFY > .30                              what is above it
-``clarify_under_use``  share of CLARIFY < .03, and a question was missed   what is missing of it
-``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     what is above it, or missing
-                       of the gestures (greetings, thanks) there were
-``ignore_over_use``    share of IGNORE > .05                               (no weight answers it)
-``missed_clarify``     misroutes > .10, most of this kind                  its share
-``missed_act``         the same, or surely > .05 alone                     its share
-``under_engagement``   misroutes > .10, most of this kind                  its share
-``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next word
-                       one dimension
-``mode_entropy``       normalised entropy of the modes < .35               what is missing of it
-=====================  ==================================================  ============================================
-
-These are all that the monitor raises a red flag for, and all its rates. Which weight answers is a table (``ANSWERS``):
-of each pressure the first weight that the router's profile has, and that may be moved, is.
+=====================  ==================================================  =====================================
+Where decisions were made under a profile that does not read what a text is, ``clarify.cold_boost``,
+``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all up) answer the misroutes, as in the source.
 
 Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from math import sqrt
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -64,7 +44,7 @@ ANSWERS: Mapping[PressureName, tuple[Answer, ...]] = MappingProxyType(
         "ignore_over_use": (),
         "missed_clarify": (("clarify.underspecified", 1), ("clarify.cold_boost", 1)),
         "missed_act": (("act.recall", 1), ("act.question_moderate_context", 1)),
-        "under_engagement": (("acknowledge.question_penalty", 1),),
+        "under_engagement": (("acknowledge.social", -1), ("acknowledge.question_penalty", 1)),
     }
 )
 """Pressure -> the weights that answer it, each with its direction, the first choice first.
@@ -74,17 +54,17 @@ blank inputs are ignored before anything is scored. ``reflection`` is answered b
 commonest mode.
 """
 
-DIMENSIONS: Mapping[Dimension, Answer] = MappingProxyType(
+DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
     {
-        "memory_availability": ("act.question_moderate_context", 1),
-        "intent_clarity": ("clarify.cold_boost", 1),
-        "tone_ambiguity": ("acknowledge.greeting", -1),
-        "context_sufficiency": ("respond.cold_penalty", 1),
-        "social_cue": ("ACKNOWLEDGE.base", 1),
-        "reference_ambiguity": ("act.implicit_reference", 1),
+        "memory_availability": (("act.recall", 1), ("act.question_moderate_context", 1)),
+        "intent_clarity": (("clarify.underspecified", 1), ("clarify.cold_boost", 1)),
+        "tone_ambiguity": (("acknowledge.social", -1), ("acknowledge.greeting", -1)),
+        "context_sufficiency": (("respond.answerable", -1), ("respond.cold_penalty", 1)),
+        "social_cue": (("acknowledge.social", 1), ("ACKNOWLEDGE.base", 1)),
+        "reference_ambiguity": (("act.implicit_reference", 1),),
     }
 )
-"""The dimension in which a second opinion mostly differs -> the weight that answers it, and in which direction."""
+"""The dimension in which a second opinion mostly differs -> the weights that answer it, as in ``ANSWERS``."""
 
 
 class _Share(NamedTuple):
@@ -144,9 +124,14 @@ def since(opinion: Opinion, at_ns: int, needed: int) -> Opinion | None:
     )
 
 
-def pressures_of(counts: Counts, opinion: Opinion | None, settings: RegulatorSettings) -> tuple[Pressure, ...]:
-    """Return the pressures there are, the worst first; ``opinion`` is one that is still fresh."""
-    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings)]
+def pressures_of(
+    counts: Counts, opinion: Opinion | None, settings: RegulatorSettings, weights: Container[str]
+) -> tuple[Pressure, ...]:
+    """Return the pressures there are, the worst first.
+
+    ``opinion`` is one that is still fresh, ``weights`` those of the profile that the decisions were made under.
+    """
+    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings, weights)]
     return tuple(sorted(found, key=lambda pressure: -pressure.severity))
 
 
@@ -250,12 +235,12 @@ def _uncalled(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     return ""
 
 
-def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
+def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings, weights: Container[str]) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
     answers: tuple[Answer, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
-        answers = (DIMENSIONS[opinion.dominant],)
+        answers = tuple(answer for answer in DIMENSIONS[opinion.dominant] if answer[0] in weights)
     value, severity = opinion.disagreement, _beyond(opinion.disagreement, settings.disagreement_above)
     yield _pressure("reflection", value, settings.disagreement_above, severity, value, answers)
 

@@ -16,8 +16,6 @@ import msgspec
 from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
-_TERM_LIMIT = 60
-_SHORTEST_TERM = 3
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -27,7 +25,6 @@ class Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: dict[str, str]
     thanks: frozenset[str]
     farewells: frozenset[str]
-    empty_words: frozenset[str]
 
 
 class Recall(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,13 +89,11 @@ def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
 
 
 def _clarify(quoted: str, signals: Signals, recall: Recall) -> str:
-    term = _term_of(quoted)
+    # What exactly is missing takes a model to tell; without one no question is made up around a word of the text.
     if signals.implicit_reference and recall.earlier:
         question = text_of("clarify.earlier", earlier=_listed(recall.earlier), quote=quoted)
-    elif term:
-        question = text_of("clarify.term", quote=quoted, term=quote(term, _TERM_LIMIT))
     else:
-        question = text_of("clarify.vague", quote=quoted)
+        question = text_of("clarify.missing", quote=quoted)
     remembered = [text_of("clarify.remembered", memories=_listed(recall.memories))] if recall.memories else []
     return " ".join([*remembered, question, text_of(f"clarify.closing.{recall.lack}")])
 
@@ -124,10 +119,3 @@ def _listed(quotes: tuple[str, ...]) -> str:
 
 def _words_of(text: str) -> set[str]:
     return {word.casefold() for word in _WORD.findall(text)}
-
-
-def _term_of(text: str) -> str:
-    """Return the longest word that says something, the first of equals; empty when there is none."""
-    words = [word for word in _WORD.findall(text) if len(word) >= _SHORTEST_TERM or not word.isascii()]
-    telling = [word for word in words if word.casefold() not in ANSWERS.empty_words]
-    return max(telling, key=len, default="")

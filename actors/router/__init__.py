@@ -5,7 +5,8 @@ ACKNOWLEDGE or IGNORE as terminal mode, or ACT first, and once the ACT loop has 
 Where the best two modes are closer than the margin and the setting ``tiebreak`` is ``llm``, a model is asked first; its
 failure, or an answer outside the two, leaves it to the higher score. No model takes part otherwise.
 
-Consumes ``input.received`` (the text), ``memory.recalled`` (the go-ahead, and how familiar the ground is),
+Consumes ``input.received`` (the text), ``appraisal.completed`` (what the text is as a turn of talk),
+``memory.recalled`` (the go-ahead, and how familiar the ground is),
 ``llm.completed`` and ``llm.failed`` (a tie-break's answer), ``act.finished`` and ``response.emitted`` (what was
 answered, which the session's next input may speak well or ill of: ``router.feedback_observed``), ``regulator.adjusted``
 and ``.reverted`` (what is added to the agent's weights from there on), ``.scheduled`` and ``.cycle_completed`` (which
@@ -22,6 +23,7 @@ from actors.router.settings import RouterSettings
 from actors.router.telling import tell
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
+from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
@@ -35,6 +37,7 @@ ACTOR: Actor[State] = Actor(
     scope=Scope.SESSION,
     consumes=(
         InputReceived,
+        AppraisalCompleted,
         MemoryRecalled,
         LlmCompleted,
         LlmFailed,

@@ -2,6 +2,7 @@
 
 input.received          -> router.feedback_observed, where it says something of the session's previous exchange;
                         the text is kept until its exchange ends
+appraisal.completed     what the text is as a turn of talk is kept with it
 memory.recalled         -> router.mode_selected, or router.tiebreak_requested where two modes are too close and a model
                         is to settle it: once, for an exchange whose text is kept
 llm.completed, .failed  -> router.mode_selected, for the tie-break that was asked
@@ -30,6 +31,7 @@ from schemas.actor import Message, readable_settings, session_key
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.act import ActFinished
+from schemas.vocabulary.appraisal import AppraisalCompleted, TurnReading
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled, TurnsForgotten
@@ -69,11 +71,13 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
 
     ``heard``: it waits for memory. ``asked``: a tie-breaker was asked by the event ``request``, and ``selected`` is
     what the scores alone say. ``acting``: an ACT loop runs, and ``selected`` is the first choice. ``routed``: its mode
-    is out. ``familiarity`` is kept from memory's word until the router's own.
+    is out. ``turn`` is appraisal's reading of the text. ``familiarity`` is kept from memory's word until the router's
+    own.
     """
 
     text: str
     stage: Literal["heard", "asked", "acting", "routed"] = "heard"
+    turn: TurnReading | None = None
     familiarity: Familiarity | None = None
     request: str = ""
     selected: ModeSelected | None = None
@@ -107,14 +111,14 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
         return ()
     match event:
         case MemoryRecalled(familiarity=familiarity) if pending.stage == "heard":
-            selected = _select(state, message, pending.text, familiarity)
+            selected = _select(state, message, pending, familiarity)
             if settings.tiebreak == "llm" and is_open(selected, settings):
                 return (ask(pending.text, selected, settings.tiebreak_timeout_ms),)
             return (selected,)
         case LlmCompleted() | LlmFailed() if pending.selected is not None and _answers(pending, event):
             return (settled(pending.selected, _outcome(pending.selected, event), settings),)
-        case ActFinished() if pending.stage == "acting" and pending.selected is not None:
-            return (reroute(pending.selected, settings, _offsets(state, message)),)
+        case ActFinished(findings=findings) if pending.stage == "acting" and pending.selected is not None:
+            return (reroute(pending.selected, settings, _offsets(state, message), findings),)
     return ()
 
 
@@ -125,10 +129,12 @@ def evolve(state: State, message: Message) -> State:
         case InputReceived(text=text) if _is_new(state, message):
             memory = msgspec.structs.replace(recall(state, message), answered=None)
             return _remember(state, message, memory, Pending(text=text))
+        case AppraisalCompleted(turn=turn) if pending is not None:
+            return _keep(state, message, msgspec.structs.replace(pending, turn=turn))
         case MemoryRecalled(familiarity=familiarity) if pending is not None and pending.stage == "heard":
             return _keep(state, message, msgspec.structs.replace(pending, familiarity=familiarity))
         case TiebreakRequested() if pending is not None and pending.familiarity is not None:
-            selected = _select(state, message, pending.text, pending.familiarity)
+            selected = _select(state, message, pending, pending.familiarity)
             asked = Pending(text=pending.text, stage="asked", request=message.id, selected=selected)
             return _keep(state, message, asked)
         case ModeSelected() as selected:
@@ -177,7 +183,7 @@ def _offsets(state: State, message: Message) -> Offsets:
     return NO_OFFSETS if overlay is None else overlay.offsets
 
 
-def _select(state: State, message: Message, text: str, familiarity: Familiarity) -> ModeSelected:
+def _select(state: State, message: Message, pending: Pending, familiarity: Familiarity) -> ModeSelected:
     memory = recall(state, message)
     context = Context(
         topic=familiarity.conversation_topic,
@@ -186,7 +192,7 @@ def _select(state: State, message: Message, text: str, familiarity: Familiarity)
         recent_confidences=_streak(memory, familiarity.conversation_topic),
     )
     offsets = _offsets(state, message)
-    selected = select_mode(observe(text, familiarity), context, state.settings, offsets)
+    selected = select_mode(observe(pending.text, familiarity, pending.turn), context, state.settings, offsets)
     regulated = in_force(effective_weights(state.settings), offsets) if offsets else {}
     return msgspec.structs.replace(selected, regulated=regulated)
 

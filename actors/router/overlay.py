@@ -70,7 +70,8 @@ def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
     """
     if not offsets:
         return weights
-    return {**weights, **{name: _led(name, offset, weights) for name, offset in offsets.items()}}
+    led = {name: _led(name, offset, weights) for name, offset in offsets.items() if name in weights}
+    return {**weights, **led}
 
 
 def in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
@@ -84,6 +85,8 @@ def in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]
 def _offsets_after(known: Overlay | None, word: Word, weights: Mapping[str, float]) -> Offsets | None:
     """Return an agent's offsets; None where nothing is known, and nothing said, of what is added to its weights."""
     if isinstance(word, Adjusted | Reverted) and word.parameter in BOUNDS:
+        if word.parameter not in weights:  # another profile's: it waits for that one
+            return known.offsets if known else None
         return moved(known.offsets if known else NO_OFFSETS, word.parameter, word.delta, weights)
     if known is not None:
         return known.offsets

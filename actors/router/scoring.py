@@ -19,6 +19,12 @@ Contributions = dict[Mode, dict[str, float]]
 MODES: tuple[Mode, ...] = ("RESPOND", "CLARIFY", "ACT", "ACKNOWLEDGE", "IGNORE")
 """Every mode, in the order that decides between equal scores."""
 
+READS = "respond.answerable"
+"""A weight that only profiles have which count appraisal's reading of the text."""
+
+FULL_TALK, FULL_FINDINGS = 4, 2
+"""Turns from which a talk is under way, and findings from which an ACT loop has found enough to answer."""
+
 _THRESHOLDS = Thresholds()
 _SATURATION = Saturation()
 
@@ -94,7 +100,43 @@ def contributions(
     if signals.prompt_token_count == 0:
         ignore["ignore.empty_input"] = weights["ignore.empty_input"]
 
-    return {"RESPOND": respond, "CLARIFY": clarify, "ACT": act, "ACKNOWLEDGE": acknowledge, "IGNORE": ignore}
+    terms: Contributions = {
+        "RESPOND": respond,
+        "CLARIFY": clarify,
+        "ACT": act,
+        "ACKNOWLEDGE": acknowledge,
+        "IGNORE": ignore,
+    }
+    return _with_reading(terms, signals, weights) if READS in weights else terms
+
+
+def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, float]) -> Contributions:
+    """Return the terms with those of what the text is, and of what is known of it.
+
+    What is missing in a text may have been said before it: in a talk under way less is asked back. A cold context
+    alone is no reason to ask: its boost counts as far as something is missing.
+    """
+    talk = min(signals.working_memory_turns / FULL_TALK, 1.0)
+    found = min(signals.findings / FULL_FINDINGS, 1.0)
+    terms["RESPOND"] |= {
+        "respond.answerable": weights["respond.answerable"] * signals.answerable,
+        "respond.task": weights["respond.task"] * signals.task,
+        "respond.bearing": weights["respond.bearing"] * signals.bearing,
+        "respond.findings": weights["respond.findings"] * found,
+    }
+    if "clarify.cold_boost" in terms["CLARIFY"]:
+        terms["CLARIFY"]["clarify.cold_boost"] *= signals.underspecified
+    terms["CLARIFY"] |= {
+        "clarify.underspecified": weights["clarify.underspecified"] * signals.underspecified,
+        "clarify.talk_relief": -weights["clarify.talk_relief"] * talk * signals.underspecified,
+        "clarify.findings_penalty": -weights["clarify.findings_penalty"] * found,
+    }
+    terms["ACT"] |= {
+        "act.recall": weights["act.recall"] * signals.recall,
+        "act.task": weights["act.task"] * signals.task,
+    }
+    terms["ACKNOWLEDGE"]["acknowledge.social"] = weights["acknowledge.social"] * signals.social
+    return terms
 
 
 def guarded(

@@ -1,6 +1,6 @@
 """From signals and a context to a recorded decision: the pure core that decider, what-if and tests share."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -17,8 +17,12 @@ from actors.router.scoring import (
 )
 from actors.router.settings import RouterSettings, effective_weights
 from actors.router.signals import read_text
-from schemas.vocabulary.memory import COLD, Familiarity
+from schemas.vocabulary.appraisal import TurnReading
+from schemas.vocabulary.memory import COLD, Familiarity, Recollection
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
+
+UNREAD = TurnReading(answerable=0.0, underspecified=0.0, social=0.0, recall=0.0, task=0.0)
+"""What is known of a text that appraisal has not read as a turn."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,9 +38,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     recent_confidences: tuple[float, ...] = ()
 
 
-def observe(text: str, familiarity: Familiarity) -> Signals:
-    """Return everything that scoring looks at: what memory knows around the exchange, and what the text shows."""
+def observe(text: str, familiarity: Familiarity, turn: TurnReading | None = None) -> Signals:
+    """Return everything that scoring looks at: what memory knows around the exchange, and what the text shows.
+
+    ``turn`` is appraisal's reading of the text; without one nothing is known of what it is.
+    """
     read = read_text(text)
+    kinds = UNREAD if turn is None else turn
     return Signals(
         context_warmth=familiarity.context_warmth,
         working_memory_turns=familiarity.working_memory_turns,
@@ -54,6 +62,12 @@ def observe(text: str, familiarity: Familiarity) -> Signals:
         explicit_feedback=read.explicit_feedback,
         information_density=read.information_density,
         implicit_reference=read.implicit_reference,
+        answerable=kinds.answerable,
+        underspecified=kinds.underspecified,
+        social=kinds.social,
+        recall=kinds.recall,
+        task=kinds.task,
+        bearing=familiarity.bearing,
     )
 
 
@@ -130,10 +144,17 @@ def settled(selected: ModeSelected, outcome: str, settings: RouterSettings) -> M
     )
 
 
-def reroute(first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO_OFFSETS) -> ModeSelected:
-    """Return the decision after an ACT loop: the same signals scored anew, ACT not offered, nothing left to a model."""
+def reroute(
+    first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO_OFFSETS, found: Sequence[Recollection] = ()
+) -> ModeSelected:
+    """Return the decision after an ACT loop: the signals, with what it ``found``, scored anew without ACT.
+
+    Nothing is left to a model.
+    """
     weights = regulated(effective_weights(settings), offsets)
-    terms = contributions(first.signals, weights, settings.thresholds, settings.saturation)
+    best = max((each.energy for each in found), default=0.0)
+    signals = msgspec.structs.replace(first.signals, findings=len(found), bearing=max(first.signals.bearing, best))
+    terms = contributions(signals, weights, settings.thresholds, settings.saturation)
     terms = guarded(terms, weights, first.previous_mode, act_unproductive=False)
     scores = scores_of({mode: terms[mode] for mode in MODES if mode != "ACT"})
     mode, second = ranked(scores)[:2]
@@ -148,7 +169,8 @@ def reroute(first: ModeSelected, settings: RouterSettings, offsets: Offsets = NO
         tiebreaker_candidates=(),
         tiebreaker_outcome="",
         margin=confidence,
-        effective_margin=effective_margin(first.signals, weights, thresholds=settings.thresholds),
+        effective_margin=effective_margin(signals, weights, thresholds=settings.thresholds),
+        signals=signals,
         weights=weights,
         reason="highest_score",
         rerouted=True,

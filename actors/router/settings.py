@@ -15,7 +15,7 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 from schemas.vocabulary.router import Mode
 
-Profile = Literal["calibrated", "seed"]
+Profile = Literal["standard", "calibrated", "seed"]
 """Name of a set of weights."""
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -64,9 +64,56 @@ SEED: Mapping[str, float] = MappingProxyType(
 CALIBRATED: Mapping[str, float] = MappingProxyType(
     {**SEED, "RESPOND.base": 0.40, "acknowledge.greeting": 0.80, "acknowledge.positive_feedback": 0.55}
 )
-"""The default: with the seed's numbers a warm "Thanks!" is answered at length."""
+"""The seed's with three corrections: with its numbers a warm "Thanks!" is answered at length."""
 
-PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType({"calibrated": CALIBRATED, "seed": SEED})
+STANDARD: Mapping[str, float] = MappingProxyType(
+    {
+        **dict.fromkeys(SEED, 0.0),
+        "RESPOND.base": 0.45,
+        "respond.answerable": 0.30,
+        "respond.task": 0.30,
+        "respond.bearing": 0.20,
+        "respond.findings": 0.40,
+        "respond.warmth_boost": 0.05,
+        "respond.cold_penalty": 0.05,
+        "respond.greeting_penalty": 0.20,
+        "respond.positive_feedback_penalty": 0.15,
+        "CLARIFY.base": 0.25,
+        "clarify.underspecified": 1.00,
+        "clarify.cold_boost": 0.10,
+        "clarify.talk_relief": 0.30,
+        "clarify.warm_penalty": 0.05,
+        "clarify.findings_penalty": 0.40,
+        "ACT.base": 0.25,
+        "act.recall": 0.90,
+        "act.task": 0.10,
+        "act.implicit_reference": 0.15,
+        "act.question_moderate_context": 0.05,
+        "ACKNOWLEDGE.base": 0.20,
+        "acknowledge.social": 0.90,
+        "acknowledge.greeting": 0.50,
+        "acknowledge.positive_feedback": 0.40,
+        "acknowledge.question_penalty": 0.10,
+        "IGNORE.base": -0.50,
+        "ignore.empty_input": 1.00,
+        "guard.unproductive_act": 0.15,
+        "guard.after_clarify": 0.20,
+        "tiebreaker_base_margin": 0.20,
+        "tiebreaker_min_margin": 0.08,
+        "tiebreaker.implicit_reference": 0.05,
+        "tiebreaker.low_density": 0.03,
+        "tiebreaker.interrogative_without_mark": 0.03,
+        "tiebreaker.low_confidence_streak": 0.05,
+    }
+)
+"""The default: what the text is, by appraisal's reading of it, decides; how warm the context is only modulates.
+
+The source's terms are there, most of them at 0, so that each can be given a weight again.
+"""
+
+PROFILES: Mapping[Profile, Mapping[str, float]] = MappingProxyType(
+    {"standard": STANDARD, "calibrated": CALIBRATED, "seed": SEED}
+)
 """Profile name -> its weights."""
 
 
@@ -119,11 +166,12 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     first to which nothing is added any more, and then those that the regulator has not spoken of for longest.
 
     Raises:
-        ValueError: an unknown weight name (the message names the nearest), a weight outside [-2, 2], a base
-            tie-breaker margin below the minimum one. ``msgspec.convert`` reports it as a ``ValidationError``.
+        ValueError: an unknown weight name (the message names the nearest) or one that the profile does not have, a
+            weight outside [-2, 2], a base tie-breaker margin below the minimum one. ``msgspec.convert`` reports
+            it as a ``ValidationError``.
     """
 
-    profile: Profile = "calibrated"
+    profile: Profile = "standard"
     base_scores: dict[Mode, float] = {}
     weights: dict[str, float] = {}
     thresholds: Thresholds = Thresholds()
@@ -139,10 +187,14 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def __post_init__(self) -> None:
         """Validate the overrides, alone and in effect."""
+        names = PROFILES[self.profile]
         for name in self.weights:
-            if name not in SEED:
-                nearest = get_close_matches(name, SEED, n=1, cutoff=0.0)[0]
-                raise ValueError(f"unknown router weight {name!r}: did you mean {nearest!r}?")
+            if name in names:
+                continue
+            if name in STANDARD:
+                raise ValueError(f"router profile {self.profile!r} has no weight {name!r}: it is one of 'standard'")
+            nearest = get_close_matches(name, names, n=1, cutoff=0.0)[0]
+            raise ValueError(f"unknown router weight {name!r}: did you mean {nearest!r}?")
         weights = effective_weights(self)
         for name, value in weights.items():
             if not (isfinite(value) and -2.0 <= value <= 2.0):

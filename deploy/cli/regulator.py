@@ -160,8 +160,8 @@ def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> S
 
     loop, settings = loop_of(state, agent), state.settings
     counts = seen(loop, now_ns, settings)
-    opinion = heard(loop, now_ns, settings)
-    pressures = pressures_of(counts, opinion, settings) if counts.decisions >= settings.decisions_needed else ()
+    enough, opinion = counts.decisions >= settings.decisions_needed, heard(loop, now_ns, settings)
+    pressures = pressures_of(counts, opinion, settings, loop.weights) if enough else ()
     return Shown(
         agent=agent,
         as_of=rfc3339(now_ns),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -86,7 +87,14 @@ def _appraised(event: AppraisalCompleted) -> Lines:
         thought.append(", risk of harm", "bold red")
     if event.risks.layer_0:
         thought.append(", risk to layer 0", "bold red")
-    return [topic, senses, thought, _layers(event), _models(event.models)]
+    return [topic, senses, thought, *_turn(event), _layers(event), _models(event.models)]
+
+
+def _turn(event: AppraisalCompleted) -> Lines:
+    if event.turn is None:
+        return []
+    kinds = sorted(msgspec.structs.asdict(event.turn).items(), key=lambda kind: -kind[1])
+    return [Text(f"read as {', '.join(f'{name} {share:.2f}' for name, share in kinds)}")]
 
 
 def _answer(event: AnswerAppraised) -> Lines:

@@ -80,6 +80,7 @@ class _Talk:
         self.ended: ResponseEmitted | None = None
         self.asked: Message | None = None
         self.exchanges = 0
+        self.set_weights({})
 
     def _seen(self, message: Message) -> None:
         if isinstance(message.event, ResponseEmitted):

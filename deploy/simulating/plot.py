@@ -6,6 +6,7 @@ from typing import Any
 from actors.router.settings import RouterSettings, effective_weights
 from deploy.rendering.strokes import stroke
 from deploy.rendering.sweeps import FORMS, require
+from deploy.simulating.living import PROFILE
 from deploy.simulating.report import MODES, Report
 
 _COLOURS = {
@@ -75,7 +76,7 @@ def _draw_misroutes(axes: Any, report: Report) -> None:
 
 
 def _draw_weights(axes: Any, report: Report) -> None:
-    default = effective_weights(RouterSettings())
+    default = effective_weights(RouterSettings(profile=PROFILE))
     moved = sorted({name for day in report.table for name in day.weights})
     for place, name in enumerate(moved):
         values = [day.weights.get(name, default[name]) for day in report.table]

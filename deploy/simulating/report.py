@@ -113,7 +113,8 @@ def _table(messages: Iterable[Message], days: int) -> Iterator[Day]:
                 case ModeInRange(mode=mode):
                     unhealthy.pop(mode, None)
             message = next(waiting, None)
-        yield _day(day, counts, {name: in_force[name] for name in BOUNDS if in_force[name] != default[name]}, unhealthy)
+        moved = {name: in_force[name] for name in BOUNDS if name in default and in_force[name] != default[name]}
+        yield _day(day, counts, moved, unhealthy)
 
 
 def _count(counts: Counter[str], selected: ModeSelected) -> None:

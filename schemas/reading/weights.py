@@ -5,20 +5,30 @@ where a folder with their files is supplied.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
 
 from schemas.reading.model import InvalidModel, Model, load_model
+from schemas.reading.turn_model import TurnModel, load_turn_model
 
 FOLDER = "NEURAXIS_MODELS"
-"""Environment variable naming a folder whose ``scorer.npz`` and ``trust.npz`` take the place of those that ship."""
+"""Environment variable naming a folder whose files of weights take the place of those that ship, name by name."""
 
+Weights = Model | TurnModel
+Judge = TypeVar("Judge", Model, TurnModel)
 
-KINDS = ("scorer", "trust")
+_READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
+    {"scorer": partial(load_model, kind="scorer"), "trust": partial(load_model, kind="trust"), "turn": load_turn_model}
+)
+
+KINDS = tuple(_READERS)
 """What the files of weights are called, up to a dot or a hyphen: ``scorer.npz``, ``trust-of-march.npz``."""
 
-_supplied: dict[str, Model] = {}
+_supplied: dict[str, Weights] = {}
 
 
 def supply(folder: Path) -> tuple[str, ...]:
@@ -35,21 +45,21 @@ def supply(folder: Path) -> tuple[str, ...]:
             f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz, in their "
             "releases' actors/intuition/scorer and actors/appraisal"
         )
-    models = [load_model(_read(path, "give a folder whose files can be read"), kind) for kind, path in found]
+    models = [_READERS[kind](_read(path, "give a folder whose files can be read")) for kind, path in found]
     _supplied.update({model.name: model for model in models})
     return tuple(model.name for model in models)
 
 
-def supplied(name: str) -> Model | None:
+def supplied(name: str) -> Weights | None:
     """Return the supplied weights of a name, or None."""
     return _supplied.get(name)
 
 
-def judge_of(names: Iterable[str], own: Model) -> Model:
+def judge_of(names: Iterable[str], own: Judge) -> Judge:
     """Return the supplied judge of the kind of ``own`` that is among the models a record rests on; else ``own``."""
     kind = own.name.partition("-")[0]
     older = (_supplied.get(name) for name in names if name != own.name and name.partition("-")[0] == kind)
-    return next(filter(None, older), own)
+    return next((each for each in older if isinstance(each, type(own))), own)
 
 
 def weights_of(kind: str, package: str) -> Model:
@@ -58,13 +68,31 @@ def weights_of(kind: str, package: str) -> Model:
     A process reads it once, at start; its name, with the file's hash, is part of everything that rests on it.
 
     Raises:
-        InvalidModel: the folder names no such file, or one that does not fit this release.
+        InvalidModel: the folder holds no weights, or some that do not fit this release.
     """
-    folder = os.environ.get(FOLDER)
-    if not folder:
-        return load_model(files(package).joinpath(f"{kind}.npz").read_bytes(), kind)
-    remedy = f"{FOLDER} is to name a folder that `neuraxis precedents train` wrote, or nothing"
-    return load_model(_read(Path(folder) / f"{kind}.npz", remedy), kind)
+    return load_model(_bytes_of(kind, package), kind)
+
+
+def turn_weights_of(package: str) -> TurnModel:
+    """Return the judge of turns, found as ``weights_of`` finds the others.
+
+    Raises:
+        InvalidModel: the folder holds no weights, or some that do not fit this release.
+    """
+    return load_turn_model(_bytes_of("turn", package))
+
+
+def _bytes_of(kind: str, package: str) -> bytes:
+    """Return a file of weights: a folder may have those of one training, and what it lacks is as it ships."""
+    folder, name = os.environ.get(FOLDER), f"{kind}.npz"
+    if folder and not any((Path(folder) / f"{each}.npz").exists() for each in KINDS):
+        raise InvalidModel(
+            f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis precedents train` or "
+            "`neuraxis router train` wrote, or nothing"
+        )
+    if folder and (Path(folder) / name).exists():
+        return _read(Path(folder) / name, "give a folder whose files can be read")
+    return files(package).joinpath(name).read_bytes()
 
 
 def _read(path: Path, remedy: str) -> bytes:

@@ -38,6 +38,21 @@ class Risks(msgspec.Struct, frozen=True, kw_only=True):
     layer_0: bool = False
 
 
+class TurnReading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a text is, as probabilities that add up to 1: calibrated on texts of sources that training had not seen.
+
+    ``answerable``: it can be answered as it stands, or tells something. ``underspecified``: something that only the
+    person can supply is missing. ``social``: a courtesy, such as a greeting or thanks. ``recall``: it asks for what was
+    said before. ``task``: it asks for something to be done, and says what.
+    """
+
+    answerable: Unit
+    underspecified: Unit
+    social: Unit
+    recall: Unit
+    task: Unit
+
+
 class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.completed"):
     """What the senses made of an input; all numbers rounded to six decimals, all later stages rest on them.
 
@@ -47,6 +62,7 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     whole numbers from -127 to 127 as base64: comparable where the embedder, first in ``models``, is the same. Of a long
     text ``valence`` and ``arousal`` rest on 2,048 characters, the embedding and what follows from it on 4,096: these
     steer, and neither pass nor refuse anything, so that what they leave is not counted as unread.
+    ``turn`` is what the text is as a turn of talk; None in events that are older than that reading.
     """
 
     models: str
@@ -63,6 +79,7 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     proposed_action: ProposedAction
     affects_swarm: bool
     embedding: Personal = ""
+    turn: TurnReading | None = None
 
 
 class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.answer_appraised"):
@@ -98,7 +115,7 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="An input in numbers: topic, trust of each layer, affect, novelty, uncertainty, risks.",
         sample=AppraisalCompleted(
-            models="hashed-1+trust-1+affect-1",
+            models="hashed-1+trust-1+affect-1+turn-1",
             conversation_topic="topic-1",
             topic_confidence=0.71,
             similar_topic="topic-1",
@@ -111,6 +128,7 @@ ENTRIES = (
             risks=Risks(),
             proposed_action="answer",
             affects_swarm=False,
+            turn=TurnReading(answerable=0.81, underspecified=0.07, social=0.01, recall=0.02, task=0.09),
         ),
     ),
     Entry(

@@ -50,8 +50,10 @@ class Recollection(msgspec.Struct, frozen=True, kw_only=True):
 class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
     """How much is known around an exchange, in the numbers that the router scores with.
 
-    ``context_warmth`` is 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1). Counts are of the session's
-    working memory, of gists and facts on the exchange's topic and of the session's exchanges before this one.
+    ``context_warmth`` is 0.4 min(gists/5, 1) + 0.3 min(facts/5, 1) + 0.3 min(turns/4, 1). Turns are those of the
+    session's working memory. Gists and facts are those on the exchange's topic, and those that bear on what is said,
+    in whatever session the agent came by them; an episode of another session counts as a gist. ``bearing`` is how
+    strongly the best of all memories does. Exchanges are the session's before this one.
     """
 
     context_warmth: Unit
@@ -64,6 +66,7 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
     topic_confidence: Unit
     is_new_topic: bool
     session_exchange_count: Count
+    bearing: Unit = 0.0
 
 
 class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):

@@ -16,6 +16,11 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "CLARIFY.base": (0.10, 0.50),
         "ACT.base": (0.05, 0.40),
         "ACKNOWLEDGE.base": (0.0, 0.30),
+        "respond.answerable": (0.10, 0.50),
+        "respond.task": (0.10, 0.50),
+        "clarify.underspecified": (0.60, 1.80),
+        "act.recall": (0.45, 1.35),
+        "acknowledge.social": (0.45, 1.35),
         "respond.warmth_boost": (0.05, 0.40),
         "respond.cold_penalty": (0.05, 0.30),
         "clarify.cold_boost": (0.10, 0.40),
@@ -27,7 +32,10 @@ BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "tiebreaker_base_margin": (0.08, 0.30),
     }
 )
-"""Every weight that may be regulated -> the least and the greatest value that regulation may lead it to."""
+"""Every weight that may be regulated -> the least and the greatest value that regulation may lead it to.
+
+The router's profiles ``calibrated`` and ``seed`` have none for what a text is: what is said of those passes them by.
+"""
 
 FLOORS: Mapping[str, str] = MappingProxyType({"tiebreaker_base_margin": "tiebreaker_min_margin"})
 """Regulated weight -> another weight that it may not fall below."""

@@ -1,6 +1,6 @@
 """Mode selection. Owner: ``router``."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -13,7 +13,11 @@ Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 
 
 class Signals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the router looked at: the session's context, and the text's own features."""
+    """What the router looked at: what is known around the exchange, and the text's own features.
+
+    ``answerable`` to ``task`` are appraisal's reading of the text, all 0 where there is none. ``bearing`` is how
+    strongly the best memory bears on it; ``findings`` counts what an ACT loop has found for it.
+    """
 
     context_warmth: Unit
     working_memory_turns: int
@@ -31,6 +35,13 @@ class Signals(msgspec.Struct, frozen=True, kw_only=True):
     explicit_feedback: Literal["positive", "negative"] | None
     information_density: Unit
     implicit_reference: bool
+    answerable: Unit = 0.0
+    underspecified: Unit = 0.0
+    social: Unit = 0.0
+    recall: Unit = 0.0
+    task: Unit = 0.0
+    bearing: Unit = 0.0
+    findings: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class ModeSelected(Event, frozen=True, kw_only=True, tag="forged_id.router.mode_selected"):
@@ -116,6 +127,11 @@ SAMPLE_SIGNALS = Signals(
     explicit_feedback=None,
     information_density=1.0,
     implicit_reference=False,
+    answerable=0.81,
+    underspecified=0.07,
+    social=0.01,
+    recall=0.02,
+    task=0.09,
 )
 
 ENTRIES = (
@@ -166,7 +182,7 @@ ENTRIES = (
         owner="router",
         scope=Scope.SESSION,
         meaning="A router partition decides with these settings from here on.",
-        sample=RouterConfigured(settings={"profile": "calibrated"}, settings_hash="0" * 64, behaviour=1),
+        sample=RouterConfigured(settings={"profile": "standard"}, settings_hash="0" * 64, behaviour=1),
         spontaneous=True,
     ),
     Entry(

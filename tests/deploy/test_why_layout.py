@@ -63,7 +63,7 @@ def test_equals_behind_the_end_are_branches_of_it_all() -> None:
 def test_a_narrow_terminal_has_room_for_every_line() -> None:
     lines = shown(explained(one_exchange()), width=80).splitlines()
     assert max(map(len, lines)) <= 80
-    assert any("+0.300 CLARIFY.base" in line for line in lines)
+    assert any("+0.250 CLARIFY.base" in line for line in lines)
 
 
 @given(recording=conversations())

@@ -44,7 +44,7 @@ def test_why_shows_the_chain_and_the_terms_of_every_score(live: Live) -> None:
     told = live.run("why", row["exchange"]).stdout
     for part in (*PATH, "no signature matched", "entropy 0.", "trust 0.5 → ", "falsehood", "escalated: no_precedent"):
         assert part in told
-    assert "+0.300 CLARIFY.base" in told
+    assert "+0.250 CLARIFY.base" in told
     assert "effective margin" in told
     assert "EXECUTED at DELIBERATIVE" in told
     assert "causal chain: complete" in told

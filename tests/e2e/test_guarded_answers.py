@@ -1,18 +1,12 @@
 """A running set with a model over real HTTP: a poor first answer is rerun, and the better one is what people read."""
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.actors.llm.scripted import Endpoint, in_background, says
 from tests.e2e.live import Live
-
-semantic = pytest.mark.skipif(
-    find_spec("wordllama") is None, reason="judged by the semantic embedder, which is not installed: extra `semantic`"
-)
-
 
 QUESTION = "Tell me about the ferry to the island: its first departure in the morning, and the length of the crossing."
 ASTRAY = "Bananas are rich in potassium and ripen faster beside apples in a paper bag."
@@ -35,7 +29,6 @@ def guarded(endpoint: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Ite
     running.stop()
 
 
-@semantic
 def test_a_poor_answer_is_rerun_and_the_better_is_emitted(guarded: Live, endpoint: Endpoint) -> None:
     [answer] = guarded.rows("ask", "--json", QUESTION)
     assert (answer["response"], answer["reason"], answer["backend"]) == (RIGHT, answer["mode"], "llm")
@@ -54,7 +47,6 @@ def test_a_poor_answer_is_rerun_and_the_better_is_emitted(guarded: Live, endpoin
     assert replayed["coverage"]["guardrails"]["identical"] >= 2
 
 
-@semantic
 def test_what_a_model_is_not_shown_of_a_long_input_is_told_with_the_answer(guarded: Live, endpoint: Endpoint) -> None:
     pasted = "".join(f"{number:04}: the ferry to the island was on time.\n" for number in range(1500))
     answer = guarded.ask(pasted + QUESTION)

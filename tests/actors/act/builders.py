@@ -22,7 +22,7 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import ActionResult, MemoryActionsAnswered, Recollection
 from schemas.vocabulary.router import ModeSelected
 from tests.actors.pipeline import Pipeline
-from tests.actors.router.builders import answered, ground, recalled
+from tests.actors.router.builders import CALIBRATED, answered, ground, recalled
 from tests.actors.scenario import Address
 
 MODERATE = ground(turns=4, gists=1, facts=1)
@@ -53,6 +53,8 @@ class Acting:
 
     def __init__(self, settings: ActSettings | None = None) -> None:
         self.pipeline = Pipeline({"router": ROUTER, "act": ACT, "clock": CLOCK})
+        # Nobody appraises here: the router goes by the warmth of the context.
+        self.pipeline.partitions["router"].configure(CALIBRATED)
         self.pipeline.partitions["act"].configure(settings or ActSettings())
 
     def ask(self, address: Address = E1, text: str = QUESTION) -> None:

@@ -35,6 +35,7 @@ def test_recall_and_associate_gather_before_the_answer():
     """mode-router: ACT Loop, flow 1-7."""
     pipeline = talk()
     assert path(pipeline) == [
+        "router.feedback_observed",
         "memory.recalled",
         "router.mode_selected",
         "act.actions_requested",

@@ -158,10 +158,11 @@ def test_every_layer_is_judged_under_its_role_and_place() -> None:
 
 
 def test_the_event_names_what_its_numbers_came_from() -> None:
-    embedder, trust, affect = appraised(partition(), FERRY, "first").models.split("+")
+    embedder, trust, affect, turn = appraised(partition(), FERRY, "first").models.split("+")
     assert embedder == "hashed-1"
     assert trust.startswith("trust-")
     assert affect.startswith("affect-")
+    assert turn.startswith("turn-")
 
 
 def test_folding_recorded_events_gives_the_state_without_deciding() -> None:

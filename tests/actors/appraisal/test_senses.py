@@ -35,7 +35,10 @@ def test_of_a_long_text_the_end_counts_too(embed) -> None:
     assert embed(filler + "Volcano! " * 100) != embed(filler + "Sardine! " * 100)
 
 
-@pytest.mark.skipif(not model_of("auto").semantic, reason="wordllama is not installed")
+def test_the_default_install_sees_meaning() -> None:
+    assert model_of("auto").semantic
+
+
 def test_semantic_vectors_see_a_paraphrase() -> None:
     embed = model_of("auto").embed
     doctor, physician, car = (

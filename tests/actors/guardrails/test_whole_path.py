@@ -1,7 +1,6 @@
 """Guardrails on the whole path: every actor there is, a model by the test's own hand, and what an exchange costs."""
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -18,15 +17,10 @@ from tests.actors.guardrails.builders import said
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
 
-semantic = pytest.mark.skipif(
-    find_spec("wordllama") is None, reason="judged by the semantic embedder, which is not installed: extra `semantic`"
-)
-
-
 QUESTION = "Tell me about the ferry to the island: its first departure in the morning, and the length of the crossing."
 ASTRAY = "Bananas are rich in potassium and ripen faster beside apples in a paper bag."
 RIGHT = "The first ferry to the island leaves at seven in the morning, and the crossing takes forty minutes."
-MODE = "CLARIFY"
+MODE = "RESPOND"
 """What the router selects for it at the beginning of a session."""
 
 HERE = Address(exchange="e0")
@@ -99,7 +93,6 @@ def test_a_good_answer_costs_two_events_more_than_one_that_nobody_judges():
     assert extra == ["appraisal.answer_appraised", "guardrails.finalized"]
 
 
-@semantic
 def test_a_poor_answer_is_rerun_and_the_better_one_goes_out():
     talk = Talk().says(ASTRAY).says(RIGHT)
     assert (talk.end.response, talk.end.loop_id) == (RIGHT, "e0_r1")
@@ -118,7 +111,6 @@ def test_a_poor_answer_is_rerun_and_the_better_one_goes_out():
     assert (len(talk.topics), talk.pending()) == (19, {})
 
 
-@semantic
 def test_answers_that_stay_poor_are_bounded_and_the_best_of_them_goes_out():
     talk = Talk()
     for _ in range(4):
@@ -128,7 +120,6 @@ def test_answers_that_stay_poor_are_bounded_and_the_best_of_them_goes_out():
     assert talk.end.loop_id == "e0", "an answer that is repeated is scored as before, though its prompt shows it"
 
 
-@semantic
 def test_a_rerun_that_fails_leaves_the_answer_before_it():
     end = Talk().says(ASTRAY).fails().end
     assert (end.response, end.reason) == (ASTRAY, f"{MODE}:rerun_failed:endpoint_unreachable")

@@ -67,6 +67,30 @@ def test_a_fact_of_another_topic_or_session_is_world_state():
     assert (there.world_state_present, there.fact_count) == (True, 0)
 
 
+def test_what_another_session_told_counts_where_it_bears_on_the_input():
+    memory = partition()
+    talk(memory, "My name is Ada", "e1", session="yesterday")
+    known = ask(memory, "What is my name?", "e2", session="today").familiarity
+    assert (known.fact_keys, known.working_memory_turns) == (("name",), 0)
+    assert known.bearing >= 0.5
+    assert known.context_warmth > 0.0
+
+
+def test_an_episode_of_another_session_that_bears_on_the_input_warms_like_a_gist():
+    memory = partition()
+    talk(memory, "The ferry leaves at seven", "e1", session="yesterday", vector=(100, 0))
+    near = ask(memory, "And the ferry?", "e2", session="today", vector=(100, 0)).familiarity
+    far = ask(memory, "And the kettle?", "e3", session="tonight", vector=(0, 100)).familiarity
+    assert (near.gist_count, near.context_warmth) == (1, 0.08)
+    assert (far.gist_count, far.context_warmth, far.bearing) == (0, 0.0, 0.0)
+
+
+def test_a_fact_on_the_topic_that_comes_to_mind_counts_once():
+    memory = partition()
+    talk(memory, "My name is Ada", "e1", topic="people")
+    assert ask(memory, "What is my name?", topic="people").familiarity.fact_keys == ("name",)
+
+
 def test_a_fact_of_another_agent_is_not():
     memory = partition()
     talk(memory, "My name is Ada", "e1")

@@ -110,7 +110,7 @@ def test_facts_are_medium_term():
     """mode-router: Memory Layers, facts outlive the session's gists."""
     memory = furnished()
     later = ask(memory, "And my llama?", "later", session="tomorrow", after_ms=24 * HOUR_MS + 1)
-    assert later.familiarity.world_state_present
+    assert later.familiarity.fact_keys == ("llama",)
     assert "llama: Dolly" in {each.text for each in later.recollections}
 
 

@@ -19,7 +19,10 @@ from tests.actors.scenario import Address, Partition
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
-WEIGHTS = effective_weights(RouterSettings())
+WEIGHTS = effective_weights(RouterSettings(profile="calibrated"))
+"""Those of the source, which do not read what a text is."""
+
+READING_WEIGHTS = effective_weights(RouterSettings())
 
 HEALTHY: Mapping[Mode, int] = {"RESPOND": 62, "CLARIFY": 14, "ACT": 12, "ACKNOWLEDGE": 11, "IGNORE": 1}
 """Decisions by mode under which nothing presses."""

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import pytest
 
+from actors.regulator.pressures import DIMENSIONS
 from schemas.vocabulary.reflection import Dimension
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, CycleCompleted, PressureName
 from schemas.vocabulary.router import Feedback, Mode
-from tests.actors.regulator.builders import HEALTHY, WEIGHTS, Regulated, concluded, decision, only
+from tests.actors.regulator.builders import HEALTHY, READING_WEIGHTS, WEIGHTS, Regulated, concluded, decision, only
 
 OVERCONFIDENT: Mapping[Mode, int] = {"RESPOND": 90, "CLARIFY": 4, "ACT": 3, "ACKNOWLEDGE": 3}
 
@@ -81,6 +82,29 @@ def test_misroutes_are_answered_by_their_commonest_kind(kind: Feedback, paramete
     assert (moved.pressure, moved.parameter) == (kind, parameter)
     assert moved.delta == pytest.approx(0.05 * (0.23 - 0.1) / 0.9, abs=1e-6)
     assert moved.metric_before == 0.21
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter", "raised"),
+    [
+        ("missed_clarify", "clarify.underspecified", True),
+        ("missed_act", "act.recall", True),
+        ("under_engagement", "acknowledge.social", False),
+    ],
+)
+def test_where_what_a_text_is_decides_the_weights_of_that_answer(kind: Feedback, parameter: str, raised: bool):
+    moved = only(Adjusted, Regulated().day(feedbacks=[kind] * 20, weights=READING_WEIGHTS))
+    assert (moved.pressure, moved.parameter, moved.delta > 0) == (kind, parameter, raised)
+
+
+@pytest.mark.parametrize("dimension", sorted(DIMENSIONS))
+def test_there_an_opinion_moves_a_weight_that_has_a_say(dimension: Dimension):
+    agent = Regulated()
+    agent.decide(weights=READING_WEIGHTS)
+    agent.hear(concluded(0.4, dimension))
+    moved = only(Adjusted, agent.cycle())
+    assert (moved.parameter, 1 if moved.delta > 0 else -1) == DIMENSIONS[dimension][0]
+    assert READING_WEIGHTS[moved.parameter] > 0
 
 
 def test_one_in_ten_misrouted_is_no_pressure():
@@ -200,6 +224,11 @@ def test_only_the_last_day_counts():
 def test_every_weight_of_the_contract_has_its_hard_bounds():
     """mode-router: Routing Stability Regulator, 4 hard bounds on all weights."""
     assert dict(BOUNDS) == {
+        "respond.answerable": (0.10, 0.50),
+        "respond.task": (0.10, 0.50),
+        "clarify.underspecified": (0.60, 1.80),
+        "act.recall": (0.45, 1.35),
+        "acknowledge.social": (0.45, 1.35),
         "RESPOND.base": (0.30, 0.70),
         "CLARIFY.base": (0.10, 0.50),
         "ACT.base": (0.05, 0.40),

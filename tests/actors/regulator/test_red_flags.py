@@ -26,7 +26,7 @@ def counts(shares: Mapping[Mode, int]) -> Counts:
 
 def named(found: Counts) -> dict[PressureName, str]:
     """Return the pressures of some decisions, each with why it is held."""
-    return {each.name: each.held for each in pressures_of(found, None, RegulatorSettings())}
+    return {each.name: each.held for each in pressures_of(found, None, RegulatorSettings(), WEIGHTS)}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_the_weights_of_another_agent_are_not_touched():
     assert "ann" in pipeline.partitions["router"].state.overlays
     selected = [event for agent, event in weights_by_agent(pipeline) if agent == "bob"]
     assert all(isinstance(event, ModeSelected) for event in selected)
-    assert {event.weights["ACT.base"] for event in selected if isinstance(event, ModeSelected)} == {0.2}
+    assert {event.weights["ACT.base"] for event in selected if isinstance(event, ModeSelected)} == {0.25}
 
 
 def test_in_a_log_no_weight_changes_but_by_the_regulators_word():

@@ -15,7 +15,7 @@ from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 
 ANSWERS_OF_BEHAVIOUR = {
-    1: "f24e13a1da1d6f51c9b1d514ee6907effdc7fa81dfe8160b156cfa878819b529",
+    1: "7ed9ea17d627b059c96a2007065310478672ad6964d2287252cebbe5b701f520",
 }
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 
@@ -50,9 +50,8 @@ def test_respond_does_not_call_a_statement_a_question():
     assert "question" not in answer("RESPOND", "Peru is lovely.")
 
 
-def test_clarify_asks_about_the_users_own_words():
+def test_clarify_quotes_what_it_is_about():
     said = answer("CLARIFY", "Can you fix the deployment?", has_question_mark=True)
-    assert "about “deployment”?" in said
     assert "You wrote: “Can you fix the deployment?”" in said
 
 
@@ -61,14 +60,15 @@ def test_clarify_asks_which_when_the_words_refer_back():
     assert "Earlier you said: “The build is red.”, “So is the lamp.”. Is “Can you fix that?” about that" in said
 
 
-@pytest.mark.parametrize("text", ["it?", "What about that?", "???", "so, how would you do this"])
-def test_clarify_asks_what_it_is_about_where_no_word_says_so(text: str):
-    assert "What is it about" in answer("CLARIFY", text)
-
-
-@pytest.mark.parametrize("text", ["それを直してください", "почините сборку", "répare-le"])
-def test_clarify_asks_about_words_of_any_script(text: str):
-    assert "have done about “" in answer("CLARIFY", text)
+@pytest.mark.parametrize(
+    "text",
+    ["it?", "What about the capital?", "???", "Fix the deployment?", "それを直してください", "répare-le"],
+)
+def test_without_a_model_clarify_says_what_is_missing_and_what_can_be_done_and_asks_about_no_word(text: str):
+    said = answer("CLARIFY", text)
+    assert "Something seems to be missing that only you can tell" in said
+    assert "I can remember what you tell me and repeat it when it is asked for" in said
+    assert "?" not in said.replace(text, "")
 
 
 def test_clarify_says_that_no_language_model_will_reason_about_the_reply():
@@ -190,5 +190,5 @@ def test_every_text_can_be_filled_in(name: str):
 
 
 def test_known_words_are_spelled_as_they_are_compared():
-    for words in (ANSWERS.thanks, ANSWERS.farewells, ANSWERS.empty_words):
+    for words in (ANSWERS.thanks, ANSWERS.farewells):
         assert all(word == word.casefold().strip() for word in words)

@@ -16,10 +16,13 @@ from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import FeedbackObserved, Mode, ModeSelected, Signals, TiebreakRequested
 from tests.actors.scenario import Address, Partition
 
-CALIBRATED = RouterSettings()
+STANDARD = RouterSettings()
+"""The profile that is the default: what appraisal reads in the text decides."""
+
+CALIBRATED = RouterSettings(profile="calibrated")
 SEED = RouterSettings(profile="seed")
-WITHOUT_ACT = RouterSettings(act=False)
-ASKING = RouterSettings(tiebreak="llm")
+WITHOUT_ACT = RouterSettings(profile="calibrated", act=False)
+ASKING = RouterSettings(profile="calibrated", tiebreak="llm")
 
 NEUTRAL = Signals(
     context_warmth=0.5,

@@ -98,6 +98,6 @@ def test_step_4_otherwise_the_mode_s_own_prompt_and_the_context_go_to_a_model():
     pipeline = converse(backend="llm")
     (request,) = of(pipeline, 0, ResponseRequested)
     (selected,) = of(pipeline, 0, ModeSelected)
-    assert selected.terminal_mode == request.mode == "CLARIFY"
-    assert request.call.purpose == "clarify"
+    assert selected.terminal_mode == request.mode == "RESPOND"
+    assert request.call.purpose == "respond"
     assert request.call.messages[-1].content.endswith(TALK[0])

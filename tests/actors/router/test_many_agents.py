@@ -34,7 +34,7 @@ def undone(delta: float = 0.02) -> Reverted:
 
 def keeping(agents: int) -> Partition:
     """Return a router that keeps what is added for so many agents."""
-    return partition(RouterSettings(agents=agents))
+    return partition(RouterSettings(profile="calibrated", agents=agents))
 
 
 def tell(router: Partition, agent: str, *events: Event) -> None:
@@ -124,7 +124,7 @@ def test_what_a_router_knows_it_does_not_take_from_a_regulator_that_has_begun_an
 def test_nor_one_whose_sum_still_counts_what_a_setting_had_put_beyond_the_bound():
     router = keeping(KEPT)
     tell(router, "ann", adjusted())
-    router.configure(RouterSettings(weights={"RESPOND.base": 0.3}))
+    router.configure(RouterSettings(profile="calibrated", weights={"RESPOND.base": 0.3}))
     tell(router, "ann", undone())
     known = respond_base(router, "ann")
     tell(router, "ann", RegulatorScheduled(wake_after_ms=DAY_MS, offsets={"RESPOND.base": -0.02}))
@@ -143,13 +143,13 @@ def test_after_a_silence_in_which_a_router_dropped_it_an_agent_is_weighed_as_bef
     silent_days: int,
 ):
     pipeline = Pipeline(ACTORS)
-    pipeline.partitions["router"].configure(RouterSettings(agents=1))
+    pipeline.partitions["router"].configure(RouterSettings(profile="calibrated", agents=1))
     before = weights_after_a_day(pipeline, "ann")
     pipeline.advance(silent_days * DAY_MS)
     weights_after_a_day(pipeline, "bob")
     assert {*pipeline.partitions["router"].state.overlays} == {"bob"}
     [first, second] = [weights_of(pipeline, "ann", f"back {number}") for number in range(2)]
-    assert first == effective_weights(RouterSettings()) != before
+    assert first == effective_weights(RouterSettings(profile="calibrated")) != before
     assert second == before
 
 

@@ -171,7 +171,7 @@ def event_of(kind: str, text: str, router: Partition) -> Event:
 @settings(max_examples=60)
 @given(steps, texts, st.sampled_from(("score", "llm")))
 def test_no_pending_state_is_left_when_all_exchanges_have_ended(steps: list, text: str, tiebreak: Any):
-    router = Partition(ACTOR).configure(RouterSettings(tiebreak=tiebreak))
+    router = Partition(ACTOR).configure(RouterSettings(profile="calibrated", tiebreak=tiebreak))
     started: set[int] = set()
     for kind, exchange, session, pause_ms in steps:
         if kind == "input":
@@ -200,7 +200,7 @@ def test_no_exchange_is_routed_twice_but_after_act(steps: list, text: str):
 @settings(max_examples=60)
 @given(steps, texts)
 def test_what_happens_in_other_sessions_changes_no_decision(steps: list, text: str):
-    chosen = RouterSettings(session_lifetime_ms=50_000_000)
+    chosen = RouterSettings(profile="calibrated", session_lifetime_ms=50_000_000)
     crowded, alone = (Partition(ACTOR).configure(chosen) for _ in range(2))
     for kind, exchange, session, pause_ms in steps:
         if kind == "told":

@@ -51,8 +51,8 @@ def test_cold_ground_is_clarified_and_warm_ground_answered(profile: str):
     assert set(modes[first_answer:]) == {"RESPOND"}
 
 
-def test_by_default_the_talk_goes_from_asking_back_to_answering():
-    modes = [each.selected_mode for each in decisions(RouterSettings())]
+def test_calibrated_the_talk_goes_from_asking_back_to_answering():
+    modes = [each.selected_mode for each in decisions(RouterSettings(profile="calibrated"))]
     assert modes == ["CLARIFY", "CLARIFY", "RESPOND", "RESPOND", "RESPOND", "RESPOND"]
 
 
@@ -76,6 +76,7 @@ WITH_MEMORY = (
 def test_it_levels_itself_over_what_memory_really_gathers():
     """mode-router: Core Principles, 3 the router shifts as memory accumulates."""
     pipeline = Pipeline(ACTORS)
+    pipeline.partitions["router"].configure(RouterSettings(profile="calibrated"))
     for number, text in enumerate(WITH_MEMORY):
         pipeline.ask(text, Address(exchange=f"e{number}"))
         pipeline.advance(1_000)

@@ -4,7 +4,17 @@ import msgspec
 import pytest
 
 from actors.router import ACTOR
-from actors.router.settings import CALIBRATED, PROFILES, SEED, RouterSettings, Thresholds, effective_weights
+from actors.router.settings import (
+    CALIBRATED,
+    PROFILES,
+    SEED,
+    STANDARD,
+    Profile,
+    RouterSettings,
+    Thresholds,
+    effective_weights,
+)
+from schemas.vocabulary.regulator import BOUNDS
 
 REGULATED = {
     "RESPOND.base": (0.30, 0.70),
@@ -23,13 +33,39 @@ REGULATED = {
 }
 """What the regulator may move, and how far."""
 
+READING = {
+    "respond.answerable": (0.10, 0.50),
+    "respond.task": (0.10, 0.50),
+    "clarify.underspecified": (0.60, 1.80),
+    "act.recall": (0.45, 1.35),
+    "acknowledge.social": (0.45, 1.35),
+}
+"""What it may move besides where what a text is decides."""
+
 
 @pytest.mark.parametrize("weights", PROFILES.values(), ids=PROFILES)
 def test_every_regulated_weight_exists_within_its_bounds(weights: dict[str, float]):
     assert [name for name, (low, high) in REGULATED.items() if not low <= weights[name] <= high] == []
 
 
-def test_the_profiles_differ_in_three_weights():
+def test_every_weight_of_what_a_text_is_that_is_regulated_lies_within_its_bounds():
+    assert {name for name in READING if not READING[name][0] <= STANDARD[name] <= READING[name][1]} == set()
+    assert {**REGULATED, **READING} == BOUNDS
+
+
+def test_what_regulation_may_lower_or_raise_has_room_either_way():
+    bases = {name: BOUNDS[name] for name in BOUNDS if name.endswith(".base")}
+    assert all(low < STANDARD[name] < high for name, (low, high) in {**bases, **READING}.items())
+
+
+@pytest.mark.parametrize("profile", ["calibrated", "seed"])
+def test_the_source_s_profiles_know_nothing_of_what_a_text_is(profile: Profile):
+    assert {*PROFILES[profile]} == {*SEED}
+    with pytest.raises(ValueError, match=f"router profile '{profile}' has no weight 'act.recall'"):
+        RouterSettings(profile=profile, weights={"act.recall": 0.5})
+
+
+def test_seed_and_calibrated_differ_in_three_weights():
     assert {name: (SEED[name], CALIBRATED[name]) for name in SEED if SEED[name] != CALIBRATED[name]} == {
         "RESPOND.base": (0.50, 0.40),
         "acknowledge.greeting": (0.60, 0.80),
@@ -37,8 +73,8 @@ def test_the_profiles_differ_in_three_weights():
     }
 
 
-def test_the_default_profile_is_calibrated():
-    assert effective_weights(RouterSettings()) == dict(CALIBRATED)
+def test_the_default_profile_is_standard():
+    assert effective_weights(RouterSettings()) == dict(STANDARD)
 
 
 def test_overrides_replace_single_weights():

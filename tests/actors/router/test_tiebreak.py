@@ -57,7 +57,7 @@ def test_the_question_offers_only_the_two_and_shows_the_message():
 
 
 def test_a_long_message_is_shown_in_part():
-    router = partition(RouterSettings(tiebreak="llm", weights={"tiebreaker_base_margin": 2.0}))
+    router = partition(RouterSettings(profile="calibrated", tiebreak="llm", weights={"tiebreaker_base_margin": 2.0}))
     _, asked = questioned(router, "so be it then " * 400, "e1")
     assert len(asked.call.messages[1].content) < 800
 
@@ -150,7 +150,11 @@ def test_a_clear_lead_asks_nobody():
 def test_a_lead_of_exactly_the_margin_asks_nobody():
     # .50 to .40 is .2, and so is the margin.
     level = {"respond.cold_penalty": 0.0, "clarify.cold_boost": 0.0}
-    router = partition(RouterSettings(tiebreak="llm", base_scores={"RESPOND": 0.5, "CLARIFY": 0.4}, weights=level))
+    router = partition(
+        RouterSettings(
+            profile="calibrated", tiebreak="llm", base_scores={"RESPOND": 0.5, "CLARIFY": 0.4}, weights=level
+        )
+    )
     selected = ask(router, "so be it then", "e1")
     assert (selected.margin, selected.effective_margin, selected.tiebreaker_candidates) == (0.2, 0.2, ())
 
@@ -183,7 +187,7 @@ def test_act_turned_down_by_a_model_does_not():
 
 
 def test_after_act_no_model_is_asked_however_close_the_others_are():
-    router = partition(RouterSettings(tiebreak="llm", base_scores={"ACT": 2.0, "CLARIFY": 0.66}))
+    router = partition(RouterSettings(profile="calibrated", tiebreak="llm", base_scores={"ACT": 2.0, "CLARIFY": 0.66}))
     selected = ask(router, REFERENCE, "e1", familiarity=MODERATE)
     assert selected.terminal_mode is None
     (again,) = router.when(finished(productive=True), E1)
@@ -194,7 +198,12 @@ def test_after_act_no_model_is_asked_however_close_the_others_are():
 
 def test_where_act_is_off_a_model_is_not_asked_to_choose_it():
     # Either way the other candidate would answer.
-    selected = ask(partition(RouterSettings(tiebreak="llm", act=False)), REFERENCE, "e1", familiarity=MODERATE)
+    selected = ask(
+        partition(RouterSettings(profile="calibrated", tiebreak="llm", act=False)),
+        REFERENCE,
+        "e1",
+        familiarity=MODERATE,
+    )
     assert (selected.selected_mode, selected.terminal_mode, selected.tiebreaker_used) == ("ACT", "RESPOND", False)
 
 

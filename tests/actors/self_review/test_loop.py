@@ -1,19 +1,10 @@
 """The loop closes: a better memory that was passed over gets its seat, and is before later answers (real deciders)."""
 
-from importlib.util import find_spec
-
-import pytest
-
 from actors.registry import ACTORS
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import SeatAdded, SelfReviewResult, SelfReviewTriggered
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address
-
-semantic = pytest.mark.skipif(
-    find_spec("wordllama") is None, reason="judged by the semantic embedder, which is not installed: extra `semantic`"
-)
-
 
 SMALL_TALK = """My violin needs new strings before the concert.
 Which paint is best for a wooden fence?
@@ -78,7 +69,6 @@ def conversation(*, reviewed: bool, later: str) -> tuple[Pipeline, list[tuple[st
 PLANTED_ID = f"episode:{len(SMALL_TALK) + 1}"
 
 
-@semantic
 def test_a_planted_better_entity_is_found_receives_its_seat_and_is_chosen_more_in_later_contexts():
     chosen = {True: 0, False: 0}
     for later in LATER:

@@ -30,7 +30,7 @@ def why(ledger: Path, *arguments: str) -> Result:
 def test_every_number_is_explained_by_the_settings_in_force(ledger: Path) -> None:
     told = why(ledger, "exchange-0").stdout
     assert "= 0.900 × 0.5 (knowledge) + 0.100 × 0 (swarm)" in told
-    assert "+0.300 CLARIFY.base" in told
+    assert "+0.250 CLARIFY.base" in told
     assert "not add up" not in told
     assert "decided with other" not in told
 

@@ -1,0 +1,18 @@
+"""What an input is as a turn of talk: five probabilities, by trained weights (``schemas.reading.turn_model``)."""
+
+from functools import cache
+
+from schemas.reading.turn_model import TurnModel, probabilities
+from schemas.reading.weights import turn_weights_of
+from schemas.vocabulary.appraisal import TurnReading
+
+
+@cache
+def turn_model() -> TurnModel:
+    """Return the reader of turns: the one that ships, or one's own (``schemas.reading.weights``)."""
+    return turn_weights_of("actors.appraisal")
+
+
+def turn_reading_of(text: str, model: TurnModel | None = None) -> TurnReading:
+    """Return what a text is as a turn of talk; ``model`` is another one than this release's."""
+    return TurnReading(**probabilities(model or turn_model(), text))

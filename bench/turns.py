@@ -1,0 +1,137 @@
+"""Routing on texts of sources that training had not seen, in a cold, a young, a moderate and a warm context.
+
+For every fold of sources the reading of turns is trained anew on the other folds (and on our own phrases, which come
+from no corpus), and every held-out text is routed as live: signals, weights and thresholds are those that ship. A mode
+is right where the label allows it; of prompts that are benign, and say all that is needed, RESPOND and ACT are.
+``underspecified`` are a hundred turns of our own that training does not have; they are read by the weights that ship.
+
+Run it with ``python -m bench.turns LABELLED PROMPTS...``; without files only what ships is measured.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from actors.appraisal.turns import turn_model, turn_reading_of
+from actors.memory.familiarity import warmth
+from actors.router.selection import Context, observe, select_mode
+from actors.router.settings import RouterSettings
+from bench.table import percentiles
+from schemas.reading.turn_model import TurnModel
+from schemas.vocabulary.appraisal import TurnReading
+from schemas.vocabulary.memory import COLD, Familiarity
+from schemas.vocabulary.router import Mode
+
+FOLDS = 5
+INSTRUCTIONS = frozenset({"instruction", "coding", "short_prompt", "roleplay_act_as", "multi_benign", "trigger_words"})
+"""Categories of prompts that are requests and say all that is needed."""
+
+_COST_S = 0.5
+
+
+def ground(turns: int, gists: int, facts: int) -> Familiarity:
+    """Return the familiarity of a talk of so many turns, gists and facts."""
+    return msgspec.structs.replace(
+        COLD,
+        context_warmth=warmth(gists, facts, turns),
+        working_memory_turns=turns,
+        gist_count=gists,
+        fact_count=facts,
+        is_new_topic=not turns,
+        session_exchange_count=turns,
+    )
+
+
+GROUNDS = {"cold": COLD, "young": ground(1, 1, 0), "moderate": ground(3, 2, 2), "warm": ground(4, 5, 5)}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A text with its label: the modes that are right."""
+
+    group: str
+    text: str
+    right: frozenset[Mode]
+
+
+def underspecified() -> tuple[str, ...]:
+    """Return turns of our own in which something is missing that only the person can supply."""
+    return tuple(files("bench").joinpath("underspecified.txt").read_text(encoding="utf-8").splitlines())
+
+
+def routed(text: str, reading: TurnReading, familiarity: Familiarity, settings: RouterSettings) -> Mode:
+    """Return the mode that a text is routed to, as the first of its session."""
+    return select_mode(observe(text, familiarity, reading), Context(), settings).selected_mode
+
+
+def shares(cases: Sequence[Case], readings: Sequence[TurnReading]) -> dict[str, dict[str, float]]:
+    """Return the share of each group that is routed right, by how warm the context is."""
+    settings = RouterSettings()
+    right: Counter[tuple[str, str]] = Counter()
+    for case, reading in zip(cases, readings, strict=True):
+        for name, familiarity in GROUNDS.items():
+            right[case.group, name] += routed(case.text, reading, familiarity, settings) in case.right
+    sizes = Counter(case.group for case in cases)
+    return {group: {name: right[group, name] / size for name in GROUNDS} for group, size in sorted(sizes.items())}
+
+
+def own_cases() -> list[Case]:
+    """Return our own underspecified turns."""
+    return [Case("underspecified", text, frozenset({"CLARIFY"})) for text in underspecified()]
+
+
+def group_of(source: str, category: str, reads: Iterable[str]) -> str:
+    """Return what a row of a corpus is counted with; empty: with nothing."""
+    if source.startswith("SGD"):
+        return "SGD, lacking" if "underspecified" in reads else "SGD, complete"
+    if source.startswith("CLINC "):
+        return "CLINC, social" if {*reads} == {"social"} else "CLINC, requests"
+    return "instructions" if category in INSTRUCTIONS else category
+
+
+def held_out(paths: Sequence[Path], folds: int = FOLDS, most: int = 300) -> dict[str, dict[str, float]]:
+    """Return shares on the texts of files, each read by weights that were trained without its source."""
+    from deploy.training.turn_fitting import fit_turns, folds_of, prepare
+    from deploy.training.turn_rows import MODES_OF, WRITTEN, load_turns, thinned, written_turns
+
+    rows = [*thinned(load_turns(paths), most), *written_turns()]
+    prepared = prepare(rows)
+    fold_of, own = folds_of(prepared, folds), np.array([row.source.startswith(WRITTEN) for row in rows])
+    sharpness = turn_model().sharpness
+    cases, readings = [], []
+    for fold in range(folds):
+        model = fit_turns(prepared, np.nonzero((fold_of != fold) | own)[0], sharpness)
+        for place in np.nonzero((fold_of == fold) & ~own)[0].tolist():
+            row = rows[place]
+            right = frozenset(mode for kind in row.reads for mode in MODES_OF[kind])
+            cases.append(Case(group_of(row.source, row.category, row.reads), row.text, right))
+            readings.append(turn_reading_of(row.text, model))
+        print(f"fold {fold + 1} of {folds}", file=sys.stderr)
+    return shares(cases, readings)
+
+
+def cost(model: TurnModel) -> tuple[tuple[float, float], ...]:
+    """Return the median and the 99th percentile of reading a short, a middling and a long text, in microseconds."""
+    texts = ("fix it", "What is the capital of Peru, and how many people live there?", "A long letter. " * 400)
+    return tuple(percentiles(lambda text=text: turn_reading_of(text, model), _COST_S) for text in texts)
+
+
+def main(paths: Sequence[Path]) -> None:
+    """Print shares and costs."""
+    own = own_cases()
+    found = shares(own, [turn_reading_of(case.text) for case in own])
+    if paths:
+        found |= held_out(paths)
+    print(f"{'routed right, of texts of unseen sources':42}{''.join(f'{name:>10}' for name in GROUNDS)}")
+    for group, by_ground in found.items():
+        print(f"{group:42}{''.join(f'{by_ground[name]:10.1%}' for name in GROUNDS)}")
+    for size, (p50, p99) in zip(("short", "middling", "long"), cost(turn_model()), strict=True):
+        print(f"reading a {size} text: p50 {p50:.0f} µs, p99 {p99:.0f} µs")
+
+
+if __name__ == "__main__":
+    main([Path(argument) for argument in sys.argv[1:]])

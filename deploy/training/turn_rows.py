@@ -1,0 +1,181 @@
+"""Labelled turns: what a text may be, from files and from phrases of our own.
+
+A file is JSON Lines. A line has a ``text``, a ``source``, and says what the text is in one of three ways: ``reads``
+(any of the five kinds), ``ok`` (the modes that would be right for it as the first input of a talk), or ``label`` and
+``category``, as corpora of prompts have them: whatever is benign there can be met as it stands. A label that leaves
+several kinds open is used as such: training decides between them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from itertools import islice, product
+from math import gcd, prod
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from schemas.reading.turn_model import TurnKind
+from schemas.vocabulary.router import Mode
+
+WRITTEN = "written:"
+"""What sources of our own phrases begin with."""
+
+MOST_OF_SOURCE = 300
+"""Rows used of one source, evenly spaced: more of the same teaches little."""
+
+MOST_OF_TEMPLATE = 100
+
+_BY_MODE: Mapping[Mode, frozenset[TurnKind]] = MappingProxyType(
+    {
+        "RESPOND": frozenset({"answerable", "task"}),
+        "ACT": frozenset({"recall", "task", "answerable"}),
+        "CLARIFY": frozenset({"underspecified"}),
+        "ACKNOWLEDGE": frozenset({"social"}),
+        "IGNORE": frozenset(),
+    }
+)
+MODES_OF: Mapping[TurnKind, tuple[Mode, ...]] = MappingProxyType(
+    {
+        "answerable": ("RESPOND", "ACT"),
+        "task": ("RESPOND", "ACT"),
+        "recall": ("ACT", "RESPOND"),
+        "underspecified": ("CLARIFY",),
+        "social": ("ACKNOWLEDGE",),
+    }
+)
+"""Kind of turn -> the modes that are right for it in a talk of which nothing is known."""
+
+_REQUESTS = frozenset[TurnKind]({"answerable", "task"})
+_UTTERANCES = frozenset({"short_query", "dialogue_turn", "non_english", "ordinary_trigger_english"})
+"""Categories of short utterances, among which there are courtesies, and questions about what was said."""
+
+_DOCUMENTS = frozenset(
+    [
+        "answer",
+        "assistant_answer",
+        "code",
+        "code_with_trigger_words",
+        "document",
+        "long_document",
+        "non_english_long",
+        "paragraph",
+        "security_discussion",
+        "security_document",
+        "tool_output",
+    ]
+)
+"""Categories of what is pasted rather than said."""
+
+MOST_DOCUMENTS = 40
+"""Rows of documents that are used of one source: what they are shows at a glance."""
+
+_UNCLEAR = frozenset({"dialogue_turn"})
+"""Categories in which requests that lack something are as common as others: nothing is learned of them."""
+
+
+class TurnRow(msgspec.Struct, frozen=True):
+    """A text, the kinds that it may be, and where it comes from; ``told``: its label was given to it by itself."""
+
+    text: str
+    reads: frozenset[TurnKind]
+    source: str
+    category: str = ""
+    told: bool = False
+
+
+class _Line(msgspec.Struct, frozen=True):
+    text: str
+    source: str = "unnamed"
+    reads: tuple[TurnKind, ...] | None = None
+    ok: tuple[Mode, ...] | None = None
+    label: str | None = None
+    category: str = ""
+
+
+class _Template(msgspec.Struct, frozen=True):
+    name: str
+    pattern: str
+    slots: Mapping[str, Sequence[str]]
+
+
+def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
+    """Return the rows of files of labelled turns; attacks, and lines that say nothing of their text, are left out.
+
+    Raises:
+        ValueError: a line cannot be read; the message names it.
+    """
+    decoder = msgspec.json.Decoder(_Line)
+    rows = []
+    for path in paths:
+        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                row = _row(decoder.decode(line))
+            except msgspec.DecodeError as wrong:
+                raise ValueError(f"{path.name}:{number}: {wrong}") from wrong
+            if row is not None:
+                rows.append(row)
+    return rows
+
+
+def thinned(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:
+    """Return so many rows of each source at most, evenly spaced, in their order; and all whose label was told."""
+    by_source: dict[tuple[str, bool], list[int]] = {}
+    for place, row in enumerate(rows):
+        if not row.told:
+            by_source.setdefault((row.source, row.category in _DOCUMENTS), []).append(place)
+    kept = {
+        place
+        for (_, documents), places in by_source.items()
+        for place in _spaced(places, min(most, MOST_DOCUMENTS) if documents else most)
+    }
+    return [row for place, row in enumerate(rows) if row.told or place in kept]
+
+
+def written_turns() -> list[TurnRow]:
+    """Return our own phrases (``turns.json``): templates written out, and phrases by language."""
+    own: dict[str, Any] = msgspec.json.decode(files("deploy.training").joinpath("turns.json").read_bytes())
+    rows = []
+    for kind, templates in own["templates"].items():
+        for template in templates:
+            source = f"{WRITTEN}{kind}:{template['name']}"
+            rows += [TurnRow(text, frozenset({kind}), source) for text in _written_out(template)]
+    for kind, by_language in own["phrases"].items():
+        for language, phrases in by_language.items():
+            rows += [TurnRow(text, frozenset({kind}), f"{WRITTEN}{kind}:{language}") for text in phrases]
+    return rows
+
+
+def _row(line: _Line) -> TurnRow | None:
+    if not line.text.strip():
+        return None
+    if line.reads is not None:
+        reads = frozenset(line.reads)
+    elif line.ok is not None:
+        reads = frozenset().union(*(_BY_MODE[mode] for mode in line.ok))
+    elif line.label in ("benign", "hard_benign") and line.category not in _UNCLEAR:
+        reads = _REQUESTS | ({"social", "recall"} if line.category in _UTTERANCES else set())
+    else:
+        return None
+    told = line.reads is not None or line.ok is not None
+    return TurnRow(line.text, reads, line.source, line.category, told) if reads else None
+
+
+def _written_out(template: Mapping[str, Any]) -> Iterator[str]:
+    slots = {name: choices for name, choices in template.items() if name not in ("name", "pattern")}
+    total = prod(map(len, slots.values()))
+    # A stride that shares no factor with the choices meets all of them early.
+    step = max(1, total // MOST_OF_TEMPLATE)
+    while gcd(step, total) > 1:
+        step += 1
+    for chosen in islice(product(*slots.values()), 0, None, step):
+        yield template["pattern"].format(**dict(zip(slots, chosen, strict=True))).strip()
+
+
+def _spaced(places: Sequence[int], most: int) -> Sequence[int]:
+    if len(places) <= most:
+        return places
+    return [places[number * len(places) // most] for number in range(most)]
