@@ -22,6 +22,9 @@ _URL_SECRET = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
 _HIDDEN = "[hidden]"
 _LONGEST_LIST = 6
 
+_PROCESSORS: list[Processor] = []
+"""What every logger passes a line through: one list for good, so that what is set anew holds for loggers in use."""
+
 
 def redact(_: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Hide secrets, and people's words above debug; a structlog processor."""
@@ -69,12 +72,13 @@ def set_up(level: str = "info", style: Format = "auto", **bound: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=not pretty),
         redact,
     ]
+    _PROCESSORS[:] = [
+        structlog.stdlib.filter_by_level,
+        *shared,
+        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+    ]
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=_PROCESSORS,
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )

@@ -65,6 +65,22 @@ def test_the_pretty_form_names_the_actor_and_colours_no_pipe() -> None:
     assert "\x1b" not in own
 
 
+ANEW = """
+import structlog
+from deploy import logs
+logger = structlog.get_logger("neuraxis.test")
+for style in ("pretty", "json"):
+    logs.set_up("info", style)
+    logger.info("decided", text="words")
+"""
+
+
+def test_what_is_set_up_anew_holds_for_loggers_that_are_in_use() -> None:
+    """A logger keeps what it passes its lines through once it has been used: that is one list, filled anew."""
+    _, second = logged(ANEW).splitlines()
+    assert json.loads(second)["timestamp"].endswith("Z"), "as JSON's lines have it, people's have local time"
+
+
 def test_people_get_the_length_of_a_long_list_and_a_short_one_in_full() -> None:
     event = shorten_lists(None, "info", {"hosts": tuple("abcdefghi"), "models": ("m",), "event": "worker_ready"})
     assert event == {"hosts": "9 of them", "models": ("m",), "event": "worker_ready"}
