@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from deploy.cli.options import (
     timeout_option,
 )
 from deploy.cli.source import log_option, opened, say
+from deploy.cli.training import tell_training
 from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
@@ -132,19 +134,13 @@ def train(prompts: Path, into: Path) -> None:
     there; decisions name the weights that they rest on, and a replay without those says so. Equal inputs give equal
     files. Needs scipy: pip install 'neuraxis[train]'.
     """
-    from deploy.cli.failures import WrongUse
 
-    try:
+    def steps() -> Iterable[str]:
         from deploy.training.writing import train_into
-    except ModuleNotFoundError as missing:
-        if missing.name != "scipy":
-            raise
-        raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
-    try:
-        for line in train_into(prompts, lambda _: into):
-            click.echo(line)
-    except ValueError as wrong:
-        raise WrongUse(str(wrong)) from wrong
+
+        return train_into(prompts, lambda _: into)
+
+    tell_training(steps)
 
 
 async def _import(

@@ -1,11 +1,13 @@
 """``neuraxis router``."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from deploy.cli.groups import Commands
 from deploy.cli.options import examples
+from deploy.cli.training import tell_training
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -32,16 +34,10 @@ def train(files: tuple[Path, ...], into: Path) -> None:
     Workers started with NEURAXIS_MODELS=FOLDER read by what is written there; decisions name the weights that they
     rest on. Equal inputs give equal files. Needs scipy: pip install 'neuraxis[train]'.
     """
-    from deploy.cli.failures import WrongUse
 
-    try:
+    def steps() -> Iterable[str]:
         from deploy.training.turn_writing import train_turns
-    except ModuleNotFoundError as missing:
-        if missing.name != "scipy":
-            raise
-        raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
-    try:
-        for line in train_turns(files, into):
-            click.echo(line)
-    except ValueError as wrong:
-        raise WrongUse(str(wrong)) from wrong
+
+        return train_turns(files, into)
+
+    tell_training(steps)

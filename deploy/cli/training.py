@@ -1,0 +1,24 @@
+"""Commands that train weights: what they need besides, and how their steps are told."""
+
+from collections.abc import Callable, Iterable
+
+import click
+
+
+def tell_training(steps: Callable[[], Iterable[str]]) -> None:
+    """Train, and print a line about each step; ``steps`` imports what it needs.
+
+    Raises:
+        WrongUse: scipy is not installed, or the files cannot be trained on; the message says what to do.
+    """
+    from deploy.cli.failures import WrongUse
+
+    try:
+        for line in steps():
+            click.echo(line)
+    except ModuleNotFoundError as missing:
+        if missing.name != "scipy":
+            raise
+        raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
+    except ValueError as wrong:
+        raise WrongUse(str(wrong)) from wrong
