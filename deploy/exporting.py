@@ -11,7 +11,9 @@ from deploy.replaying import END, Point
 from deploy.sources import EVERYTHING, Source, exchange_of
 from events.bundles import Manifest, Redaction, redacted, to_line, write_bundle
 from events.bundles.archive import FORMAT
-from events.errors import Misconfigured
+from events.errors import LedgerDamaged, Misconfigured
+from events.ledger.chain import GENESIS
+from events.ledger.rows import link_row, to_row
 from events.log import Stored
 from schemas.envelope import decode_headers
 from schemas.errors import UndecodableEvent
@@ -128,6 +130,7 @@ async def export_bundle(
 
     Raises:
         Misconfigured: the log does not begin at its first event, so that nobody could replay the bundle.
+        LedgerDamaged: the ledger's rows are not those that its hash chain was made of.
         LogError: the source cannot be read, or the file not be written.
     """
     info = await source.info()
@@ -163,12 +166,21 @@ async def _original_head(source: Source, upto: Point, key: bytes | None) -> str:
 
 
 async def _batches(source: Source, upto: Point, redaction: Redaction | None) -> AsyncIterator[Sequence[Stored]]:
+    last, head = 0, GENESIS
     async for batch in source.as_stored([EVERYTHING], 0, upto.seq):
         within = [stored for stored in batch if stored.time_ns <= upto.time_ns]
+        for stored in within:
+            last, head = stored.seq, link_row(head, to_row(stored))
         if redaction is None:
             yield within
         else:
             opened = await source.sealing.open(within)
             yield [redaction.take(raw, open_one) for raw, open_one in zip(within, opened, strict=True)]
         if len(within) < len(batch):
-            return
+            break
+    # A bundle has a chain of its own, which would vouch for rows that are not what was recorded.
+    if source.recorded_head(last) not in (None, head):
+        raise LedgerDamaged(
+            f"{source.name}: not exported, since its rows are not those that its hash chain was made of: "
+            "`neuraxis log verify` lists what differs"
+        )

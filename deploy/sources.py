@@ -52,6 +52,10 @@ class Source(Protocol):
         """Return its extent."""
         ...
 
+    def recorded_head(self, seq: int) -> bytes | None:
+        """Return the hash chain's head after a sequence as it was recorded; None where none was."""
+        ...
+
     def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` that match any filter, in order."""
         ...
@@ -115,6 +119,10 @@ class LedgerSource:
         """Return the message of a sequence as it is stored, or None."""
         return self._reader.at(seq)
 
+    def recorded_head(self, seq: int) -> bytes | None:
+        """Return the head as the file has it; see ``Source``."""
+        return self._reader.hash_at(seq)
+
     async def info(self) -> LogInfo:
         """Return the file's extent."""
         info = self._reader.info()
@@ -159,6 +167,10 @@ class StreamSource:
     def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
         return self._log.as_stored().history(filters, after, upto)
+
+    def recorded_head(self, seq: int) -> bytes | None:
+        """Return nothing: a stream keeps no chain; see ``Source``."""
+        return None
 
     async def info(self) -> LogInfo:
         """Return the stream's extent."""

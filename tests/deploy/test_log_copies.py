@@ -1,7 +1,9 @@
 """Copies of a log: exported, redacted, imported, and verified by pytest; with no broker anywhere."""
 
 import json
+import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -250,6 +252,29 @@ def test_what_cannot_be_copied_as_asked_is_refused(ledger: Path, tmp_path: Path,
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
     assert [*tmp_path.iterdir()] == [file]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export", "--format", "bundle", "-o", "{folder}/case.nxb"],
+        ["export", "--format", "bundle", "--redact", "-o", "{folder}/case.nxb"],
+        ["record", "case", "--folder", "{folder}/decisions"],
+    ],
+    ids=["exported", "redacted", "recorded"],
+)
+def test_a_damaged_ledger_makes_no_bundle_which_would_vouch_for_it(
+    ledger: Path, tmp_path: Path, command: list[str]
+) -> None:
+    damaged = tmp_path / "ledger.db"
+    damaged.write_bytes(ledger.read_bytes())
+    with closing(sqlite3.connect(damaged)) as connection, connection:
+        connection.execute("UPDATE events SET data = CAST(replace(CAST(data AS TEXT), 'a', 'b') AS BLOB) WHERE seq = 3")
+    result = neuraxis("log", *(each.format(folder=tmp_path) for each in command), "--log", damaged)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "not exported, since its rows are not those that its hash chain was made of" in result.stderr
+    assert not [*tmp_path.glob("**/*.nxb*")]
+    assert not (tmp_path / "decisions").exists()
 
 
 def test_a_bundle_has_no_read_models_to_rebuild(bundle: Path):
