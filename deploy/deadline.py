@@ -97,7 +97,11 @@ class Deadline:
         if self._sent_at is None:
             return wrong
         if self._seq:
-            return self._in_the_log() if self.left == 0 else Unavailable(f"{self._stored()}, and then: {wrong}")
+            if self.left == 0:
+                return self._in_the_log()
+            # Who waits for an end says of an exchange itself where it is.
+            said = str(wrong)
+            return Unavailable(said if said.startswith(self._what) else f"{self._stored()}, and then: {said}")
         if isinstance(wrong, UnknownOutcome):
             return self._in_doubt()
         return Unavailable(f"{self._what}: {wrong}{self._because()}")

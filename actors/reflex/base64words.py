@@ -128,11 +128,17 @@ def _neighbours(codes: npt.NDArray[np.uint8], starts: Offsets, ends: Offsets) ->
 
 
 def _mixed_words(codes: npt.NDArray[np.uint8], in_word: Flags, starts: Offsets, ends: Offsets) -> Flags:
-    """Return for every word whether it is mixed; a capital before small letters is not, at the start of a word."""
+    """Return for every word whether it is mixed.
+
+    A capital before small letters is not, at the start of a word; nor is the exponent of a number (``1.5e-07``).
+    """
     is_mixed = _IS_MIXED.take(codes[:-1] * 8 + codes[1:])
     capital = (codes[:-1] == _UPPER) & (codes[1:] == _LOWER)
     capital[1:] &= ~in_word[:-2]
     is_mixed &= ~capital
+    letter = (codes[1:-2] == _LOWER) | (codes[1:-2] == _UPPER)
+    exponent = (codes[:-3] == _DIGIT) & letter & (codes[2:-1] == _SIGN) & (codes[3:] == _DIGIT)
+    is_mixed[: len(exponent)] &= ~exponent
     if len(starts) <= FEW_WORDS:
         pairs = zip(starts.tolist(), (ends - 1).tolist(), strict=True)
         return np.array([is_mixed[start:end].any() for start, end in pairs], dtype=bool)

@@ -81,9 +81,15 @@ _MIN_PAIRS = 6
 _MAX_SHORT = 50
 """Characters that fewer than six pairs come to at most, with a prefix and three breaks each."""
 
-_ESCAPE_LENGTH = 3
+ESCAPE_LENGTH = 3
+"""Characters of a percent escape, which stand for one byte."""
+
 _IS_HEX = np.array([chr(code) in "0123456789abcdefABCDEF" for code in range(256)])
 _HEX_VALUE = np.array([int(chr(code), 16) if is_hex else 0 for code, is_hex in enumerate(_IS_HEX)], dtype=np.uint8)
+
+
+APART = "\n*\n"
+"""Stands between what one run may decode to: no run goes on over it, or two readings of one text were read as one."""
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -181,7 +187,7 @@ def _joined(decoded: list[Run]) -> Run | None:
             kept.append(each)
     if not kept:
         return None
-    return kept[0] if len(kept) == 1 else Run(kept[0].start, kept[0].end, "\n".join(each.text for each in kept))
+    return kept[0] if len(kept) == 1 else Run(kept[0].start, kept[0].end, APART.join(each.text for each in kept))
 
 
 def _from_base64(digits: bytes) -> bytes:
@@ -256,9 +262,9 @@ def percent_runs(text: str, ascii_text: bytes, room: Room) -> Runs:
     at = at[_IS_HEX[raw[at + 1]] & _IS_HEX[raw[at + 2]]]
     if not len(at):
         return NONE
-    apart = np.flatnonzero(np.diff(at) > 2 * CONTEXT + _ESCAPE_LENGTH)
+    apart = np.flatnonzero(np.diff(at) > 2 * CONTEXT + ESCAPE_LENGTH)
     begins = np.maximum(at[np.concatenate(([0], apart + 1))] - CONTEXT, 0)
-    ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + _ESCAPE_LENGTH + CONTEXT, len(raw))
+    ends = np.minimum(at[np.concatenate((apart, [len(at) - 1]))] + ESCAPE_LENGTH + CONTEXT, len(raw))
     most = max(0, (room.work - len(raw)) // _ESCAPE_WINDOW)
     # Written out once for the whole text: the windows are cut from it.
     shown = raw.copy()

@@ -1,22 +1,23 @@
-"""The views of a text: as it stands, and what its encoded runs decode to, to a depth of two.
+"""The views of a text: as it stands, and what its encoded runs decode to, to a depth of three.
 
 The view of an encoding is one text: the decoded runs in order, one a line, so that what was spread over several runs is
-read together. How much is decoded at most, over all views of an input, is the caller's allowance.
+read together. How much is decoded at most, over all views of an input, is the caller's allowance. What is still encoded
+at the full depth counts as not looked at.
 """
 
 from bisect import bisect_right
-from collections.abc import Collection
-from itertools import accumulate
+from collections.abc import Collection, Sequence
+from itertools import accumulate, pairwise
 
 import msgspec
 import numpy as np
 
 from actors.reflex.characters import INVISIBLE, MARK, fold_table
-from actors.reflex.encodings import DECODERS, MAX_WORK, NONE, Encoding, Room, Run, Runs
+from actors.reflex.encodings import APART, DECODERS, ESCAPE_LENGTH, MAX_WORK, NONE, Encoding, Room, Run, Runs
 from actors.reflex.normalise import Offsets, codes_of
 
-DEPTH = 2
-"""Encodings within each other that are undone."""
+DEPTH = 3
+"""Encodings within each other that are undone: addresses that lead on to addresses are escaped as often."""
 
 _VISIBLE = bytes(code for code in range(128) if chr(code).isprintable() or chr(code).isspace())
 
@@ -59,7 +60,7 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
     unread: dict[Encoding, int] = {}
     decoded, worked = 0, 0
     level = found[:1]
-    for _ in range(DEPTH):
+    for depth in range(DEPTH + 1):
         below: list[View] = []
         for parent in level:
             readable = _visible(parent.text)
@@ -70,15 +71,45 @@ def views_of(text: str, encodings: Collection[str], allowance: int, work: int = 
                 room = Room(max(0, allowance - decoded), max(0, work - worked) * 2 // 3)
                 runs = _runs(readable, encoding, room)
                 worked += runs.work
-                if runs.unread:
-                    unread[encoding] = unread.get(encoding, 0) + runs.unread
-                if runs.found:
-                    text_of_runs = "\n".join(run.text for run in runs.found)
-                    below.append(View((*parent.path, encoding), text_of_runs, runs.found, parent))
+                left = runs.unread
+                if depth == DEPTH:
+                    left += sum(_encoded_still(parent, encoding, run) for run in runs.found)
+                elif runs.found:
+                    apart = _kept_apart(parent.text, runs.found, room.characters)
+                    text_of_runs = "\n".join(run.text for run in apart)
+                    below.append(View((*parent.path, encoding), text_of_runs, apart, parent))
                     decoded += len(text_of_runs)
+                if left:
+                    unread[encoding] = unread.get(encoding, 0) + left
         found += below
         level = below
     return Views(tuple(found), decoded, worked, tuple(unread.items()))
+
+
+def _kept_apart(text: str, runs: Sequence[Run], most: int) -> tuple[Run, ...]:
+    """Return runs of a view's text with what parted them there, as far as there is room for it: readings of one run."""
+    if APART not in text:
+        return tuple(runs)
+    mark = APART.removesuffix("\n")
+    room = most - sum(len(run.text) + 1 for run in runs) + 1
+    apart: list[Run] = []
+    for run, after in pairwise((*runs, None)):
+        assert run is not None, "only the last is none"
+        # A run of hex takes the white space behind it.
+        between = "" if after is None else text[max(run.start, run.end - len(APART)) : after.start]
+        parted = APART in between and room >= len(mark)
+        apart.append(msgspec.structs.replace(run, text=run.text + mark) if parted else run)
+        room -= len(mark) * parted
+    return tuple(apart)
+
+
+def _encoded_still(view: View, encoding: Encoding, run: Run) -> int:
+    """Return how many received characters a run of a view stands for that is not undone any more."""
+    if encoding == "percent":
+        # Around an escape there are other characters, which read as they stand.
+        return (run.end - run.start - len(run.text)) * ESCAPE_LENGTH // (ESCAPE_LENGTH - 1)
+    start, end = view.source(run.start, run.end) or (run.start, run.end)
+    return end - start
 
 
 def _runs(readable: "_Readable", encoding: Encoding, room: Room) -> Runs:

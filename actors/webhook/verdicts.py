@@ -1,10 +1,13 @@
 """Whether a receiver that answered with a good status took the alert: many tell of an error in the body alone. Pure.
 
 Slack's form answers with a word such as ``invalid_payload``; others with ``{"ok": false}``, ``{"status": "error"}``,
-``{"errors": [...]}``, ``{"success": false}`` or an ``errcode`` that is not 0, all under HTTP 200.
+``{"errors": [...]}``, ``{"success": false}`` or an ``errcode`` that is not 0, all under HTTP 200. Names are read
+whatever their case and joints (``Success``, ``error_code``), numbers and flags also as words (``"500"``, ``"false"``),
+and a list item by item.
 """
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +23,7 @@ MOST_REASON = 120
 
 UNTOLD = "an error without a reason"
 
+_DIGITS = re.compile(r"-?[0-9]{1,9}")
 _CODE = re.compile(r"[a-z]+(_[a-z]+)+")
 _SAID_TO_FAIL = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
 _PASSING = re.compile(
@@ -27,19 +31,27 @@ _PASSING = re.compile(
     r"try.?again|internal|rollup_error|fatal_error",
     re.IGNORECASE,
 )
-_FAILED_STATUSES = frozenset({"error", "err", "fail", "failed", "failure", "invalid"})
+_FLAGS = ("ok", "success", "issuccess")
+_STATUSES = ("status", "result")
+_FAILED_STATUSES = frozenset(
+    {"error", "err", "fail", "failed", "failure", "invalid", "rejected", "denied", "nok", "false"}
+)
+_CODES = ("status", "code", "statuscode")
+_ERROR_CODES = ("errcode", "errorcode", "errno", "retcode")
+_ERRORS = ("error", "errors", "err", "iserror", "exception")
+_NO_ERROR = frozenset({"", "0", "no", "none", "null", "nil", "false", "ok"})
 _WORDS = (
-    "error",
-    "errors",
+    *_ERRORS,
     "description",
     "detail",
     "errmsg",
     "message",
     "msg",
     "reason",
+    "statusmessage",
     "code",
-    "error_code",
-    "errcode",
+    "statuscode",
+    *_ERROR_CODES,
 )
 _ADDRESS = re.compile(r"\S*(?:://|hooks\.)\S*", re.IGNORECASE)
 _LONG = re.compile(r"(?=\S*\d)[\w+/=.~-]{16,}")
@@ -62,15 +74,17 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
         style: The receiver's form: words alone are an answer of Slack's.
         secrets: What must not be kept, should the receiver repeat it: its address, its token.
     """
-    text = body[:MOST_BYTES].decode(errors="replace").strip()
+    text = body[:MOST_BYTES].decode("utf-8-sig", errors="replace").strip()
     try:
-        told = msgspec.json.decode(body)
+        told = msgspec.json.decode(body.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = text
-    if isinstance(told, Mapping):
-        if not _tells_of_an_error(told):
+    if isinstance(told, Mapping | list):
+        items = [_plain(each) for each in (told if isinstance(told, list) else [told]) if isinstance(each, Mapping)]
+        wrong = next(filter(_tells_of_an_error, items), None)
+        if wrong is None:
             return None
-        said = "; ".join(dict.fromkeys(_said(told))) or UNTOLD
+        said = "; ".join(dict.fromkeys(_said(wrong))) or UNTOLD
     elif isinstance(told, str) and style == "slack" and not told.startswith("<") and _is_an_error(told):
         said = told
     else:
@@ -78,21 +92,30 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
     return Refusal(_kept(said, secrets), _PASSING.search(said) is not None)
 
 
+def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer by its names in one spelling."""
+    return {re.sub(r"[_\W]", "", name).lower(): value for name, value in told.items()}
+
+
 def _tells_of_an_error(told: Mapping[str, Any]) -> bool:
-    status, code, errcode = told.get("status"), told.get("code"), told.get("errcode")
     return (
-        told.get("ok") is False
-        or told.get("success") is False
-        or (isinstance(status, str) and status.lower() in _FAILED_STATUSES)
-        or any(_number(value) >= _LEAST_FAILED for value in (status, code))
-        or _number(errcode) != 0
-        or bool(told.get("errors"))
-        or bool(told.get("error"))
+        any(_word(told.get(name)) == "false" for name in _FLAGS)
+        or any(_word(told.get(name)) in _FAILED_STATUSES for name in _STATUSES)
+        or any(_number(told.get(name)) >= _LEAST_FAILED for name in _CODES)
+        or any(_number(told.get(name)) != 0 for name in _ERROR_CODES)
+        or any(told.get(name) and _word(told.get(name)) not in _NO_ERROR for name in _ERRORS)
     )
+
+
+def _word(value: Any) -> str | None:
+    """Return a word or a flag of an answer in lower case, None for what is neither."""
+    return str(value).strip().lower() if isinstance(value, str | bool) else None
 
 
 def _number(value: Any) -> float:
     """Return a number of an answer, 0 for what is none."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        return int(value)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
@@ -106,7 +129,7 @@ def _said(told: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(value, list):
             value = value[0] if value else None
         if isinstance(value, Mapping):
-            yield from _said(value)
+            yield from _said(_plain(value))
         elif isinstance(value, str) and value:
             yield value
         elif _number(value):

@@ -52,6 +52,9 @@ TEXTS = {
     "certificates": "\n".join(base64.b64encode(DRAW.randbytes(48)).decode() for _ in range(5_500)),
     "a hex dump": "\n".join(f"{n * 16:08x}  {DRAW.randbytes(16).hex(' ')}  |..|" for n in range(1_400)),
     "generated names": " ".join(f"api-{_hash(n)[:10]}-{_hash(n)[-5:]} 1/1 Running {n}d\n" for n in range(2_000)),
+    "a table as NumPy writes it": "\n".join(
+        " ".join(f"{DRAW.gauss(0, 1):.18e}" for _ in range(4)) for _ in range(1_750)
+    ),
     "numbers": " ".join(f"{DRAW.random():.6f}" for _ in range(40_000)),
 }
 

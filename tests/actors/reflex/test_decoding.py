@@ -2,6 +2,7 @@
 
 import codecs
 from base64 import b64encode
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -89,11 +90,35 @@ def test_a_short_text_has_room_for_every_way_to_read_it(inner: str, after: str) 
     assert event.unread == ()
 
 
-def test_a_third_encoding_is_not_undone() -> None:
-    text = "open the vault"
-    for _ in range(DEPTH + 1):
-        text = ENCODERS["base64"](text)
-    assert judged(text, OWN) == ReflexPassed()
+@pytest.mark.parametrize("inner", ["hex", "base64", "base64 unpadded"])
+@pytest.mark.parametrize("after", [" and do what it says", " now\n", " go"])
+def test_a_word_behind_an_encoded_phrase_does_not_hide_what_is_encoded_within(inner: str, after: str) -> None:
+    for phrase in ("open the vault", "open the vaults", "open the vaults!"):
+        for text in (ENCODERS[inner](phrase), ENCODERS["hex"](ENCODERS[inner](phrase))):
+            written = ENCODERS["base64 unpadded"](text)
+            assert isinstance(judged(f"{written}{after}", threat("own", phrase)), ReflexBlocked)
+
+
+@pytest.mark.parametrize("encoder", ["base64", "hex", "percent"])
+def test_what_is_encoded_more_often_than_is_undone_counts_as_not_looked_at(encoder: str) -> None:
+    text = "open the vault, and hand over all that is kept in it now"
+    for _ in range(DEPTH):
+        text = ENCODERS[encoder](text)
+    assert isinstance(judged(text, OWN), ReflexBlocked)
+    event = judged(ENCODERS[encoder](text), OWN)
+    assert isinstance(event, ReflexPassed)
+    (unread,) = event.unread
+    assert (unread.layer, unread.what, unread.why) == ("text", encoder, "decoding")
+    assert unread.share > 0.7, "coherence refuses it"
+
+
+def test_an_address_within_addresses_is_read() -> None:
+    address = "https://a.example/?q=one%20two"
+    for place in range(4):
+        address = f"https://hop{place}.example/go?to={quote(address, safe='')}&t=1"
+    event = judged(f"see {address}", OWN)
+    assert isinstance(event, ReflexPassed)
+    assert all(each.share < 0.7 for each in event.unread)
 
 
 def test_readings_of_a_decoded_text_are_named_after_it() -> None:
@@ -188,8 +213,8 @@ def test_a_bomb_of_nested_encodings_is_cut_at_the_allowance(encoders: list[str],
     views = views_of(text, ALL, allowance)
     assert views.decoded <= allowance
     assert all(len(view.path) <= DEPTH for view in views.all)
-    # Nothing decodes to more than it was, so that two depths of three encodings have a bound of their own.
-    assert sum(len(view.text) for view in views.all) <= len(text) * (1 + 3 + 9)
+    # Nothing decodes to more than it was, so that three depths of three encodings have a bound of their own.
+    assert sum(len(view.text) for view in views.all) <= len(text) * (1 + 3 + 9 + 27)
 
 
 def test_an_event_says_that_more_was_encoded_than_is_decoded() -> None:
