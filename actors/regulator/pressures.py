@@ -68,20 +68,24 @@ DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
 
 
 class _Share(NamedTuple):
-    """A mode of which there may be too much, or too little; ``limit`` is the setting that says when."""
+    """A mode of which there may be too much, or too little; ``limit`` is the setting that says when.
+
+    How bad too much is counts from the end of the healthy range, where it lies below the limit.
+    """
 
     mode: Mode
     over: bool
     limit: str
+    healthy: float = 1.0
 
 
 _SHARES: Mapping[PressureName, _Share] = MappingProxyType(
     {
-        "act_over_use": _Share("ACT", True, "act_above"),
+        "act_over_use": _Share("ACT", True, "act_above", 0.15),
         "respond_over_use": _Share("RESPOND", True, "respond_above"),
-        "clarify_over_use": _Share("CLARIFY", True, "clarify_above"),
-        "acknowledge_over_use": _Share("ACKNOWLEDGE", True, "acknowledge_above"),
-        "ignore_over_use": _Share("IGNORE", True, "ignore_above"),
+        "clarify_over_use": _Share("CLARIFY", True, "clarify_above", 0.20),
+        "acknowledge_over_use": _Share("ACKNOWLEDGE", True, "acknowledge_above", 0.12),
+        "ignore_over_use": _Share("IGNORE", True, "ignore_above", 0.02),
         "act_under_use": _Share("ACT", False, "act_below"),
         "respond_under_use": _Share("RESPOND", False, "respond_below"),
         "clarify_under_use": _Share("CLARIFY", False, "clarify_below"),
@@ -194,7 +198,8 @@ def _of_shares(counts: Counts, settings: RegulatorSettings) -> Iterator[Pressure
         share, limit = counts.share(rule.mode), _limit(name, rule, counts, settings)
         if rule.over and share > limit:
             # Against the nearer end: of a mode that is to be rare, twice as much as there may be is as bad as can be.
-            severity = min((share - limit) / max(min(limit, 1.0 - limit), _DECIMAL), 1.0)
+            beyond = share - min(limit, rule.healthy)
+            severity = min(beyond / max(min(limit, 1.0 - limit), _DECIMAL), 1.0)
             yield _pressure(name, share, limit, severity, share - limit)
         elif not rule.over and share < limit:
             severity = _beneath(share, limit)

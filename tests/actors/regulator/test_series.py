@@ -46,10 +46,10 @@ def test_steps_that_change_nothing_go_on_until_the_gap_is_crossed_and_stay_toget
 
 def test_a_small_step_that_changes_nothing_is_followed_by_larger_ones():
     agent = Regulated()
-    for _ in range(9):
-        agent.day({"RESPOND": 57, "CLARIFY": 32, "ACT": 6, "ACKNOWLEDGE": 5})
-    sizes = [-event.delta for event in of_clarify(agent)]
-    assert sizes[:4] == [0.003333, 0.006666, 0.013333, 0.02]
+    for _ in range(7):
+        agent.day({"RESPOND": 79, "CLARIFY": 10, "ACT": 6, "ACKNOWLEDGE": 5})
+    sizes = [-event.delta for _, event in changes(agent)]
+    assert sizes[:3] == [0.008, 0.016, 0.02]
 
 
 def test_a_series_that_has_helped_nothing_is_undone_step_by_step_within_the_limits_of_a_day():

@@ -72,7 +72,7 @@ def test_a_planted_misrouting_is_corrected(seed: int):
 
 
 SET_RIGHT: dict[str, tuple[Mode, PressureName, float]] = {
-    "over-questioning": ("CLARIFY", "clarify_over_use", 0.04),
+    "over-questioning": ("CLARIFY", "clarify_over_use", 0.03),
     "under-acknowledging": ("ACKNOWLEDGE", "acknowledge_under_use", 0.03),
 }
 """Plant -> the mode that it makes too frequent or too rare, what finds it, and by how much it is corrected at least."""
@@ -90,7 +90,7 @@ def assert_found_corrected_and_faded(plant: str, seed: int, days: int, gone_on: 
     healthy, planted, corrected, gone = (
         table[:PLANTED],
         table[PLANTED : PLANTED + 3],
-        table[gone_on - 5 : gone_on],
+        table[gone_on - 8 : gone_on],
         table[-5:],
     )
     found = [
