@@ -16,6 +16,7 @@ from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
 from actors.appraisal.trust import model as trust_model
 from actors.appraisal.turns import turn_model, turn_reading_of
 from actors.appraisal.vectors import to_text
+from schemas.reading.excerpt import WHOLE, excerpt_of
 from schemas.reading.model import Model as Judge
 from schemas.reading.sheets import sheets_of
 from schemas.reading.weights import judge_of
@@ -62,6 +63,7 @@ def warm_up(settings: AppraisalSettings) -> None:
     """Load what the first appraisal of an input, and of a model's answer to it, would otherwise load."""
     appraise(Memory(), InputReceived(text="Héllo, how do I get there?"), settings)
     bias_tags_of("It is perhaps so.")
+    excerpt_of("é" * (WHOLE + 1))
 
 
 def embedder_in(models: str) -> str:

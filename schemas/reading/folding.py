@@ -22,12 +22,14 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 _APOSTROPHES = re.compile("[\u2019\u2018\u02bc`]")
 
 # Cyrillic, Greek, Armenian and phonetic letters taken for Latin ones, after case folding.
-_LOOKALIKES = str.maketrans(
+LOOKALIKES = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u0501\u04bb\u044c\u0432\u043a\u043c\u043d\u0442"
     "\u04cf\u051b\u051d\u0261\u0251\u026a\u0131\u03b1\u03b5\u03bf\u03b9\u03ba\u03bd\u03c1\u03c4\u03c5\u03c7\u0570"
     "\u0585\u057d\u0578\u1d0f\u0280\u0274\u029c\u029f",
     "aeopcyxisjdhbbkmhtlqwgaiiaeoikvptuxhounornhl",
 )
+"""Letters of other scripts, folded -> the Latin ones they pass for."""
+
 _LATIN = re.compile("[a-z]")
 
 
@@ -45,4 +47,4 @@ def fold_word(word: str) -> str:
     """Return a folded word with its look-alikes as Latin letters, if it mixes them with Latin letters."""
     if word.isascii() or not _LATIN.search(word):
         return word
-    return word.translate(_LOOKALIKES)
+    return word.translate(LOOKALIKES)

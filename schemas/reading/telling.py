@@ -1,6 +1,7 @@
 """Telling words: words of instruction to a model, and where a text has any, as they are and rewritten.
 
-A text of any length is searched in one pass, as bytes, one for each of its characters. What is spaced (``i g n o r e``)
+A text of any length is searched in one pass, as bytes, one for each character that shows: accents, look-alikes and
+other forms of a letter count as that letter, and what leaves no ink is passed over. What is spaced (``i g n o r e``)
 is searched once more without the spaces between single characters.
 """
 
@@ -11,6 +12,8 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from schemas.reading.folding import LOOKALIKES, fold
 
 Numbers = npt.NDArray[np.int64]
 
@@ -67,6 +70,18 @@ _UNDONE = bytes.maketrans(*("".join(map(chr, codes)).encode() for codes in (LEET
 _SPACE = ord(" ")
 _BLANKS = bytes(code if code == _SPACE else ord("x") for code in range(256))
 _RUN = b" x" * SPACED_LEAST + b" "
+_FORMS = (
+    (0x0000, 0x2500),
+    (0x2C60, 0x2E00),
+    (0x3000, 0x3040),
+    (0xA640, 0xA800),
+    (0xAB30, 0xAB70),
+    (0xFE00, 0x10000),
+    (0x1D400, 0x1D800),
+    (0x1F100, 0x1F200),
+    (0xE0000, 0xE0080),
+)
+"""Where letters of other forms, look-alikes, accents and characters without ink are; ascending, the last is the end."""
 
 
 @cache
@@ -77,25 +92,46 @@ def _automaton() -> BytesAhoCorasick:
 
 def telling_in(text: str, begin: int, end: int) -> tuple[Numbers, Numbers]:
     """Return where telling words begin that lie between two places of a text, and which of ``WORDS`` each is."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = text  # a few characters grow in lower case, and places would no longer fit
-    plain = lowered.isascii()
-    if not plain:
-        lowered = lowered.replace("\u00a0", " ")
+    plain = text.isascii()
+    letters, origins = (text[begin:end].lower().encode("ascii"), None) if plain else _letters(text[begin:end])
     # No telling word has a digit: plain ones are found all the same.
-    data = lowered.encode("ascii", "replace").translate(_UNDONE)[begin:end]
+    data = letters.translate(_UNDONE)
     places, words = _search(data)
     kept = _without_spaces(data)
     if len(kept):
-        letters = np.frombuffer(data, dtype=np.uint8)[kept].tobytes()
-        in_letters, spaced = _search(letters)
+        in_letters, spaced = _search(np.frombuffer(data, dtype=np.uint8)[kept].tobytes())
         places, words = np.concatenate((places, kept[in_letters])), np.concatenate((words, spaced))
+    if origins is not None:
+        places = origins[places]
     if not plain:
+        lowered = text.lower()
+        if len(lowered) != len(text):
+            lowered = text  # a few characters grow in lower case, and places would no longer fit
         others = [(place, number) for number, word in _OTHERS for place in _places(lowered, word, begin, end)]
         more = np.array(others, dtype=np.int64).reshape(-1, 2)
         places, words = np.concatenate((places, more[:, 0] - begin)), np.concatenate((words, more[:, 1]))
     return places + begin, words
+
+
+def _letters(text: str) -> tuple[bytes, Numbers | None]:
+    """Return the characters of a text that show, each as a letter, and which they are unless they are all."""
+    table = _table()
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    letters = table.take(codes, mode="clip")
+    shown = np.flatnonzero(letters)
+    return (letters.tobytes(), None) if len(shown) == len(letters) else (letters[shown].tobytes(), shown)
+
+
+@cache
+def _table() -> npt.NDArray[np.uint8]:
+    """Return the letter of each character as ASCII: 0 for what leaves no ink, ``?`` for what is none of these."""
+    table = np.full(_FORMS[-1][1] + 1, ord("?"), dtype=np.uint8)
+    for first, last in _FORMS:
+        for code in range(first, last):
+            folded = fold(chr(code)).translate(LOOKALIKES)
+            letter = folded or "\0"
+            table[code] = ord(letter) if len(letter) == 1 and letter.isascii() else ord("?")
+    return table
 
 
 def has_reversed(squeezed: bytes) -> bool:

@@ -38,6 +38,14 @@ from tests.actors.webhook.test_delivering import delivered_by, over
         (b'{"error": {"code": 400, "message": "bad body"}}', "bad body; code 400", False),
         (b'{"success": false, "error": "no such hook"}', "no such hook", False),
         (b'{"errcode": 93000, "errmsg": "invalid webhook url"}', "invalid webhook url; errcode 93000", False),
+        (b'{"Success": false, "Message": "no such hook"}', "no such hook", False),
+        (b'{"success": "false", "error": "no such hook"}', "no such hook", False),
+        (b'{"status": "503", "message": "later"}', "later", False),
+        (b'{"StatusCode": 19001, "StatusMessage": "param invalid"}', "param invalid; statuscode 19001", False),
+        (b'[{"ok": true}, {"ok": false, "error": "no such hook"}]', "no such hook", False),
+        (b'{"result": "failed", "reason": "no such hook"}', "no such hook", False),
+        (b'{"isError": true, "message": "no such hook"}', "no such hook", False),
+        (b'\xef\xbb\xbf{"ok": false, "error": "no such hook"}', "no such hook", False),
         (b'{"code": 19001, "msg": "param invalid"}', "param invalid; code 19001", False),
     ],
 )
@@ -58,6 +66,7 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
         b'{"ok": true}', b'{"ok": true, "error": null}', b'{"status": "success"}', b'{"status": 1, "request": "x"}',
         b'{"status": 200}', b'{"success": true, "errors": []}', b'{"error": false}', b'{"error": ""}',
         b'{"errcode": 0, "errmsg": "ok"}', b'{"code": 0, "msg": "success"}', b'{"code": 200}', b'{"id": "404"}',
+        b'{"error": "none"}', b'{"StatusCode": 0, "StatusMessage": "success"}', b'{"errno": "0"}', b'[{"ok": true}]',
     ],
 )  # fmt: skip
 def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:

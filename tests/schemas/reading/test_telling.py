@@ -26,6 +26,25 @@ def test_an_order_in_the_middle_of_a_long_text_is_in_its_excerpt_however_it_is_w
     assert WRITTEN[how] in excerpt_of(f"{calm}{WRITTEN[how]} {calm}").text
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "".join(chr(ord(char) + 0xFEE0) if char.isalpha() else char for char in ORDER),
+        "\u200b".join(ORDER),
+        "\u00ad".join(ORDER),
+        "\u0301".join(ORDER),
+        ORDER.replace("o", "\u043e").replace("a", "\u0430").replace("e", "\u0435"),
+        "".join(chr(0x1D41A + ord(char) - ord("a")) if char.isalpha() else char for char in ORDER),
+        ORDER.upper(),
+    ],
+    ids=["fullwidth", "parted by nothing", "soft hyphens", "accents", "look-alikes", "bold", "capitals"],
+)
+def test_an_order_in_letters_of_other_forms_is_in_the_excerpt_too(written: str) -> None:
+    calm = CALM * (2 * WHOLE // len(CALM))
+    for around in (calm, f"{calm}\U000f0000\U0001f600 na\u00efve\u2028"):
+        assert written in excerpt_of(f"{around}{written} {around}").text
+
+
 def test_every_rewriting_has_a_text_above() -> None:
     assert set(WRITTEN) == {"plain", *REWRITE}
 
