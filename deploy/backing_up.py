@@ -50,21 +50,18 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     for taken in (copy, archive):
         if taken.exists():
             raise Misconfigured(f"{taken} exists: name another place, or move it away")
-    was_there = folder.exists()
     try:
-        make_private_folder(folder)
+        made = make_private_folder(folder)
     except OSError as wrong:
         raise Unavailable(f"{folder} cannot be made: {wrong.strerror or wrong}") from wrong
     try:
         found = back_up(ledger, copy)
     except Exception:
-        if not was_there:
-            remove_if_empty(folder)
+        remove_if_empty(made)
         raise
     if not found.rows:
         copy.unlink()
-        if not was_there:
-            remove_if_empty(folder)
+        remove_if_empty(made)
         raise NothingThere(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
     if bundle:
         asyncio.run(_bundle(copy, archive))

@@ -5,6 +5,7 @@ has it open reads on.
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -20,8 +21,10 @@ def open_private(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-def make_private_folder(path: Path) -> None:
+def make_private_folder(path: Path) -> Sequence[Path]:
     """Make a folder, and those above it that are missing, for their owner alone; one that is there stays as it is.
+
+    Return those that were missing, the innermost first.
 
     Raises:
         OSError: it cannot be made.
@@ -31,9 +34,11 @@ def make_private_folder(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     if not path.is_dir():
         raise NotADirectoryError(f"{path} is no folder")
+    return missing
 
 
-def remove_if_empty(path: Path) -> None:
-    """Remove a folder that nothing came into."""
+def remove_if_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that nothing came into, the innermost first."""
     with suppress(OSError):  # something is in it
-        path.rmdir()
+        for folder in folders:
+            folder.rmdir()

@@ -124,17 +124,15 @@ def record(
     path = folder / f"{name}.nxb"
     if path.exists():
         raise WrongUse(f"{path} exists: choose another name, or delete it")
-    was_there = folder.exists()
     try:
-        make_private_folder(folder)
+        made = make_private_folder(folder)
     except OSError as wrong:
         raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
     choice = Choice(exchanges, session, last or 0)
     try:
         manifest = asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None)))
     except BaseException:
-        if not was_there:
-            remove_if_empty(folder)
+        remove_if_empty(made)
         raise
     _report(str(path), manifest)
 

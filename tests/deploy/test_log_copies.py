@@ -259,7 +259,7 @@ def test_what_cannot_be_copied_as_asked_is_refused(ledger: Path, tmp_path: Path,
     [
         ["export", "--format", "bundle", "-o", "{folder}/case.nxb"],
         ["export", "--format", "bundle", "--redact", "-o", "{folder}/case.nxb"],
-        ["record", "case", "--folder", "{folder}/decisions"],
+        ["record", "case", "--folder", "{folder}/tests/decisions"],
     ],
     ids=["exported", "redacted", "recorded"],
 )
@@ -274,7 +274,7 @@ def test_a_damaged_ledger_makes_no_bundle_which_would_vouch_for_it(
     assert (result.exit_code, result.stdout) == (1, "")
     assert "not exported, since its rows are not those that its hash chain was made of" in result.stderr
     assert not [*tmp_path.glob("**/*.nxb*")]
-    assert not (tmp_path / "decisions").exists()
+    assert not (tmp_path / "tests").exists()
 
 
 def test_a_bundle_has_no_read_models_to_rebuild(bundle: Path):

@@ -110,6 +110,20 @@ def test_a_consumer_gets_what_its_subject_says_and_no_more(tmp_path: Path, chang
     read(tmp_path, act)
 
 
+def test_a_consumer_that_pushes_brings_recorded_alerts_under_their_stored_subject(tmp_path: Path) -> None:
+    """The server lets a consumer's body name where it delivers to: it can forge no event by that."""
+
+    def act(wire: Wire) -> None:
+        wire.subscribe(ALERT)
+        pushing = {**REQUESTS[CREATE]["config"], "ack_policy": "none", "deliver_subject": ALERT}
+        heard = wire.request(CREATE, {"stream_name": "NEURAXIS", "config": pushing})
+        if not heard.subject.startswith("log."):  # the server's answer, unless the alert came before it
+            heard = wire.hear("the alert")
+        assert (heard.subject, json.loads(heard.body)["topic"]) == (STORED[ALERT], ALERT)
+
+    read(tmp_path, act)
+
+
 DENIED = [
     *CATALOGUE,
     *STORED.values(),
