@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli import saying
 from deploy.cli.options import (
     Target,
     examples,
@@ -72,7 +73,11 @@ def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
 
     if agent is not None:
         check_name("agent", agent)
-    return agent_for(agent or "", per=agent_per(target), user=user or who(), session=session)
+    per = agent_per(target)
+    if user and not agent and per == "shared":
+        told = 'the user changes nothing: all users share an agent here; start the set with gateway.agent_per = "user"'
+        saying.say(f"neuraxis: {told}", err=True)
+    return agent_for(agent or "", per=per, user=user or who(), session=session)
 
 
 def speaker_for(as_json: bool) -> "Speaker | None":

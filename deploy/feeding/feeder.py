@@ -96,11 +96,12 @@ class Feeder:
     async def _feed(
         self, lines: AsyncIterator[Line], form: LineFormat, name: str, progress: Callable[[int], None]
     ) -> None:
+        guessed = form is LineFormat.AUTO
         async with asyncio.TaskGroup() as tasks:
             async for line in lines:
                 if form is LineFormat.AUTO and line.raw and line.raw.strip():
                     form = format_of(name, line.raw)
-                talk = _read(line, form, self._unread)
+                talk = _read(line, form, self._unread, guessed)
                 if isinstance(talk, Talk):
                     await self._room.acquire()
                     tasks.create_task(self._converse(talk))
@@ -181,11 +182,11 @@ def outcome_of(answered: Answered, seconds: float, *, id: str | int | float | No
     )
 
 
-def _read(line: Line, form: LineFormat, unread: Collection[str]) -> Talk | BadLine | None:
+def _read(line: Line, form: LineFormat, unread: Collection[str], guessed: bool) -> Talk | BadLine | None:
     if line.raw is None:
         detail = f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB: send less"
         return BadLine(line.number, "too_long", detail)
-    return parse(line.number, line.raw, form, unread)
+    return parse(line.number, line.raw, form, unread, guessed=guessed)
 
 
 class _Pace:

@@ -80,6 +80,9 @@ FIELDS = frozenset((*_Written.__struct_fields__, *_Turn.__struct_fields__))
 """The fields that lines and turns have: none of these can be left unread."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_JSON_IN_TEXT = (
+    "the line is JSON, and its file was taken for plain text by its name or first line: say which by --format"
+)
 _NOT_AN_INPUT = frozenset({"bad_value", "missing_field"})
 _ASIDES: dict[str, Role] = {"tool": "tool", "document": "document"}
 
@@ -94,17 +97,33 @@ def format_of(name: str, first: bytes) -> LineFormat:
     return LineFormat.JSONL if first.removeprefix(_BYTE_ORDER_MARK).lstrip().startswith(b"{") else LineFormat.TEXT
 
 
-def parse(number: int, raw: bytes, form: LineFormat, unread: Collection[str] = ()) -> Talk | BadLine | None:
+def parse(
+    number: int, raw: bytes, form: LineFormat, unread: Collection[str] = (), *, guessed: bool = False
+) -> Talk | BadLine | None:
     """Read a line; None for a blank one. ``number`` counts from 1; never raises on the line's content.
 
-    ``unread`` names fields of lines and turns that are not the input's, and are to be passed over.
+    ``unread`` names fields of lines and turns that are not the input's, and are to be passed over. ``guessed``: nobody
+    said how lines are written, so that JSON among plain text is refused: its fields would go unread.
     """
     if number == 1:
         raw = raw.removeprefix(_BYTE_ORDER_MARK)
     raw = raw.rstrip(b"\r\n")
     if not raw.strip():
         return None
-    return _parse_text(number, raw) if form is LineFormat.TEXT else _parse_json(number, raw, unread)
+    if form is not LineFormat.TEXT:
+        return _parse_json(number, raw, unread)
+    if guessed and _is_json(raw):
+        return BadLine(number, "not_text", _JSON_IN_TEXT)
+    return _parse_text(number, raw)
+
+
+def _is_json(raw: bytes) -> bool:
+    """Whether a line is a mapping or a list of mappings, as no plain text is."""
+    try:
+        found = msgspec.json.decode(raw) if raw.lstrip()[:1] in (b"{", b"[") else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(found, dict) or (isinstance(found, list) and bool(found) and isinstance(found[0], dict))
 
 
 def _parse_text(number: int, raw: bytes) -> Talk | BadLine:

@@ -216,6 +216,20 @@ def test_a_file_s_form_is_told_by_its_name_or_its_first_line(name: str, first: b
     assert format_of(name, first) is form
 
 
+@pytest.mark.parametrize("line", [b'{"text": "a", "documnets": ["b"]}', b'[{"text": "a"}, {"text": "b"}]', b" {}"])
+def test_json_in_a_file_that_was_taken_for_plain_text_is_refused(line: bytes) -> None:
+    found = parse(2, line, TEXT, guessed=True)
+    assert isinstance(found, BadLine)
+    assert found.code == "not_text"
+    assert "--format" in found.detail
+    assert isinstance(parse(2, line, TEXT), Talk), "whoever says that it is text is believed"
+
+
+@pytest.mark.parametrize("line", [b"{not json}", b"[1] is a footnote", b"[]", b"12", b'"quoted"', b"null"])
+def test_plain_text_may_begin_as_json_does(line: bytes) -> None:
+    assert isinstance(parse(2, line, TEXT, guessed=True), Talk)
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
