@@ -93,7 +93,7 @@ def test_one_exchange_that_is_decided_anew_does_not_vouch_for_the_others_of_a_bu
     redaction = Redaction(bytes(range(32)))
     log = [redaction.take(each, each) for each in live([*TALK, ("night", "")]).log]
     complaint = decided_anew(bundle(tmp_path / "case.nxb", log, manifest=REDACTED), settings).complaint
-    assert "0 of 2 exchanges end otherwise (0.0%); of 2 more that cannot be told" in complaint
+    assert "0 of 1 exchanges end otherwise (0.0%); of 3 more that cannot be told" in complaint
 
 
 def test_settings_that_concern_no_actor_are_passed_by(tmp_path: Path, settings: Path):
@@ -114,9 +114,9 @@ def test_however_many_decisions_differ_elsewhere_the_chosen_one_is_found(tmp_pat
     other = changed(log, ".router.mode_selected", b'"router_confidence":0.', b'"router_confidence":0.1')
     complaint = verified(bundle(tmp_path / "case.nxb", other, "exchange-3")).complaint
     assert "of exchange exchange-3" in complaint
-    assert "1 decision differs of the chosen exchanges; `neuraxis replay --verify --log BUNDLE` counts all" in complaint
-    assert "4 decisions differ in all" in verified(bundle(tmp_path / "all.nxb", other)).complaint
-    settings.write_text("[router.base_scores]\nRESPOND = 0.99\nCLARIFY = 0.0\n")
+    assert "2 decisions differ of the chosen exchanges; `neuraxis replay --verify --log BUNDLE` counts all" in complaint
+    assert "8 decisions differ in all" in verified(bundle(tmp_path / "all.nxb", other)).complaint
+    settings.write_text("[router.base_scores]\nCLARIFY = 2.0\n")
     assert "exchange exchange-2 " in decided_anew(bundle(tmp_path / "b.nxb", log, "exchange-2"), settings).complaint
 
 

@@ -13,7 +13,8 @@ _SHELL = "|&;<>()"
 
 def make_read() -> None:
     """Make what examples read in the current folder: such arguments are looked at when they are parsed."""
-    Path("prompts.jsonl").touch()
+    for name in ("prompts.jsonl", "turns.jsonl"):
+        Path(name).touch()
     shutil.copytree(Path(__file__).parents[2] / "actors" / "intuition" / "scorer", "weights-of-march")
 
 

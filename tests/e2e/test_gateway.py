@@ -137,7 +137,7 @@ def test_a_key_makes_repeats_one_event(client: httpx.Client, live: Live) -> None
     [
         (LOOP, {"loop_id": 7, "reflection_status": "done"}, 400, "loop_id"),
         (LOOP, {"loop_id": "x"}, 400, "reflection_status"),
-        (LOOP, {"loop_id": "x", "reflection_status": "running"}, 400, "reflection_status"),
+        (LOOP, {"loop_id": "x", "reflection_status": "running"}, 400, "Invalid reflection status. Must be 'done'."),
         (LOOP, {"loop_id": "x", "reflection_status": "done", "alignment_score": 2}, 400, "alignment_score"),
         (f"{OVERRIDE}/x", {"override_by": "ann"}, 400, "override_reason"),
         (f"{OVERRIDE}/x", {"override_by": "ann", "override_reason": "y"}, 400, "override_fatigue"),
