@@ -34,7 +34,7 @@ TIED, ACTED = "e0", "e3"
 def talked() -> Pipeline:
     """The talk; a model breaks its ties, and says ACT where it may."""
     pipeline = Pipeline(ACTORS)
-    pipeline.partitions["router"].configure(RouterSettings(tiebreak="llm"))
+    pipeline.partitions["router"].configure(RouterSettings(profile="calibrated", tiebreak="llm"))
     for number, text in enumerate(TALK):
         pipeline.ask(text, Address(exchange=f"e{number}"))
         asked = pipeline.stream[-1]
