@@ -32,13 +32,13 @@ I planted tulips along the path.
 How is vinegar made?""".splitlines()
 PLANTED = "In Capri a ferry ticket costs twelve euros for adults and six for children."
 MUCH_THE_SAME = (
-    "When does the ferry to Capri leave?",
-    "When does the ferry to Capri leave today?",
-    "When will the ferry to Capri leave?",
-    "So when does the ferry leave to Capri?",
-    "When does the ferry to Capri leave tomorrow?",
-    "When does the Capri ferry leave?",
-    "When does the first ferry to Capri leave?",
+    "The ferry to Capri leaves at nine.",
+    "The ferry to Capri leaves at nine today.",
+    "The ferry to Capri will leave at nine.",
+    "So the ferry leaves to Capri at nine.",
+    "The ferry to Capri leaves at nine tomorrow.",
+    "The Capri ferry leaves at nine.",
+    "The first ferry to Capri leaves at nine.",
 )
 REVIEWED = "When does the ferry to Capri leave, and what does a ticket cost?"
 LATER = (
