@@ -76,7 +76,7 @@ def without_offsets(agent: Regulated, in_force: dict[str, float]) -> dict[str, f
 
 
 def assert_within_bounds(in_force: dict[str, float], base: dict[str, float]) -> None:
-    for name in BOUNDS:
+    for name in BOUNDS.keys() & base.keys():
         least, most = limits(name, base)
         assert min(least, base[name]) <= in_force[name] <= max(most, base[name])
 

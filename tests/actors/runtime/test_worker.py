@@ -93,6 +93,7 @@ def test_two_workers_share_the_partitions_and_write_what_one_would(broker: Broke
             assert first.leads()
             assert second.leads()
             ends = await converse(log, SESSIONS, TURNS)
+            await at_rest(log)
             assert await broken(log, ends) == []
 
     expected = run_of(broker, alone)
@@ -112,6 +113,7 @@ def test_two_workers_that_both_take_everything_to_be_theirs_are_harmless(broker:
             for worker in (first, second):
                 await until(lambda worker=worker: worker.leads() == all_partitions(), "a worker to lead everything")
             ends = await converse(log, SESSIONS, TURNS)
+            await at_rest(log)
             assert await broken(log, ends) == []
             assert first.worker.counters.conflicts + second.worker.counters.conflicts > 0
 
