@@ -106,6 +106,12 @@ def test_labels_are_read_in_each_of_the_three_ways(tmp_path: Path):
     ]
 
 
+def test_a_byte_order_mark_before_the_first_line_is_no_part_of_it(tmp_path: Path):
+    file = tmp_path / "turns.jsonl"
+    file.write_text('{"text": "hello", "source": "a", "reads": ["social"]}\n', encoding="utf-8-sig")
+    assert [row.text for row in load_turns([file])] == ["hello"]
+
+
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of labelled turns; our own phrases, which take most of the time, are left out."""
