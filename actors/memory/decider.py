@@ -21,7 +21,7 @@ memory.configured       the settings from here on
 import msgspec
 
 from actors.memory.episodes import Episode
-from actors.memory.facts import Origin, asked_by
+from actors.memory.facts import Origin, asked_by, asks_for_all
 from actors.memory.familiarity import familiarity_of
 from actors.memory.forgetting import (
     Dropped,
@@ -180,7 +180,9 @@ def session_of(state: State, message: Message) -> Session:
 
 def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalled:
     mind, session, settings = mind_of(state, message.agent), session_of(state, message), state.settings
-    cue = Cue(terms_of(pending.text), pending.model, pending.embedding, asks=asked_by(pending.text))
+    text = pending.text
+    asks = asked_by(text)
+    cue = Cue(terms_of(text), pending.model, pending.embedding, asks=asks, asks_for_all=asks_for_all(text))
     found = recall(mind, session, cue, message.time_ns, settings).recollections
     return MemoryRecalled(
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),

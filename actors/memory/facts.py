@@ -31,6 +31,15 @@ _ASKS = tuple(
 )
 """What is asked for in words of grammar alone."""
 
+_OF_ONESELF = re.compile(
+    r"\b(?:know|remember|recall|learn(?:ed|t)?|saved|stored|noted|told you|tell you|tell me)\b[^.?!\n]{0,40}"
+    r"\babout (?:me|myself)\b"
+    r"|\bwhat (?:have i told|did i tell) you\W*$|\bwhat (?:do|can) you (?:remember|recall)\W*$",
+    re.I,
+)
+ASKED_FOR_ALL = 0.5
+"""Energy of each fact where a person asks for whatever is known of them."""
+
 _RELATED = word_lists().related
 _NONE: frozenset[str] = frozenset()
 
@@ -191,6 +200,11 @@ def kind_of(key: str) -> str:
 def asked_by(text: str) -> tuple[str, ...]:
     """Return the terms that a question asks for without naming them ("Who am I?")."""
     return tuple(term for pattern, term in _ASKS if pattern.search(text))
+
+
+def asks_for_all(text: str) -> bool:
+    """Whether a text asks for whatever is known of its speaker ("What do you know about me?")."""
+    return _OF_ONESELF.search(text) is not None
 
 
 def text_of(key: str, fact: Telling) -> str:

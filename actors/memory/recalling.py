@@ -7,7 +7,7 @@ turn      cosine of the embeddings, the session's own only
 gist      the same; an exchange that is still a turn is not listed again
 episode   the same, times 0.85 to 1 by its salience; nor is one that is still a turn or a gist
 fact      terms: half by the share of the cue's that the fact has or bears on, half by the share of its key asked for;
-          or, where that is more, the cosine with the exchange that it was told in
+          or, where that is more, the cosine with the exchange that it was told in; half where all are asked for
 concept   named in the cue: its confidence, times s / (1 + s) of its decayed strength s
 drift     the latest thought on a concept while idle, a gist whichever session asks: overlap of terms; two at most
 ========  =========================================================================================
@@ -29,7 +29,7 @@ import msgspec
 
 from actors.memory.concepts import neighbours
 from actors.memory.episodes import Episode, weight_of
-from actors.memory.facts import Telling, current, energy_of, stale_exchanges, text_of
+from actors.memory.facts import ASKED_FOR_ALL, Telling, current, energy_of, stale_exchanges, text_of
 from actors.memory.gist import only_asks, saying, tokens_of
 from actors.memory.index import Near
 from actors.memory.keys import ASKED_AS, NAME
@@ -66,7 +66,8 @@ class Cue(msgspec.Struct, frozen=True):
     """What memories are sought with.
 
     ``embedding`` is empty for none, and ``model`` what made it. ``other_words``: the terms are not those of the
-    embedding, so they count beside it. ``asks`` are further terms, of facts that are asked for without being named.
+    embedding, so they count beside it. ``asks`` are further terms, of facts that are asked for without being named;
+    ``asks_for_all``: so is every fact.
     """
 
     terms: tuple[str, ...]
@@ -74,6 +75,7 @@ class Cue(msgspec.Struct, frozen=True):
     embedding: bytes = b""
     other_words: bool = False
     asks: tuple[str, ...] = ()
+    asks_for_all: bool = False
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -224,7 +226,8 @@ def _facts(mind: Mind, cue: Cue, settings: MemorySettings) -> Iterator[Memory]:
     embeddings = [_comparable(episode, cue) for episode in told_in]
     similar = cosines_of(cue.embedding, embeddings) if cue.embedding else [0.0] * len(known)
     for (key, fact), episode, cosine in zip(known, told_in, similar, strict=True):
-        energy = max(energy_of(key, fact, sought), cosine)
+        asked = ASKED_FOR_ALL if cue.asks_for_all else 0.0
+        energy = max(energy_of(key, fact, sought), cosine, asked)
         if energy:
             is_awake = energy >= settings.floor
             says_no_more = is_awake and episode is not None and _says_no_more(episode.text, fact)

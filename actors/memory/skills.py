@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from actors.memory.concepts import spread
-from actors.memory.facts import Current, asked_by
+from actors.memory.facts import Current, asked_by, asks_for_all
 from actors.memory.familiarity import familiarity_of
 from actors.memory.mind import Mind, failure_rate
 from actors.memory.pending import Pending
@@ -36,8 +36,14 @@ class Ground(msgspec.Struct, frozen=True):
     def cue_of(self, query: str) -> Cue:
         """Return what memories are sought with for a query: its terms, and the embedding of the exchange."""
         terms, own = terms_of(query), terms_of(self.pending.text)
-        asks = asked_by(query)
-        return Cue(terms, self.pending.model, self.pending.embedding, other_words=terms != own, asks=asks)
+        return Cue(
+            terms,
+            self.pending.model,
+            self.pending.embedding,
+            other_words=terms != own,
+            asks=asked_by(query),
+            asks_for_all=asks_for_all(query),
+        )
 
 
 def perform(ground: Ground, action: Action) -> ActionResult:

@@ -54,9 +54,9 @@ _NOT_EATEN = re.compile(
     r"i\s+(?:also\s+)?(?:don't|do not|never|can't|cannot|mustn't|must not)\s+(?P<deed>eat|drink)\s+(?P<value>.+)", re.I
 )
 _NUT = re.compile(r"(nut)$", re.I)
-_LIST = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or)\s+")
+_LIST = re.compile(r"\s*,\s*(?:and\s+|or\s+)?|(?:^|\s+)(?:and|or)\s+")
 _AFTER_LIST = re.compile(
-    r"\s+(?:because|since|so|but|which|that|when|if|at all|before|after|for|in|at|on|with)\b.*", re.I
+    r"(?:^|\s+)(?:because|since|so|but|which|that|when|if|at all|before|after|for|in|at|on|with)\b.*", re.I
 )
 _DIET = re.compile(
     rf"{_AM}(?:(?:a|an|strictly|strict)\s+)*(?P<value>{{}})\b(?!\s+\w+\s+(?:fan|lover))".format(

@@ -139,6 +139,20 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def check_own_weights() -> None:
+    """Refuse weights of one's own that cannot be read before anything is started that would rest on them."""
+    if not os.environ.get("NEURAXIS_MODELS"):
+        return
+    from deploy.cli.failures import WrongUse
+    from schemas.reading.model import InvalidModel
+    from schemas.reading.weights import check_own
+
+    try:
+        check_own()
+    except InvalidModel as wrong:
+        raise WrongUse(str(wrong)) from wrong
+
+
 def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
     if folder:
         from schemas.reading.model import InvalidModel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.options import DATA, Target, examples, target_options
+from deploy.cli.options import DATA, Target, check_own_weights, examples, target_options
 
 
 @click.command(
@@ -61,6 +61,7 @@ def up(
     A process that dies is started again. The store, the ledger and run.json, by which every other command finds
     the set, are kept in the data folder. Without a language model the composer answers, from what is remembered.
     """
+    check_own_weights()
     from deploy import logs
     from deploy.access import stated
     from deploy.config import flag_layer, model_layer

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from deploy.cli.options import Target, examples, target_options
+from deploy.cli.options import Target, check_own_weights, examples, target_options
 
 
 @click.command(
@@ -35,6 +35,7 @@ def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, na
     language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to the receivers of alerts; `effectors` stands
     for those of them that are configured.
     """
+    check_own_weights()
     from deploy import logs, worker
     from deploy.access import access_of, stated
     from deploy.broker import DECIDERS, EFFECTORS, LEDGER

@@ -6,6 +6,7 @@ A file is JSON Lines. A line has a ``text``, a ``source``, and says what the tex
 several kinds open is used as such: training decides between them.
 """
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice, product
@@ -109,7 +110,7 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
     decoder = msgspec.json.Decoder(_Line)
     rows = []
     for path in paths:
-        for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
             if not line.strip():
                 continue
             try:

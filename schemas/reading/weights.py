@@ -82,17 +82,41 @@ def turn_weights_of(package: str) -> TurnModel:
     return load_turn_model(_bytes_of("turn", package))
 
 
+def check_own() -> None:
+    """Read the weights that the environment names, if any: a process that cannot read them decides nothing.
+
+    Raises:
+        InvalidModel: the folder holds no weights, or some that cannot be read or do not fit; it names the file.
+    """
+    for kind, path in _own().items():
+        data = _read(path, "give a folder whose files can be read")
+        try:
+            _READERS[kind](data)
+        except InvalidModel as wrong:
+            raise InvalidModel(f"{path}: {wrong}, or unset {FOLDER}") from wrong
+
+
 def _bytes_of(kind: str, package: str) -> bytes:
     """Return a file of weights: a folder may have those of one training, and what it lacks is as it ships."""
-    folder, name = os.environ.get(FOLDER), f"{kind}.npz"
-    if folder and not any((Path(folder) / f"{each}.npz").exists() for each in KINDS):
+    own = _own().get(kind)
+    if own is not None:
+        return _read(own, "give a folder whose files can be read")
+    return files(package).joinpath(f"{kind}.npz").read_bytes()
+
+
+def _own() -> Mapping[str, Path]:
+    """Return the files of the folder that the environment names, by kind; none where it names none."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return {}
+    paths = {kind: Path(folder) / f"{kind}.npz" for kind in KINDS}
+    found = {kind: path for kind, path in paths.items() if path.exists()}
+    if not found:
         raise InvalidModel(
             f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis precedents train` or "
             "`neuraxis router train` wrote, or nothing"
         )
-    if folder and (Path(folder) / name).exists():
-        return _read(Path(folder) / name, "give a folder whose files can be read")
-    return files(package).joinpath(name).read_bytes()
+    return found
 
 
 def _read(path: Path, remedy: str) -> bytes:

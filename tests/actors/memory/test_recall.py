@@ -164,7 +164,37 @@ def test_a_fact_comes_to_mind_by_what_it_bears_on(told: str, question: str):
     assert any(each.layer == "fact" for each in ask(memory, question).recollections)
 
 
-@pytest.mark.parametrize("question", ["What is 2 + 2?", "Write a poem about the sea", "Is the bridge open?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What do you know about me?",
+        "what do you remember about me",
+        "Tell me everything you know about me.",
+        "What have you learned about me so far?",
+        "What did I tell you about myself?",
+        "What have I told you?",
+        "What do you remember?",
+        "Do you know anything about me?",
+    ],
+)
+def test_who_asks_what_is_known_of_them_is_told_all_of_it(question: str):
+    memory = partition()
+    for number, told in enumerate(("I am allergic to peanuts", "I live in Lima", "I like jazz")):
+        talk(memory, told, f"e{number}", session=LATER)
+    found = [each.text for each in ask(memory, question).recollections if each.layer == "fact"]
+    assert found == ["opinion of jazz: likes it", "home: Lima", "allergy to peanuts: is allergic to it"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What do you know about bees?",
+        "What did she tell you?",
+        "What is 2 + 2?",
+        "Write a poem about the sea",
+        "Is the bridge open?",
+    ],
+)
 def test_a_fact_that_bears_on_nothing_of_it_does_not(question: str):
     memory = partition()
     talk(memory, "I am allergic to peanuts and I live in Brno", "e1", session=LATER)

@@ -93,6 +93,10 @@ NOT_ONES_OWN = {
 }
 MISREAD = [
     "I go by bus",
+    "I do not eat before noon",
+    "I don't drink and drive",
+    "I never eat at my desk",
+    "I can't eat or sleep",
     "I go by train every day",
     "My name is hard to pronounce",
     "My name is on the list",

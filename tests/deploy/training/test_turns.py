@@ -106,6 +106,12 @@ def test_labels_are_read_in_each_of_the_three_ways(tmp_path: Path):
     ]
 
 
+def test_a_byte_order_mark_before_the_first_line_is_no_part_of_it(tmp_path: Path):
+    file = tmp_path / "turns.jsonl"
+    file.write_text('{"text": "hello", "source": "a", "reads": ["social"]}\n', encoding="utf-8-sig")
+    assert [row.text for row in load_turns([file])] == ["hello"]
+
+
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of labelled turns; our own phrases, which take most of the time, are left out."""
@@ -157,3 +163,23 @@ def test_what_cannot_be_trained_on_is_refused_and_says_where(line: str, said: st
     done = CliRunner().invoke(main, ["router", "train", str(bad), "--into", str(tmp_path / "into")])
     assert done.exit_code == 1 or done.exception is not None
     assert said in f"{done.output}{done.exception}"
+
+
+@pytest.mark.parametrize("command", [["up"], ["worker", "appraisal"]])
+@pytest.mark.parametrize("kind", ["scorer", "trust", "turn"])
+def test_nothing_starts_on_weights_that_cannot_be_read(
+    kind: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / f"{kind}.npz").write_bytes(b"PK\x03\x04 half of one")
+    monkeypatch.setenv("NEURAXIS_MODELS", str(tmp_path))
+    done = CliRunner().invoke(main, [*command, "--data", str(tmp_path / "data")])
+    assert done.exit_code == 2
+    assert f"{kind}.npz: {kind}: not a weights file" in done.output
+    assert not (tmp_path / "data").exists()
+
+
+def test_nothing_starts_on_a_folder_that_holds_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NEURAXIS_MODELS", str(tmp_path / "mistyped"))
+    done = CliRunner().invoke(main, ["up", "--data", str(tmp_path / "data")])
+    assert done.exit_code == 2
+    assert "mistyped holds no weights" in done.output
