@@ -76,7 +76,7 @@ def without_offsets(agent: Regulated, in_force: dict[str, float]) -> dict[str, f
 
 
 def assert_within_bounds(in_force: dict[str, float], base: dict[str, float]) -> None:
-    for name in BOUNDS:
+    for name in BOUNDS.keys() & base.keys():
         least, most = limits(name, base)
         assert min(least, base[name]) <= in_force[name] <= max(most, base[name])
 
@@ -157,6 +157,20 @@ def test_whatever_an_operator_sets_routers_do_what_the_regulator_says(
         assert (event.before, event.after) == (before, after)
         least, most = limits(event.parameter, WEIGHTS)
         assert least <= after <= most
+
+
+@given(history=histories.map(decided_daily), overrides=by_hand, begins=st.booleans())
+@several
+def test_what_a_profile_does_not_have_is_left_alone_until_it_is_back(
+    history: list[Any], overrides: dict[str, float], begins: bool
+):
+    profiles = [base_of(overrides), dict(WEIGHTS)]
+    taken: list[Taken] = []
+    agent = lived(history, *(profiles if begins else profiles[::-1]), taken=taken)
+    for event, before, after in taken:
+        assert (event.before, event.after) == (before, after)
+        assert abs(event.delta) <= 0.02 + 1e-9
+    assert all(abs(offset) <= BOUNDS[name][1] - BOUNDS[name][0] for name, offset in agent.loop.offsets.items())
 
 
 @given(history=histories)
