@@ -17,7 +17,7 @@ from actors.llm.fitting import fitted
 from actors.llm.protocol import request_body
 from actors.llm.reading import Completion, ListedModel, NotTheProtocol, Refused, read_models
 from actors.llm.receiving import MOST_BYTES, CutShort, Speak, answer_in, whole
-from actors.llm.refusing import reason_of, without_secrets
+from actors.llm.refusing import HIDDEN, reason_of, without_secrets
 from events.loggers import get_logger
 from schemas.calls import Cut, ModelCall
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID
@@ -186,7 +186,14 @@ class ChatClient:
     async def _ask(self, body: bytes, key: str, speak: Speak, until: float | None) -> Completion:
         headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
         async with self._response("POST", "/chat/completions", body, headers) as response:
-            return await answer_in(response, speak, until)
+            completion = await answer_in(response, speak, until)
+            # These reach the log, too.
+            model, end = self._hidden(completion.model), self._hidden(completion.finish_reason)
+            return msgspec.structs.replace(completion, model=model, finish_reason=end)
+
+    def _hidden(self, word: str) -> str:
+        key = self._endpoint.api_key
+        return word.replace(key, HIDDEN) if key else word
 
     @asynccontextmanager
     async def _response(

@@ -84,6 +84,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     """What one document of an answer brings: the whole, or one event of a stream.
 
     ``choices`` counts its choices: an event may carry usage alone. ``thinks``: it brings a thought in a field for it.
+    ``whole``: its text is a ``message``, which an event of a stream may carry besides what is new.
     """
 
     text: str = ""
@@ -93,6 +94,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: Tokens = 0
     completion_tokens: Tokens = 0
     thinks: bool = False
+    whole: bool = False
 
 
 class ListedModel(msgspec.Struct, frozen=True):
@@ -188,6 +190,7 @@ def piece_of(document: Any) -> Piece:
         prompt_tokens=_count(usage, _PROMPT_COUNTS),
         completion_tokens=_count(usage, _ANSWER_COUNTS),
         thinks=any(message.get(name) for name in ("reasoning_content", "reasoning", "thinking")),
+        whole=bool(choices) and message is choices[0].get("message"),
     )
 
 
@@ -248,7 +251,9 @@ def _choices(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _message(choice: dict[str, Any]) -> dict[str, Any]:
-    found = choice.get("message") or choice.get("delta")
+    delta = choice.get("delta")
+    is_new = isinstance(delta, dict) and bool(_text(delta.get("content")))
+    found = delta if is_new else choice.get("message") or delta
     if isinstance(found, str):
         return {"content": found}
     return found if isinstance(found, dict) else {}

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 
 import httpx
+import msgspec
 
 from actors.llm.encoding import BadEncoding, Unpacking
 from actors.llm.reading import (
@@ -120,9 +121,9 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
     try:
         async with asyncio.timeout(None) as patience:
             async for event in _events(beginning, rest):
-                if event.data.strip() == DONE:
+                if event.data.strip().upper() == DONE:
                     return completed(found)
-                for piece in _pieces(event):
+                for piece in (_new_of(each, found) for each in _pieces(event)):
                     found.append(piece)
                     if text := mending.take(piece.text):
                         await speak(text)
@@ -140,6 +141,14 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
     if not any(piece.text for piece in found) and not ended:
         raise CutShort
     return completed(found)
+
+
+def _new_of(piece: Piece, found: list[Piece]) -> Piece:
+    """Return what a piece adds: some end a stream with a message of all that was told, or tell it with every piece."""
+    told = "".join(each.text for each in found if not each.whole) if piece.whole else ""
+    if told and piece.text.startswith(told):
+        return msgspec.structs.replace(piece, text=piece.text.removeprefix(told))
+    return piece
 
 
 def _patience(piece: Piece, until: float | None) -> float:
@@ -177,7 +186,7 @@ def _pieces(event: Event) -> list[Piece]:
         if len(lines) < 2:
             raise
         # Events without the blank line between them.
-        return [piece_of(document_of(line)) for line in lines if line.strip() != DONE]
+        return [piece_of(document_of(line)) for line in lines if line.strip().upper() != DONE]
 
 
 def _error_in(data: bytes) -> tuple[int, str]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -32,9 +33,13 @@ _STARRED = re.compile(r"[^\s*]{0,80}\*{3,}\S{0,80}")
 
 def is_error(document: Mapping[str, Any]) -> bool:
     """Whether a document tells of an error: ``error`` says something, or it is one itself."""
-    if document.get("error") or document.get("object") == "error" or document.get("type") == "error":
+    if _says(document.get("error")) or document.get("object") == "error" or document.get("type") == "error":
         return True
     return "choices" not in document and any(document.get(name) for name in ("detail", "errors"))
+
+
+def _says(error: Any) -> bool:
+    return any(error.values()) if isinstance(error, Mapping) else bool(error)
 
 
 def code_of(document: Mapping[str, Any]) -> int:
@@ -77,7 +82,8 @@ def without_secrets(said: str, key: str = "") -> str:
     """Return an endpoint's words on one line, cut, with what is or looks like a key hidden."""
     line = " ".join(said[:_LOOKED_AT].split())
     if key:
-        line = line.replace(key, HIDDEN)
+        for written in (key, quote(key, safe="")):
+            line = re.sub(re.escape(written), HIDDEN, line, flags=re.IGNORECASE)
         # An endpoint may show the ends of a key: "sk-ab12...9xyz".
         ends = [re.escape(key[:8]) + r"\S*", r"\S{0,80}" + re.escape(key[-6:])] if len(key) >= 12 else []
         line = re.sub("|".join(ends), HIDDEN, line) if ends else line

@@ -22,6 +22,9 @@ MARKS: tuple[tuple[str, str], ...] = (
     ("<antthinking>", "</antthinking>"),
     ("<mm:think>", "</mm:think>"),
     ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<inner_monologue>", "</inner_monologue>"),
+    ("<reflection>", "</reflection>"),
     ("[think]", "[/think]"),
     ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
@@ -36,6 +39,9 @@ _IN_WORDS = (
     ("here's my thought process:", "here's my response:"),
 )
 """Marks in words, which are marks at the very front only."""
+
+_CROSSED = frozenset(("<think>", "<thinking>"))
+"""Marks that small models close with each other's."""
 
 _CLOSES = tuple(close for _, close in MARKS)
 _TAGS = frozenset(mark for pair in MARKS for mark in pair)
@@ -163,7 +169,9 @@ class Spoken:
             return True
         for opening, close in (*MARKS, *(_IN_WORDS if self._front else ())):
             if low.startswith(opening, at):
-                self._at, self._closes = at + len(opening), (close,)
+                crossed = opening in _CROSSED
+                self._at = at + len(opening)
+                self._closes = tuple(end for begin, end in MARKS if begin in _CROSSED) if crossed else (close,)
                 return True
         after = at + len(_STRIPPED)
         if self._front and self._held.startswith(_STRIPPED, at) and self._held[after : after + 1].isupper():

@@ -1,8 +1,30 @@
 """What is wrong with an agent's routing, how badly, and which weights may answer it. Pure.
 
-=====================  ==================================================  =====================================
-Where decisions were made under a profile that does not read what a text is, ``clarify.cold_boost``,
-``act.question_moderate_context`` and ``acknowledge.question_penalty`` (all up) answer the misroutes, as in the source.
+=====================  ==================================================  ============================================
+pressure               holds where                                         judged by
+=====================  ==================================================  ============================================
+``tie_breaker``        ambiguous decisions > .20                           that share
+``act_under_use``      share of ACT < .02                                  what is missing of it
+``act_over_use``       share of ACT > .25                                  what is above it
+``respond_over_use``   share of RESPOND > .75                              what is above it
+``respond_under_use``  share of RESPOND < .40                              what is missing of it
+``clarify_over_use``   share of CLARIFY > .30                              what is above it
+``clarify_under_use``  share of CLARIFY < .03, and a question was missed   what is missing of it
+``acknowledge_...``    share of ACKNOWLEDGE > .20; or < .01, or < half     what is above it, or missing
+                       of the gestures (greetings, thanks) there were
+``ignore_over_use``    share of IGNORE > .05                               (no weight answers it)
+``missed_clarify``     misroutes > .10, most of this kind                  its share
+``missed_act``         the same, or surely > .05 alone                     its share
+``under_engagement``   misroutes > .10, most of this kind                  its share
+``reflection``         disagreement > .20, sustained, over .30 of it of    reflection's next word
+                       one dimension
+``mode_entropy``       normalised entropy of the modes < .35               what is missing of it
+=====================  ==================================================  ============================================
+
+These are all that the monitor raises a red flag for, and all its rates. Which weight answers is a table (``ANSWERS``,
+``DIMENSIONS``): of each pressure the first weight that the router's profile has, and that may be moved, is. So
+under a profile that does not read what a text is ``clarify.cold_boost``, ``act.question_moderate_context`` and
+``acknowledge.question_penalty`` (all up) answer the misroutes, as in the source.
 
 Severity is the distance beyond the threshold as a share of the greatest there can be, so that pressures compare.
 """
@@ -64,7 +86,10 @@ DIMENSIONS: Mapping[Dimension, tuple[Answer, ...]] = MappingProxyType(
         "reference_ambiguity": (("act.implicit_reference", 1),),
     }
 )
-"""The dimension in which a second opinion mostly differs -> the weights that answer it, as in ``ANSWERS``."""
+"""The dimension in which a second opinion mostly differs -> the weights that answer it, as in ``ANSWERS``.
+
+No weight and direction are in two of them: an answer tells its dimension (``answers_to``).
+"""
 
 
 class _Share(NamedTuple):
@@ -135,14 +160,21 @@ def pressures_of(
 
     ``opinion`` is one that is still fresh, ``weights`` those of the profile that the decisions were made under.
     """
-    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings, weights)]
-    return tuple(sorted(found, key=lambda pressure: -pressure.severity))
+    found = [*_of_counts(counts, settings), *_of_opinion(opinion, settings)]
+    named = [_named(pressure, weights) for pressure in found]
+    return tuple(sorted(named, key=lambda pressure: -pressure.severity))
 
 
 def answers_to(pressure: Pressure) -> tuple[Answer, ...]:
     """Return the weights that may answer a pressure, as far as they have bounds; the first choice first."""
-    own: tuple[Answer, ...] = ((pressure.parameter, pressure.sign),) if pressure.parameter else ()
-    return _bounded(ANSWERS.get(pressure.name, own))
+    if pressure.name in ANSWERS:
+        return _bounded(ANSWERS[pressure.name])
+    if not pressure.parameter:
+        return ()
+    own: Answer = (pressure.parameter, pressure.sign)
+    if pressure.name != "reflection":
+        return _bounded((own,))
+    return _bounded(next((answers for answers in DIMENSIONS.values() if own in answers), (own,)))
 
 
 def metric_of(name: PressureName, counts: Counts, settings: RegulatorSettings) -> float | None:
@@ -240,12 +272,12 @@ def _uncalled(name: PressureName, counts: Counts, settings: RegulatorSettings) -
     return ""
 
 
-def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings, weights: Container[str]) -> Iterator[Pressure]:
+def _of_opinion(opinion: Opinion | None, settings: RegulatorSettings) -> Iterator[Pressure]:
     if opinion is None or not opinion.pressure or opinion.disagreement <= settings.disagreement_above:
         return
     answers: tuple[Answer, ...] = ()
     if opinion.dominant is not None and opinion.dominant_share > settings.dominance_above:
-        answers = tuple(answer for answer in DIMENSIONS[opinion.dominant] if answer[0] in weights)
+        answers = DIMENSIONS[opinion.dominant]
     value, severity = opinion.disagreement, _beyond(opinion.disagreement, settings.disagreement_above)
     yield _pressure("reflection", value, settings.disagreement_above, severity, value, answers)
 
@@ -272,6 +304,15 @@ def _pressure(
         sign=sign,
         held=held if found or held else "no_weight",
     )
+
+
+def _named(pressure: Pressure, weights: Container[str]) -> Pressure:
+    """Return a pressure with the first of its answers that the router's profile has."""
+    there = [answer for answer in answers_to(pressure) if answer[0] in weights]
+    if not there:
+        return msgspec.structs.replace(pressure, parameter="", sign=1, held=pressure.held or "no_weight")
+    parameter, sign = there[0]
+    return msgspec.structs.replace(pressure, parameter=parameter, sign=sign)
 
 
 def _bounded(answers: tuple[Answer, ...]) -> tuple[Answer, ...]:

@@ -61,12 +61,14 @@ def limits(parameter: str, weights: Mapping[str, float]) -> tuple[float, float]:
 
 
 def is_ours(loop: Loop, parameter: str) -> bool:
-    """Whether a weight lies within its limits.
+    """Whether a weight is there, and lies within its limits.
 
-    Beyond them an operator has set it, and it is left alone: what is to be undone waits until it is back.
+    Beyond them an operator has set it, and the router's present profile may not have it. Then it is left alone: what is
+    to be undone waits until it is back.
     """
+    weight = loop.weights.get(parameter)
     least, most = limits(parameter, loop.weights)
-    return least <= loop.weights.get(parameter, least) <= most
+    return weight is not None and least <= weight <= most
 
 
 def is_cooling(loop: Loop, parameter: str, now_ns: int, settings: RegulatorSettings) -> bool:

@@ -77,7 +77,9 @@ def regulated(weights: dict[str, float], offsets: Offsets) -> dict[str, float]:
 def in_force(weights: Mapping[str, float], offsets: Offsets) -> dict[str, float]:
     """Return what of the offsets is in force on weights of the settings, by name: what bounds have left of them."""
     led = {
-        name: round(_led(name, offset, weights) - weights[name], 6) + 0.0 for name, offset in sorted(offsets.items())
+        name: round(_led(name, offset, weights) - weights[name], 6) + 0.0
+        for name, offset in sorted(offsets.items())
+        if name in weights  # else another profile's: it waits for that one
     }
     return {name: offset for name, offset in led.items() if offset}
 

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.calls import ModelCall
 from tests.actors.llm import scripted
-from tests.actors.llm.asking import PLAN, QUICK, Asking, call_of, over
+from tests.actors.llm.asking import KEY, PLAN, QUICK, Asking, call_of, over
 from tests.actors.llm.scripted import ANSWER, EVENT_STREAM, JSON, Reply, fails, says, streams
 
 STREAMED = call_of(stream_to="_INBOX.operator.1")
@@ -60,6 +60,7 @@ TEXTS = {
     "a native answer": whole({"model": "m", "message": {"role": "assistant", "content": LIMA}, "done_reason": "stop"}),
     "a number for a model": whole(answer(model=7)),
     "null for a model, an error and its usage": whole(answer(model=None, error=None, usage=None)),
+    "an error that says nothing": whole(answer(error={"code": 0, "message": ""})),
     "usage that is a text": whole(answer(usage="12")),
     "a status of 201": Reply((BODY,), 201),
     "a type of plain text": whole(answer(), Content_Type="text/plain"),
@@ -139,6 +140,14 @@ STREAMS = {
     "rubbish behind the last word": stream(sse(*CHUNKS) + b"data: {rubbish\n\n"),
     "a type of JSON": stream(sse(*CHUNKS), headers=JSON),
     "no type": stream(sse(*CHUNKS), headers={}),
+    "a message of all that was told at the end": stream(
+        sse(*TWO, {"choices": [{"message": {"role": "assistant", "content": LIMA}, "finish_reason": "stop"}]})
+    ),
+    "a message of all that was told with every piece": stream(
+        sse(*({"choices": [{**each["choices"][0], "message": {"content": told}}]}
+              for each, told in zip(CHUNKS, ("Lima, à ", LIMA, LIMA), strict=True)))
+    ),
+    "a last word in small letters": stream(sse(*CHUNKS[:1], chunk("154 m 🌊.", finish="stop"), "[done]", done=False)),
     "lines of JSON": stream("\n".join(json.dumps(each) for each in CHUNKS).encode(), headers=JSON),
     "gzip": Reply((gzip.compress(sse(*CHUNKS)),), headers={**EVENT_STREAM, "Content-Encoding": "gzip"}),
     "halves of a character in two events": stream(
@@ -305,6 +314,10 @@ THOUGHTS: tuple[tuple[str, ...], ...] = (
     ("[TH", "INK]Peru[", "/THINK]", "\nLima."),
     ("◁", "think▷Peru◁/th", "ink▷Lima."),
     ("<reasoning>Peru", "</reasoning>Lima."),
+    ("<think>Peru", "</thinking>Lima."),
+    ("<thinking>Peru", "</think>Lima."),
+    ("<longcat_", "think>Peru", "</longcat_think>Lima."),
+    ("<reflection>Peru</reflection>", "Lima."),
     (
         "<|channel|>",
         "analysis",
@@ -326,6 +339,12 @@ def test_no_thought_is_told_while_it_is_streamed_whatever_marks_it() -> None:
             await asking.ask(STREAMED)
             told = "".join(partial["text"] for _, partial in asking.published)
             assert told.strip() == ("" if "never " in pieces[0] else "Lima."), pieces
+
+
+def test_an_endpoint_that_names_the_key_as_its_model_puts_it_into_no_event() -> None:
+    @over(whole(answer(model=KEY, choices=[{"message": {"content": LIMA}, "finish_reason": KEY}])), settings=ONCE)
+    async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
+        assert KEY not in repr(await asking.completed())
 
 
 def test_an_answer_that_came_just_in_time_is_not_lost_by_waiting_for_its_usage() -> None:

@@ -214,7 +214,7 @@ def test_a_thousand_thoughts_are_passed_over_without_copying_what_follows() -> N
 def test_of_an_unfinished_thought_no_more_is_held_than_the_beginning_of_its_end() -> None:
     spoken = Spoken()
     assert "".join(spoken.take(part) for part in ["<think>", *["well, "] * 10_000]) == ""
-    assert len(spoken._held) < len("</think>")
+    assert len(spoken._held) < len("</thinking>")
     assert spoken.take("</thi") + spoken.take("nk> Lima.") == "Lima."
 
 

@@ -1,6 +1,7 @@
 """Why an endpoint refused: its reason is found wherever it stands, and kept without secrets."""
 
 import json
+from urllib.parse import quote
 
 import msgspec
 import pytest
@@ -62,6 +63,12 @@ def test_nothing_that_looks_like_a_secret_is_kept_of_a_reason(said: str) -> None
     assert HIDDEN in told or "hunter" in said
     secrets = ("abcd1234", "9xyz", "abcdef123456", "9f86d08188", "hunter22", "AIzaSyA123", "eyJzdWIi", "hunter2222")
     assert not any(secret in told for secret in secrets)
+
+
+@pytest.mark.parametrize("key", ["hunter2!", "AbC/dEf+gH1=="])
+def test_a_key_is_hidden_however_an_endpoint_writes_it(key: str) -> None:
+    for written in (key, key.upper(), quote(key, safe="")):
+        assert written not in without_secrets(f"GET /v1/models?k={written} and [{written}]", key)
 
 
 def test_a_key_that_is_shown_in_part_is_hidden_too() -> None:

@@ -104,7 +104,8 @@ class Regulated:
         """Let decisions be made now, the first ``ambiguous`` of them close ones; return what they led to."""
         in_force = dict(WEIGHTS if weights is None else weights)
         for name, offset in self.loop.offsets.items():
-            in_force[name] = round(in_force[name] + offset, 6)
+            if name in in_force:  # else it waits for the profile that has it
+                in_force[name] = round(in_force[name] + offset, 6)
         led_to: list[Event] = []
         kinds: list[Mode] = [mode for mode, count in modes.items() for _ in range(count)]
         for place, mode in enumerate(kinds):

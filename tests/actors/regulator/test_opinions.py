@@ -1,12 +1,14 @@
 """Second opinions move a weight, and are asked about the decisions after that: not about those that led to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
+import pytest
 
-from schemas.vocabulary.reflection import Span
-from schemas.vocabulary.regulator import Adjusted, Confirmed, CycleCompleted, Reverted
-from tests.actors.regulator.builders import DAY_MS, Regulated, concluded, only, span
+from actors.regulator.pressures import DIMENSIONS
+from schemas.vocabulary.reflection import Dimension, Span
+from schemas.vocabulary.regulator import BOUNDS, Adjusted, Confirmed, CycleCompleted, Reverted
+from tests.actors.regulator.builders import DAY_MS, READING_WEIGHTS, WEIGHTS, Regulated, concluded, only, span
 from tests.actors.scenario import MS
 
 HOUR_NS = 3_600_000 * MS
@@ -83,3 +85,29 @@ def test_what_opinions_on_later_decisions_mostly_differ_in_says_what_to_change_n
     agent.opine([agent.week, span(agent.at_ns + HOUR_NS, 0.4, "social_cue")])
     moved = only(Adjusted, agent.day())
     assert (moved.parameter, moved.metric_before) == ("ACKNOWLEDGE.base", 0.4)
+
+
+def test_where_the_first_answer_to_an_opinion_is_at_its_bound_the_next_one_is_moved():
+    agent = Regulated()
+    agent.decide(weights={**READING_WEIGHTS, "acknowledge.social": BOUNDS["acknowledge.social"][0]})
+    agent.hear(concluded(0.5, "tone_ambiguity", 1.0))
+    adjusted = only(Adjusted, agent.cycle())
+    assert (adjusted.parameter, adjusted.delta < 0) == ("acknowledge.greeting", True)
+
+
+@pytest.mark.parametrize("dimension", sorted(DIMENSIONS))
+@pytest.mark.parametrize("weights", [WEIGHTS, READING_WEIGHTS], ids=["calibrated", "standard"])
+def test_what_an_opinion_presses_for_is_a_weight_that_the_profile_has(
+    dimension: Dimension, weights: Mapping[str, float]
+):
+    agent = Regulated()
+    agent.decide(weights=weights)
+    agent.hear(concluded(0.5, dimension, 1.0))
+    adjusted = only(Adjusted, agent.cycle())
+    assert (adjusted.parameter, 1 if adjusted.delta > 0 else -1) in DIMENSIONS[dimension]
+    assert adjusted.parameter in weights
+
+
+def test_an_answer_tells_its_dimension():
+    answers = [answer for each in DIMENSIONS.values() for answer in each]
+    assert len(set(answers)) == len(answers)

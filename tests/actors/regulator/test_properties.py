@@ -159,6 +159,20 @@ def test_whatever_an_operator_sets_routers_do_what_the_regulator_says(
         assert least <= after <= most
 
 
+@given(history=histories.map(decided_daily), overrides=by_hand, begins=st.booleans())
+@several
+def test_what_a_profile_does_not_have_is_left_alone_until_it_is_back(
+    history: list[Any], overrides: dict[str, float], begins: bool
+):
+    profiles = [base_of(overrides), dict(WEIGHTS)]
+    taken: list[Taken] = []
+    agent = lived(history, *(profiles if begins else profiles[::-1]), taken=taken)
+    for event, before, after in taken:
+        assert (event.before, event.after) == (before, after)
+        assert abs(event.delta) <= 0.02 + 1e-9
+    assert all(abs(offset) <= BOUNDS[name][1] - BOUNDS[name][0] for name, offset in agent.loop.offsets.items())
+
+
 @given(history=histories)
 @several
 def test_what_is_remembered_of_an_agent_stays_small(history: list[Any]):

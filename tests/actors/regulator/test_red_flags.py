@@ -14,7 +14,7 @@ from actors.regulator.window import MODES, Counts
 from schemas.vocabulary.monitor import Rate
 from schemas.vocabulary.regulator import BOUNDS, Adjusted, CycleCompleted, PressureName
 from schemas.vocabulary.router import SAMPLE_SIGNALS, Mode
-from tests.actors.regulator.builders import HEALTHY, WEIGHTS, Regulated, decision, only
+from tests.actors.regulator.builders import HEALTHY, READING_WEIGHTS, WEIGHTS, Regulated, decision, only
 
 SOCIAL = msgspec.structs.replace(SAMPLE_SIGNALS, greeting_pattern=True, has_question_mark=False)
 
@@ -138,3 +138,12 @@ def greeted_in_vain(agent: Regulated, weights: Mapping[str, float]) -> list[obje
         agent.hear(decision("RESPOND", signals=SOCIAL, weights=weights))
     agent.decide({"RESPOND": 60, "CLARIFY": 15, "ACT": 15}, weights=weights)
     return list(agent.cycle())
+
+
+def test_no_pressure_names_a_weight_that_the_profile_lacks():
+    for weights in (WEIGHTS, READING_WEIGHTS):
+        agent = Regulated()
+        agent.decide({"RESPOND": 20, "CLARIFY": 80}, feedbacks=["missed_act"] * 30, weights=weights)
+        pressures = only(CycleCompleted, agent.cycle()).pressures
+        assert {each.name for each in pressures} >= {"respond_under_use", "clarify_over_use", "missed_act"}
+        assert all(each.parameter in weights for each in pressures if each.parameter)

@@ -8,7 +8,7 @@ from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.regulator import Adjusted, CycleCompleted, Reverted
 from schemas.vocabulary.router import Mode, ModeSelected
-from tests.actors.regulator.builders import HEALTHY, Regulated, only
+from tests.actors.regulator.builders import HEALTHY, READING_WEIGHTS, WEIGHTS, Regulated, only
 from tests.actors.router.builders import partition as router_partition
 from tests.actors.router.builders import recalled
 from tests.actors.scenario import Address
@@ -43,6 +43,10 @@ class Together:
             if isinstance(event, Adjusted | Reverted):
                 self.router.hear(event)
         return led_to
+
+    def weights(self) -> Mapping[str, float]:
+        """Return those that the router's next decision is made with."""
+        return self._in_force()
 
     def _in_force(self) -> dict[str, float]:
         here = Address(exchange=f"asked after {self.router.seq}")
@@ -120,3 +124,36 @@ def test_an_undoing_passes_no_bound_that_a_setting_has_brought_near() -> None:
     reverted = only(Reverted, together.day(OFTEN_RESPONDING))
     assert (reverted.before, reverted.after, reverted.delta) == (0.69, 0.7, 0.01)
     assert together.weight("RESPOND.base") == reverted.after
+
+
+def test_a_router_whose_profile_lacks_a_corrected_weight_decides_with_those_it_has():
+    together = Together()
+    adjusted = Adjusted(
+        parameter="clarify.underspecified", before=1.0, after=1.02, delta=0.02, requested=0.02, offset=0.02,
+        pressure="clarify_under_use", metric_before=1.0,
+    )  # fmt: skip
+    together.router.configure(RouterSettings(profile="standard"))
+    together.router.hear(adjusted)
+    assert together.weight("clarify.underspecified") == 1.02
+    together.router.configure(RouterSettings(profile="calibrated"))
+    assert "clarify.underspecified" not in together.weights()
+    together.router.configure(RouterSettings(profile="standard"))
+    assert together.weight("clarify.underspecified") == 1.02, "it waited"
+
+
+def test_what_is_on_trial_of_a_weight_that_the_profile_lacks_is_not_undone_before_it_is_back():
+    agent = Regulated(RegulatorSettings(series_steps=1))
+    missing: Mapping[Mode, int] = {"RESPOND": 75, "ACT": 12, "ACKNOWLEDGE": 11, "CLARIFY": 2}
+    adjusted = only(Adjusted, agent.day(missing, feedbacks=["missed_clarify"], weights=READING_WEIGHTS))
+    assert adjusted.parameter == "clarify.underspecified"
+    for _ in range(4):
+        agent.day(missing, feedbacks=["missed_clarify"], weights=WEIGHTS)
+    assert reverts_of(agent, adjusted.parameter) == []
+    for _ in range(2):
+        agent.day(missing, feedbacks=["missed_clarify"], weights=READING_WEIGHTS)
+    [reverted] = reverts_of(agent, adjusted.parameter)
+    assert reverted.delta == -adjusted.delta
+
+
+def reverts_of(agent: Regulated, parameter: str) -> list[Reverted]:
+    return [event for _, event in agent.events if isinstance(event, Reverted) and event.parameter == parameter]
