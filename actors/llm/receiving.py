@@ -130,7 +130,7 @@ async def _streamed(beginning: bytes, rest: AsyncIterator[bytes], speak: Speak, 
                     if piece.finish_reason or piece.text:
                         ended = bool(piece.finish_reason)
                         patience.reschedule(_patience(piece, until) if ended else None)
-    except (httpx.HTTPError, NotTheProtocol, Refused, TimeoutError) as broken:
+    except (httpx.HTTPError, NotTheProtocol, Refused, CutShort, TimeoutError) as broken:
         if ended and (not isinstance(broken, TimeoutError) or patience.expired()):
             return completed(found)
         if isinstance(broken, httpx.HTTPError):
@@ -181,8 +181,10 @@ def _pieces(event: Event) -> list[Piece]:
         return []
     try:
         return [piece_of(document_of(data))]
-    except NotTheProtocol:
+    except NotTheProtocol as wrong:
         lines = [line for line in data.splitlines() if line.strip()]
+        if len(lines) < 2 and not event.closed:
+            raise CutShort from wrong  # of an endpoint that dies, a body without a length ends as it should
         if len(lines) < 2:
             raise
         # Events without the blank line between them.

@@ -11,10 +11,14 @@ _FIELDS = (b"data", b"event", b"id", b"retry")
 
 
 class Event(NamedTuple):
-    """An event of a stream: its name, empty where it has none, and its data."""
+    """An event of a stream: its name, empty where it has none, and its data.
+
+    ``closed``: the blank line behind it came.
+    """
 
     name: bytes
     data: bytes
+    closed: bool = True
 
 
 def is_stream(beginning: bytes) -> bool:
@@ -46,7 +50,7 @@ class Events:
         """Yield the last event, where the stream ended without the blank line that should close it."""
         line, self._line = self._line.removesuffix(b"\r"), b""
         yield from self._read(line)
-        yield from self._read(b"")
+        yield from (event._replace(closed=False) for event in self._read(b""))
 
     def _read(self, line: bytes) -> Iterator[Event]:
         if self._first:

@@ -57,6 +57,11 @@ def test_a_stream_that_breaks_is_started_again_and_its_pieces_say_so() -> None:
             "StreamError",
         ),
         (Reply((b"data: {garbage\n\n",), headers=EVENT_STREAM), "answer_invalid", "NotTheProtocol"),
+        (
+            Reply((*streams("Lima").pieces[:2], b'data: {"choices": [{"de'), headers=EVENT_STREAM),
+            "endpoint_unreachable",
+            "StreamCutShort",
+        ),
     ],
 )
 def test_a_stream_without_its_end_is_no_answer(reply: Reply, reason: str, error: str) -> None:
