@@ -113,8 +113,9 @@ def contributions(
 def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, float]) -> Contributions:
     """Return the terms with those of what the text is, and of what is known of it.
 
-    What is missing in a text may have been said before it: in a talk under way less is asked back. A cold context
-    alone is no reason to ask: its boost counts as far as something is missing.
+    What is missing in a text may have been said before it: in a talk under way less is asked back, and where a fact
+    that the person told bears on the text. A cold context alone is no reason to ask: its boost counts as far as
+    something is missing.
     """
     talk = min(signals.working_memory_turns / FULL_TALK, 1.0)
     found = min(signals.findings / FULL_FINDINGS, 1.0)
@@ -129,6 +130,7 @@ def _with_reading(terms: Contributions, signals: Signals, weights: Mapping[str, 
     terms["CLARIFY"] |= {
         "clarify.underspecified": weights["clarify.underspecified"] * signals.underspecified,
         "clarify.talk_relief": -weights["clarify.talk_relief"] * talk * signals.underspecified,
+        "clarify.fact_relief": -weights["clarify.fact_relief"] * (signals.bearing if signals.fact_count else 0.0),
         "clarify.findings_penalty": -weights["clarify.findings_penalty"] * found,
     }
     terms["ACT"] |= {

@@ -82,6 +82,7 @@ STANDARD: Mapping[str, float] = MappingProxyType(
         "clarify.underspecified": 1.00,
         "clarify.cold_boost": 0.10,
         "clarify.talk_relief": 0.30,
+        "clarify.fact_relief": 0.70,
         "clarify.warm_penalty": 0.05,
         "clarify.findings_penalty": 0.40,
         "ACT.base": 0.25,

@@ -57,6 +57,16 @@ def test_warmth_tips_the_scales_where_a_text_may_be_either():
     assert [routed(either, GROUNDS[name]).selected_mode for name in ("cold", "warm")] == ["CLARIFY", "RESPOND"]
 
 
+@pytest.mark.parametrize(("underspecified", "mode"), [(0.5, "RESPOND"), (0.95, "CLARIFY")])
+def test_what_a_fact_bears_on_lacks_less(underspecified: float, mode: Mode):
+    """Told of an allergy, an agent does not ask back at "Which foods must I avoid?"; it does at "fix it"."""
+    told = msgspec.structs.replace(COLD, bearing=0.5, fact_count=1, fact_keys=("allergy",))
+    turn = reading(underspecified=underspecified, recall=0.3 * (1 - underspecified))
+    assert routed(turn).selected_mode == "CLARIFY"
+    assert routed(turn, told).selected_mode == mode
+    assert routed(turn, msgspec.structs.replace(told, fact_count=0, fact_keys=())).selected_mode == "CLARIFY"
+
+
 @pytest.mark.parametrize("warmth", sorted(GROUNDS))
 def test_a_text_of_which_nothing_is_known_is_answered_and_not_asked_about(warmth: str):
     assert routed(None, GROUNDS[warmth]).selected_mode == "RESPOND"
