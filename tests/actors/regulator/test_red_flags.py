@@ -84,6 +84,16 @@ def test_where_the_first_weight_is_at_its_bound_the_next_one_of_the_table_answer
     assert (moved.pressure, moved.parameter) == ("clarify_over_use", "clarify.cold_boost")
 
 
+@pytest.mark.parametrize(
+    ("mode", "weight"), [("CLARIFY", "clarify.underspecified"), ("ACKNOWLEDGE", "acknowledge.social")]
+)
+def test_too_much_of_a_mode_is_answered_by_the_weight_of_the_reading_once_its_base_is_down(mode: Mode, weight: str):
+    low = {**READING_WEIGHTS, f"{mode}.base": BOUNDS[f"{mode}.base"][0]}
+    moved = only(Adjusted, Regulated().day({"RESPOND": 50, mode: 45, "ACT": 5}, weights=low))
+    assert (moved.pressure, moved.parameter) == (f"{mode.lower()}_over_use", weight)
+    assert moved.after < moved.before
+
+
 def test_a_pressure_whose_weights_are_all_at_their_bounds_says_so():
     low = {**WEIGHTS, "CLARIFY.base": 0.1, "clarify.cold_boost": 0.1}
     summary = only(CycleCompleted, Regulated().day({"RESPOND": 60, "CLARIFY": 35, "ACKNOWLEDGE": 5}, weights=low))
