@@ -297,7 +297,9 @@ class Connection:
         )
 
     async def _failed(self, error: Exception) -> None:
-        self._last_error = str(error) or type(error).__name__
+        if not (self._opening and is_refused(self._last_error)):
+            # A server that refuses a login hangs up: the refusal, not that, is why nobody gets in.
+            self._last_error = str(error) or type(error).__name__
         if self._opening:
             if self._announce:
                 self._absence.failed(self._last_error)

@@ -174,18 +174,19 @@ async def broken(log: JetStreamLog, ends: Sequence[Answered]) -> list[str]:
     return broken_promises(tuple(ACTORS.values()), await collect(log), [end.exchange for end in ends], PARTITIONS)
 
 
-_ELAPSED = re.compile(rb'"(?:elapsed|timeout)_ms":\d+')
+_OF_THE_RUN = re.compile(rb'"(?:(?:elapsed|timeout)_ms":\d+|request":"[0-9a-f]+")')
 
 
 def content(messages: Sequence[Stored]) -> dict[str, list[tuple[str, bytes]]]:
     """Return the events of each exchange, topic and body, sorted.
 
     Stages that work side by side are stored in any order, and what joins two of them is caused by the later one, so
-    that its id differs from run to run. What was decided may not, but for the time that an ACT loop took, or has left.
+    that its id differs from run to run, and so does what names it by that. What was decided may not, but for the time
+    that an ACT loop took, or has left.
     """
     found: dict[str, list[tuple[str, bytes]]] = {}
     for stored in messages:
         exchange = stored.headers.get("ce-exchange")
         if exchange:
-            found.setdefault(exchange, []).append((stored.headers["ce-type"], _ELAPSED.sub(b"", stored.data)))
+            found.setdefault(exchange, []).append((stored.headers["ce-type"], _OF_THE_RUN.sub(b"", stored.data)))
     return {exchange: sorted(events) for exchange, events in found.items()}
