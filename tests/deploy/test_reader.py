@@ -195,10 +195,13 @@ def test_the_documented_program_prints_each_alert_once_across_restarts(tmp_path:
         return heard.read_text()
 
     def act(wire: Wire) -> None:
-        first = listened(wire, "first", lambda _: info(wire).get("num_ack_pending") == 0 == info(wire)["num_pending"])
+        first = listened(wire, "first", lambda _: is_done_with(info(wire)))
         assert first.startswith(f"{STORED[ALERT]} ")
         assert first.count("\n") == 1
         assert listened(wire, "second", lambda _: info(wire)["num_waiting"] > 0) == ""
+
+    def is_done_with(told: dict[str, Any]) -> bool:
+        return told.get("num_ack_pending") == 0 == told["num_pending"]
 
     def info(wire: Wire) -> dict[str, Any]:
         answer = wire.api(INFO)
