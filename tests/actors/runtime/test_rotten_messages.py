@@ -66,7 +66,12 @@ def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
     on_broker(broker, body)
 
 
-@pytest.mark.parametrize("kind", [AppraisalCompleted, ResponseEmitted])
+@pytest.mark.parametrize(
+    "kind",
+    # Of the second an input is now and then left without an end, on a busy machine: an open fault of the runtime (issue
+    # 13), which the long runs show until it is mended.
+    [AppraisalCompleted, pytest.param(ResponseEmitted, marks=pytest.mark.faults)],
+)
 def test_another_process_that_has_answered_a_message_knows_that_it_rotted_before_it_is_repeated(
     kind: type, broker: Broker
 ) -> None:
