@@ -14,6 +14,7 @@ from actors.runtime.worker import Worker
 from deploy.worker import replier
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.log import Membership, Stored
+from events.loggers import get_logger
 from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.identity import event_id
@@ -23,6 +24,7 @@ from tests.broker import Broker
 from tests.events.setting import collect
 from tests.judging import broken_promises, replayed
 
+_logger = get_logger("neuraxis.tests")
 PARTITIONS = Partitions(agents=2, sessions=4)
 TEXTS = (
     "Hello there",
@@ -42,7 +44,8 @@ class Living:
         self.worker = worker
         self.log = log
         self.stop = asyncio.Event()
-        self._running = asyncio.create_task(worker.run(self.stop))
+        self._running = asyncio.create_task(worker.run(self.stop), name=worker.name)
+        self._running.add_done_callback(_tell_why)
 
     def leads(self) -> set[tuple[str, str]]:
         """Return the partitions that it leads now."""
@@ -65,6 +68,12 @@ class Living:
         async with asyncio.timeout(DEADLINE_S):
             await asyncio.wait([self._running])
         return self._running.exception()
+
+
+def _tell_why(running: asyncio.Task[None]) -> None:
+    """Log what ended a worker: a test that waits for an answer from it would not say."""
+    if not running.cancelled() and (wrong := running.exception()) is not None:
+        _logger.error("worker_ended", worker=running.get_name(), error=repr(wrong))
 
 
 class OnlyMe:
