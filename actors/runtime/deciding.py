@@ -166,12 +166,18 @@ class Deciding(ABC):
             self._put(self.view.spontaneous(self._author.own_cause(self.view, cause), Emission(event)), 0)
             self._snapshots.count()
         if self.outbox:
-            self._submit()
+            # What it recorded last may be what the log lacks, and that may be the same news.
+            self._submit(since=self.view.own_last)
         return True
 
-    def _submit(self) -> None:
-        """Have the outbox appended, once the log is known to lack nothing behind what its first decision is about."""
-        first_seq = self.outbox[0].decided[0].cause_seq if self.outbox else 0
+    def _submit(self, since: int | None = None) -> None:
+        """Have the outbox appended, once the log is known to lack nothing from a sequence on.
+
+        If none is named, from that which its first decision is about.
+        """
+        first_seq = since
+        if first_seq is None:
+            first_seq = self.outbox[0].decided[0].cause_seq if self.outbox else 0
         if not self._proof.is_owed(first_seq):
             self._around.committer.submit(self)
         elif self._proving is None and self.outbox:
@@ -180,7 +186,7 @@ class Deciding(ABC):
     async def _prove(self, since: int) -> None:
         if await self._is_whole(since):
             self._proving = None
-            self._proof.is_given()
+            self._proof.is_given(since)
             self._around.committer.submit(self)
 
     async def _is_whole(self, since: int | None = None) -> bool:

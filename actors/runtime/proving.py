@@ -24,15 +24,16 @@ class Proof:
             self._stretch = view.place if self._stretch is None else self._stretch[0], upto
             self._read_at = asyncio.get_running_loop().time()
 
-    def is_given(self) -> None:
-        """Note that nothing is owed any more."""
-        self._stretch = None
+    def is_given(self, since: int | None = None) -> None:
+        """Note that nothing is owed any more about what is behind a sequence; None: about anything."""
+        if self._stretch is not None:
+            after, _ = self._stretch
+            # What is before that stays owed: a timer may have fired about it, and the event be lost.
+            self._stretch = None if since is None or since <= after else (after, since)
 
     def is_owed(self, since: int | None = None) -> bool:
         """Whether a proof is owed before anything about the message at a sequence is appended; None: about any."""
-        if self._stretch is not None and since is not None and since >= self._stretch[1]:
-            self._stretch = None
-        return self._stretch is not None
+        return self._stretch is not None and (since is None or since < self._stretch[1])
 
     async def settle(self, since: int | None) -> None:
         """Return once the stretch is whole from a sequence on (None: its begin), or its gaps are recorded.

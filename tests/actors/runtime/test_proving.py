@@ -1,0 +1,71 @@
+"""Which stretch of the log a partition has to see proved before it appends what may repeat a lost message."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from actors.registry import ACTORS
+from actors.runtime.proving import Proof
+from actors.runtime.wholeness import Wholeness
+from events.view import View
+from schemas.subjects import Partitions
+
+AFTER, UPTO = 10, 90
+
+
+class Asked(Wholeness):
+    """Notes which stretches are asked for, and finds each whole."""
+
+    def __init__(self) -> None:
+        self.stretches: list[tuple[int, int]] = []
+
+    async def settle(self, after: int, upto: int, read_at: float) -> None:
+        """Note a stretch."""
+        self.stretches.append((after, upto))
+
+
+def proved(body: Callable[[Proof], Awaitable[None]]) -> list[tuple[int, int]]:
+    asked = Asked()
+
+    async def run() -> None:
+        proof = Proof(asked)
+        proof.read_back(AFTER, UPTO)
+        proof.begin(View(ACTORS["clock"], "all", Partitions(agents=1, sessions=1)), UPTO)
+        await body(proof)
+
+    asyncio.run(run())
+    return asked.stretches
+
+
+def test_a_timer_is_proved_from_the_beginning_also_after_a_decision_was_proved_from_its_cause_on() -> None:
+    """The event that a timer fired before may be lost, and stand before all that is decided now."""
+
+    async def body(proof: Proof) -> None:
+        assert proof.is_owed(40)
+        await proof.settle(40)
+        proof.is_given(40)
+        assert not proof.is_owed(40)
+        assert not proof.is_owed(41)
+        assert proof.is_owed()
+        await proof.settle(None)
+        proof.is_given()
+        assert not proof.is_owed()
+
+    assert proved(body) == [(40, UPTO), (AFTER, 40)]
+
+
+def test_a_decision_about_what_came_later_owes_nothing_and_settles_nothing() -> None:
+    async def body(proof: Proof) -> None:
+        assert not proof.is_owed(UPTO)
+        assert proof.is_owed()
+        assert proof.is_owed(UPTO - 1)
+
+    assert proved(body) == []
+
+
+def test_nothing_is_owed_once_all_is_proved() -> None:
+    async def body(proof: Proof) -> None:
+        await proof.settle(AFTER)
+        proof.is_given(AFTER)
+        assert not proof.is_owed()
+
+    assert proved(body) == [(AFTER, UPTO)]
