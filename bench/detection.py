@@ -1,11 +1,11 @@
 """Detection: what the guards catch on sources they were not trained on, and what judging a text costs.
 
-For every fold of sources the scorer and the trust evaluator are trained anew on the other folds, thresholds included;
-rows that quote a held-out row are left out as well. Reflex is as it ships: its signatures are written, not trained.
-Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and bare harmful asks are reported
-apart. ``harm`` is appraisal's constitutional rule, on which coherence rejects. Where securevector-guardian-model is
-installed, it is judged on the same rows; what it was trained on is not known. Run it with
-``python -m bench.detection PROMPTS``.
+For every fold of sources the scorer and the trust evaluator are trained anew on the other folds, and their thresholds
+are fixed on those; rows that quote a held-out row are left out as well. Reflex is as it ships: its signatures are
+written, not trained. Harmless tasks hidden in texts (``indirect_benign_payload``, ``latent_jailbreak``) and bare
+harmful asks are reported apart. ``harm`` is appraisal's constitutional rule, on which coherence rejects. Where
+securevector-guardian-model is installed, it is judged on the same rows; what it was trained on is not known. Run it
+with ``python -m bench.detection PROMPTS...``.
 """
 
 import sys
@@ -23,11 +23,11 @@ from actors.intuition.scorer import score
 from actors.reflex import ACTOR as REFLEX
 from bench.table import percentiles
 from deploy.training.corpus import APART, INDIRECT, Row, is_direct, load_rows
-from deploy.training.fitting import FOLDS, Prepared, fit, log_odds_of, prepare
-from deploy.training.recipes import SCORER, TRUST
+from deploy.training.fitting import FOLDS, held_out_scores, prepare
+from deploy.training.report import fired_by_fold
+from deploy.training.writing import RECIPES
 from schemas.actor import Message
 from schemas.identity import content_hash
-from schemas.reading.model import LONG_TEXT
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.reflex import ReflexBlocked
 
@@ -67,14 +67,16 @@ class Result(msgspec.Struct, frozen=True):
     costs: tuple[Cost, ...]
 
 
-def run(prompts: Path, folds: int = FOLDS) -> Result:
+def run(files: Sequence[Path], folds: int = FOLDS) -> Result:
     """Judge a corpus by held-out folds of its sources."""
-    prepared = prepare(load_rows(prompts), folds)
+    prepared = prepare([row for file in files for row in load_rows(file)], folds)
     rows = prepared.corpus
     fired = {
         "seed": _reflex(rows, "seed"),
         "reflex": _reflex(rows, "standard"),
-        **_trained(prepared, folds),
+        **{
+            name: fired_by_fold(prepared, held_out_scores(prepared, recipe), recipe) for name, recipe in RECIPES.items()
+        },
         "harm": np.array([intent_of(row.text).risks.harm for row in rows]),
     }
     fired["together"] = fired["reflex"] | fired["scorer"] | fired["trust"]
@@ -82,19 +84,6 @@ def run(prompts: Path, folds: int = FOLDS) -> Result:
     if peer is not None:
         fired["guardian"] = np.array([peer(row.text) for row in rows])
     return Result(_aims(rows, fired), _categories(rows, fired), _sources(rows, fired), costs())
-
-
-def _trained(prepared: Prepared, folds: int) -> dict[str, Fired]:
-    fired = {name: np.zeros(len(prepared.corpus), dtype=np.bool_) for name in ("scorer", "trust")}
-    fold_of = np.array(prepared.folds)
-    long = np.array([len(row.text) > LONG_TEXT for row in prepared.corpus])
-    for held in range(folds):
-        places = np.nonzero(fold_of == held)[0]
-        for name, recipe in (("scorer", SCORER), ("trust", TRUST)):
-            model = fit(prepared, recipe, [held])
-            measure = np.where(long[places], model.long_threshold, model.threshold)
-            fired[name][places] = log_odds_of(prepared, model, places) > measure
-    return fired
 
 
 def _reflex(rows: Sequence[Row], profile: str) -> Fired:
@@ -196,11 +185,11 @@ def show(result: Result) -> None:
 
 
 def main() -> None:
-    """Judge the corpus named on the command line and print the tables; without one, only the costs."""
+    """Judge the files named on the command line and print the tables; without one, only the costs."""
     if len(sys.argv) > 1:
-        show(run(Path(sys.argv[1])))
+        show(run(tuple(map(Path, sys.argv[1:]))))
         return
-    print("no corpus given (python -m bench.detection PROMPTS): costs only")
+    print("no corpus given (python -m bench.detection PROMPTS...): costs only")
     for cost in costs():
         print(f"{cost.judge:8} {cost.size:>7}  p50 {cost.p50_us:10,.1f} us  p99 {cost.p99_us:10,.1f} us")
 

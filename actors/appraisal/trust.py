@@ -1,9 +1,10 @@
 """How far a part of a prompt can be trusted: truth, indeterminacy and falsehood, each on its own in [0, 1].
 
 Falsehood says that a part speaks to the model itself: reverses the roles, overrides instructions or asks for them,
-hides an order in a document. Politeness changes nothing, since no weight is given to it. It is scaled so that the
-breaker's triggers fall on the threshold that was fixed in training for a false-alarm rate: ``ROLE_CONFUSION`` for any
-part, ``SATURATION`` for parts over ``LONG_TEXT`` characters (source C).
+hides an order in a document. A part is read in passages and the worst decides: politeness, other text around,
+repetition and length lower nothing. Falsehood is scaled so that the breaker's triggers fall on the threshold that was
+fixed in training for a false-alarm rate: from there on it is above ``ROLE_CONFUSION``, which trips for any part, and
+below it is at most ``SATURATION``, above which long parts trip (source C). The same passage so trips in either.
 
 What should have been read and could not, for the bounds on the work, counts as evidence against a part: its falsehood
 is raised by the share of it.
@@ -15,17 +16,16 @@ from itertools import pairwise
 import msgspec
 
 from schemas.reading.evidence import read_text, unread_share
-from schemas.reading.model import LONG_TEXT, Model, log_odds
+from schemas.reading.model import Model, margin
 from schemas.reading.weights import weights_of
 from schemas.vocabulary.appraisal import LayerTrust
 
 ROLE_CONFUSION = 0.65
 SATURATION = 0.5
 _DECIMALS = 6
-_KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, ROLE_CONFUSION), (3.0, 0.85), (8.0, 0.98))
-"""(margin, falsehood): straight lines between, level outside. At margin 0 the breaker does not trip yet."""
+_KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (0.0, 0.66), (3.0, 0.85), (8.0, 0.98))
+"""(margin, falsehood): straight lines between, level outside, a step at margin 0, where neither trigger trips yet."""
 
-_LONG_KNOTS = ((-9.0, 0.02), (-5.0, 0.08), (-2.5, 0.2), (0.0, SATURATION), (3.0, 0.85), (8.0, 0.98))
 _FEW_TOKENS = 8.0
 UNREAD_WEIGHT = 0.75
 """How much of what is missing to a falsehood of 1 is added where nothing that should have been read was.
@@ -41,18 +41,16 @@ def model() -> Model:
 
 
 def trust_of(layer: str, text: str, unread: int = 0, evaluator: Model | None = None) -> LayerTrust:
-    """Return the trust in one part of a prompt; ``layer`` names it. A blank part is indeterminate, and no more.
+    """Return the trust in one part of a prompt. A blank part is indeterminate, and no more.
 
-    ``unread`` counts the characters that the part has besides and that should have been read, too; ``evaluator`` is
-    another one than this release's.
+    ``layer`` names it. ``unread`` counts the characters that the part has besides and that should have been read, too;
+    ``evaluator`` is another one than this release's.
     """
     if not text.strip():
         return LayerTrust(layer=layer, characters=len(text), truth=0.5, indeterminacy=1.0, falsehood=0.0)
     judge = evaluator or model()
     read = read_text(text)
-    long = len(text) > LONG_TEXT
-    margin = log_odds(judge, read) - (judge.long_threshold if long else judge.threshold)
-    found = _between(_LONG_KNOTS if long else _KNOTS, margin)
+    found = _between(_KNOTS, margin(judge, read))
     unread += read.unread
     share = unread_share(read.shown, unread)
     falsehood = found + (1.0 - found) * UNREAD_WEIGHT * share

@@ -31,6 +31,7 @@ COMMANDS: dict[str, str] = {
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",
     "router": "deploy.cli.router:router",
+    "train": "deploy.cli.train:train",
     "breaker": "deploy.cli.breaker:breaker",
     "guardrails": "deploy.cli.guardrails:guardrails",
     "review": "deploy.cli.review:review",

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,6 @@ from deploy.cli.options import (
     timeout_option,
 )
 from deploy.cli.source import log_option, opened, say
-from deploy.cli.training import tell_training
 from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
@@ -119,28 +117,6 @@ def withdraw(
         click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
         return
     saying.say(f"{len(names)} withdrawn for agent {agent}")
-
-
-@precedents.command(epilog=examples("neuraxis precedents train prompts.jsonl --into models"))
-@click.argument("prompts", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the weights files."
-)
-def train(prompts: Path, into: Path) -> None:
-    """Train the scorer of intuition and the trust evaluator of appraisal on labelled PROMPTS (JSON Lines).
-
-    A line has `text`, `label` (attack, benign or hard_benign), `category` and `source`. Thresholds are fixed on rows
-    held out by source, for false-alarm rates. Workers started with NEURAXIS_MODELS=FOLDER judge by what is written
-    there; decisions name the weights that they rest on, and a replay without those says so. Equal inputs give equal
-    files. Needs scipy: pip install 'neuraxis[train]'.
-    """
-
-    def steps() -> Iterable[str]:
-        from deploy.training.writing import train_into
-
-        return train_into(prompts, lambda _: into)
-
-    tell_training(steps)
 
 
 async def _import(

@@ -15,7 +15,7 @@ from schemas.reading.folding import fold
 from schemas.reading.tokens import split_tokens
 from schemas.reading.views import views_of
 
-DIRECT = frozenset({"jailbreak", "prompt_injection", "system_prompt_extraction"})
+DIRECT = frozenset({"jailbreak", "prompt_injection", "multi_injection", "system_prompt_extraction"})
 """Categories of attacks that a user sends, besides those named ``encoded_`` something."""
 
 INDIRECT = frozenset({"indirect_injection", "indirect_injection_long"})
@@ -23,6 +23,11 @@ INDIRECT = frozenset({"indirect_injection", "indirect_injection_long"})
 
 APART = frozenset({"indirect_benign_payload", "latent_jailbreak"})
 """Harmless tasks hidden in a text: neither trained on nor counted with the attacks."""
+
+_FAMILIES = ("own:multi", "own:inserted", "InjecAgent", "GPTeacher", "Taskmaster", "BIPIA", "clean emails")
+"""Beginnings of sources that are one to a judge of what generalises: the same phrases in other languages or places."""
+
+_KINDS = ("docs:", "code:")
 
 _SHINGLE = 5
 _SHINGLED_TOKENS = 4_000
@@ -70,21 +75,30 @@ def is_direct(category: str) -> bool:
     return category in DIRECT or category.startswith("encoded_")
 
 
-def folds_of(rows: Sequence[Row], count: int) -> list[int]:
-    """Return the fold of each row: whole sources, the largest first, each to the fold that has fewest rows so far.
+def family_of(source: str) -> str:
+    """Return what a source is held out with: texts and code of one project, one collection's parts and languages."""
+    for kind in _KINDS:
+        if source.startswith(kind):
+            return source.removeprefix(kind).partition("+")[0]
+    return next((family for family in _FAMILIES if source.startswith(family)), source)
 
-    Attacks and harmless rows are dealt out apart, so that every fold holds out some of both.
+
+def folds_of(rows: Sequence[Row], count: int) -> list[int]:
+    """Return the fold of each row: whole families of sources, the largest first, each to the smallest fold so far.
+
+    Those with attacks and the harmless are dealt out apart, so that every fold holds out some of both.
     """
-    sizes = Counter(row.source for row in rows)
-    attacked = {row.source for row in rows if row.attack and row.category not in APART}
+    families = [family_of(row.source) for row in rows]
+    sizes = Counter(families)
+    attacked = {family for family, row in zip(families, rows, strict=True) if row.attack and row.category not in APART}
     fold_of: dict[str, int] = {}
     for group in (attacked, set(sizes) - attacked):
         load = [0] * count
-        for source in sorted(group, key=lambda source: (-sizes[source], source)):
+        for family in sorted(group, key=lambda family: (-sizes[family], family)):
             lightest = load.index(min(load))
-            fold_of[source] = lightest
-            load[lightest] += sizes[source]
-    return [fold_of[row.source] for row in rows]
+            fold_of[family] = lightest
+            load[lightest] += sizes[family]
+    return [fold_of[family] for family in families]
 
 
 def quoting(rows: Sequence[Row], folds: Sequence[int]) -> dict[int, set[int]]:

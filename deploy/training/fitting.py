@@ -1,8 +1,11 @@
-"""From labelled rows to a model: n-gram table, head and threshold, each fixed on training rows only.
+"""From labelled rows to a judge of passages, and its thresholds from rows whose sources it was not trained on.
 
-The head and the threshold rest on what tables say of rows that they were not trained on: the training sources are split
-in three, and each third is judged by a table of the other two. The threshold is the lowest that keeps the false alarms
-among the corpus's own held-out rows within the recipe's shares.
+Which passage of an attack carries it is not labelled. So the fit goes in rounds: the first reads texts as wholes; each
+of the next adds, of every row, the passage that the round before found worst. Of attacks that is where the attack is;
+of harmless texts it is what would raise a false alarm, since the worst passage decides.
+
+A threshold is the lowest that keeps false alarms among held-out rows within the recipe's shares: every source is judged
+by a model that saw neither it nor what quotes it.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,40 +15,42 @@ import numpy as np
 import numpy.typing as npt
 
 from deploy.training.augment import augmented
-from deploy.training.corpus import Row, folds_of, quoting, training_places
-from deploy.training.grams import (
-    Grams,
-    Matrices,
-    Numbers,
-    Penalties,
-    Places,
-    fit_table,
-    grams_of,
-    matrices,
-    supported,
-    weights_of,
-)
+from deploy.training.corpus import Row, family_of, folds_of, quoting, training_places
+from deploy.training.grams import Flags, Grams, Numbers, Places, Sample, grams_of, matrix_of, supported
 from deploy.training.linear import fit_logistic
-from schemas.reading.evidence import WEIGHT_UNIT, Table, read_text, segment_numbers, sign_numbers
-from schemas.reading.model import LONG_TEXT, Model
+from schemas.reading.evidence import WEIGHT_UNIT, Table, read_text
+from schemas.reading.model import Model
+from schemas.reading.passages import worst_passage
 
-FOLDS = 10
-"""Folds of sources that are held out in turn when the training is judged."""
+FOLDS = 5
+"""Folds of sources that are held out in turn."""
 
-SPLITS = 3
-"""Folds of sources that thresholds are fixed on, in turn."""
+_HARD = 3.0
+_MADE = 0.5
+_EVEN_SIZE = 40.0
+_WHOLE = 48
+"""Segments of the passages that longer texts are split into for the first round."""
+
+_AGAIN = 0.3
+"""What the passages of a long attack weigh once its worst one is known."""
+
+_WORST = 0.7
+_VIEW = 0.5
+_STEPS, _LAST_STEPS = 30, 60
+_DRAWN = 3
 
 
 class Recipe(msgspec.Struct, frozen=True):
-    """What a model is to learn.
+    """What a judge is to learn.
 
     ``without`` are categories left out of its training. ``benign`` and ``hard`` are the shares of false alarms allowed
-    among held-out benign and hard benign training rows.
+    among held-out benign and hard benign rows.
     """
 
     kind: str
     without: frozenset[str]
-    penalties: Penalties
+    penalty: float
+    rounds: int
     benign: float
     hard: float
 
@@ -58,111 +63,167 @@ class Prepared(msgspec.Struct, frozen=True, eq=False):
     folds: Sequence[int]
     quotes: dict[int, set[int]]
     grams: Grams
-    signs: Numbers
-    sources: Places
-    written: npt.NDArray[np.bool_]
-    attack: npt.NDArray[np.bool_]
+    families: Sequence[str]
+    support: Places
+    attack: Flags
 
 
 def prepare(corpus: Sequence[Row], folds: int = FOLDS) -> Prepared:
     """Read a corpus and make its rows of our own."""
     rows = [*corpus, *augmented(corpus)]
-    numbers: dict[str, int] = {}
-    sources = [-1 if row.source.startswith("made:") else numbers.setdefault(row.source, len(numbers)) for row in rows]
-    texts = [read_text(row.text) for row in rows]
+    families: dict[str, int] = {}
+    numbers = [
+        -1 if row.source.startswith("made:") else families.setdefault(family_of(row.source), len(families))
+        for row in rows
+    ]
+    support = np.array([1 + name.startswith("authored:") for name in families])
+    texts = [read_text.__wrapped__(row.text) for row in rows]
     places = folds_of(corpus, folds)
     return Prepared(
         corpus=corpus,
         rows=rows,
         folds=places,
         quotes=quoting(corpus, places),
-        grams=grams_of(texts),
-        signs=np.stack([sign_numbers(text) for text in texts]),
-        sources=np.array(sources),
-        written=np.array([name.startswith("authored:") for name in numbers]),
+        grams=grams_of(texts, np.array(numbers), support),
+        families=tuple(families),
+        support=support,
         attack=np.array([row.attack for row in rows]),
     )
 
 
-def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> Model:
-    """Train a model on all folds but those left out."""
+def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> tuple[Table, float]:
+    """Train on all folds but those left out; return the table, with weights in whole units, and the bias."""
     allowed = training_places(prepared.rows, prepared.folds, left_out, prepared.quotes)
     places = np.array([place for place in allowed if prepared.rows[place].category not in recipe.without])
-    evidence = _held_out_evidence(prepared, recipe, places)
-    weights = weights_of(prepared.rows, places)
-    middle, spread = evidence.mean(axis=0), evidence.std(axis=0) + 0.01
-    theta = fit_logistic((evidence - middle) / spread, prepared.attack[places], weights, penalty=5.0, steps=200)
-    coefficients = theta[:-1] / spread
-    bias = float(theta[-1] - coefficients @ middle)
-    scores = evidence @ coefficients + bias
-    threshold = _threshold(prepared, recipe, places, scores)
-    table = _table(prepared, recipe, places)[1]
-    return Model(
-        recipe.kind,
-        table,
-        tuple(map(float, coefficients)),
-        bias,
-        threshold,
-        max(threshold, _long_threshold(prepared, recipe, places, scores)),
-    )
+    held = {family_of(prepared.corpus[place].source) for place, fold in enumerate(prepared.folds) if fold in left_out}
+    kept = supported(prepared.grams, np.array([name not in held for name in prepared.families]), prepared.support)
+    numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    weights = np.zeros(len(prepared.rows))
+    weights[places] = weights_of(prepared.rows, places)
+    units = np.nonzero(weights[prepared.grams.rows])[0]
+    samples = _wholes(prepared, units, weights)
+    theta: Numbers | None = None
+    for turn in range(recipe.rounds + 1):
+        worst = [] if theta is None else _worst(prepared, units, weights, numbers, theta)
+        if turn == 1:
+            samples = [_lighter(prepared, sample) for sample in samples]
+        theta = _fitted(prepared, numbers, [*samples, *worst], recipe, last=turn == recipe.rounds, start=theta)
+    assert theta is not None
+    return Table(prepared.grams.keys[kept], np.rint(theta[:-1] * WEIGHT_UNIT).astype(np.int32)), float(theta[-1])
 
 
-def log_odds_of(prepared: Prepared, model: Model, places: Places) -> Numbers:
-    """Return what a model says of rows of a prepared corpus: the same as ``schemas.reading.model.log_odds``, faster."""
-    built = matrices(prepared.grams, model.table.keys)
-    found: Numbers = _evidence(prepared, built, model.table, places) @ np.array(model.coefficients) + model.bias
+def scores_of(prepared: Prepared, table: Table, bias: float, places: Collection[int]) -> dict[int, float]:
+    """Return what a table says of rows of a prepared corpus: the same as ``schemas.reading.model.log_odds``."""
+    grams = prepared.grams
+    spots = np.minimum(np.searchsorted(table.keys, grams.keys), len(table.keys) - 1)
+    numbers = np.where(table.keys[spots] == grams.keys, spots, -1).astype(np.int32)
+    wanted = set(places)
+    found: dict[int, float] = {}
+    for unit, row in enumerate(grams.rows.tolist()):
+        if row in wanted:
+            worst = worst_passage(table.weights, grams.known(unit, numbers), int(grams.segments[unit]))
+            found[row] = max(found.get(row, -np.inf), worst.score / WEIGHT_UNIT + bias)
     return found
 
 
-def _table(prepared: Prepared, recipe: Recipe, places: Places) -> tuple[Matrices, Table]:
-    keys = supported(prepared.grams, places, prepared.sources, prepared.written)
-    built = matrices(prepared.grams, keys)
-    weights = weights_of(prepared.rows, places)
-    return built, fit_table(prepared.grams, built, prepared.attack, places, weights, recipe.penalties)
+def held_out_scores(prepared: Prepared, recipe: Recipe) -> Numbers:
+    """Return the log-odds of every row of the corpus by a judge that was not trained on its source."""
+    scores = np.zeros(len(prepared.corpus))
+    for fold in sorted(set(prepared.folds)):
+        places = [place for place, number in enumerate(prepared.folds) if number == fold]
+        table, bias = fit(prepared, recipe, [fold])
+        for place, score in scores_of(prepared, table, bias, places).items():
+            scores[place] = score
+    return scores
 
 
-def _held_out_evidence(prepared: Prepared, recipe: Recipe, places: Places) -> Numbers:
-    corpus = len(prepared.corpus)
-    split = np.array(
-        [(prepared.folds[place] if place < corpus else number) % SPLITS for number, place in enumerate(places.tolist())]
-    )
-    evidence: Numbers | None = None
-    for turn in range(SPLITS):
-        built, table = _table(prepared, recipe, places[split != turn])
-        judged = _evidence(prepared, built, table, places[split == turn])
-        if evidence is None:
-            evidence = np.zeros((len(places), judged.shape[1]))
-        evidence[split == turn] = judged
-    assert evidence is not None
-    return evidence
-
-
-def _evidence(prepared: Prepared, built: Matrices, table: Table, places: Places) -> Numbers:
-    whole = built.by_row[places] @ (table.whole / WEIGHT_UNIT) + table.whole_bias
-    parts = built.by_segment @ (table.part / WEIGHT_UNIT) + table.part_bias
-    first = prepared.grams.first_segment
-    segments = np.stack([segment_numbers(parts[first[place] : first[place + 1]]) for place in places])
-    return np.concatenate([whole[:, None], segments, prepared.signs[places]], axis=1)
-
-
-def _threshold(prepared: Prepared, recipe: Recipe, places: Places, scores: Numbers) -> float:
-    labels = _labels(prepared, places)
+def threshold_of(corpus: Sequence[Row], scores: Numbers, recipe: Recipe) -> float:
+    """Return the lowest threshold that keeps false alarms among rows within a recipe's shares."""
+    labels = np.array([row.label for row in corpus])
     return max(
         _quantile(scores[labels == "benign"], recipe.benign), _quantile(scores[labels == "hard_benign"], recipe.hard)
     )
 
 
-def _long_threshold(prepared: Prepared, recipe: Recipe, places: Places, scores: Numbers) -> float:
-    labels = _labels(prepared, places)
-    lengths = np.array([len(prepared.rows[place].text) for place in places])
-    return _quantile(scores[np.isin(labels, ["benign", "hard_benign"]) & (lengths > LONG_TEXT)], 4 * recipe.benign)
+def trained(prepared: Prepared, recipe: Recipe, scores: Numbers) -> Model:
+    """Return the judge trained on the whole corpus, with its threshold from held-out ``scores``."""
+    return Model(recipe.kind, *fit(prepared, recipe), threshold_of(prepared.corpus, scores, recipe))
 
 
-def _labels(prepared: Prepared, places: Places) -> npt.NDArray[np.str_]:
-    # Rows made of others say nothing about how often an alarm would be false.
-    corpus = len(prepared.corpus)
-    return np.array([prepared.rows[place].label if place < corpus else "made" for place in places])
+def weights_of(rows: Sequence[Row], places: Places) -> Numbers:
+    """Return the weight of each row: hard negatives more, rows of large sources and made rows less."""
+    sizes: dict[str, int] = {}
+    for place in places.tolist():
+        family = family_of(rows[place].source)
+        sizes[family] = sizes.get(family, 0) + 1
+    return np.array(
+        [
+            (_HARD if row.label == "hard_benign" else 1.0)
+            * (_MADE if row.source.startswith(("made:", "authored:")) else 1.0)
+            * float(np.sqrt(_EVEN_SIZE / max(sizes[family_of(row.source)], _EVEN_SIZE)))
+            for row in (rows[place] for place in places.tolist())
+        ]
+    )
+
+
+def _wholes(prepared: Prepared, units: Places, weights: Numbers) -> list[Sample]:
+    """Return texts as wholes, long ones in pieces; of harmless ones some passages besides, drawn by one seed."""
+    grams, samples = prepared.grams, []
+    generator = np.random.default_rng(1)
+    for unit in units.tolist():
+        row, size = int(grams.rows[unit]), int(grams.segments[unit])
+        weight = float(weights[row]) * (1.0 if grams.is_text[unit] else _VIEW)
+        attack = bool(prepared.attack[row])
+        pieces = range(0, max(size - _WHOLE, 0) + 1, _WHOLE)
+        share = weight / (len(pieces) if attack else np.sqrt(len(pieces)))
+        samples += [Sample(unit, first, min(size, _WHOLE), share) for first in pieces]
+        if not attack and size > 1:
+            for _ in range(_DRAWN):
+                length = min(size, 2 ** int(generator.integers(0, 4)))
+                first = int(generator.integers(0, size - length + 1))
+                samples.append(Sample(unit, first, length, weight / _DRAWN))
+    return samples
+
+
+def _lighter(prepared: Prepared, sample: Sample) -> Sample:
+    grams = prepared.grams
+    if prepared.attack[grams.rows[sample.unit]] and grams.segments[sample.unit] > _WHOLE:
+        return sample._replace(weight=_AGAIN * sample.weight)
+    return sample
+
+
+def _worst(
+    prepared: Prepared, units: Places, weights: Numbers, numbers: npt.NDArray[np.int32], theta: Numbers
+) -> list[Sample]:
+    grams, samples = prepared.grams, []
+    whole = np.rint(theta[:-1] * WEIGHT_UNIT).astype(np.int32)
+    for unit in units.tolist():
+        size = int(grams.segments[unit])
+        worst = worst_passage(whole, grams.known(unit, numbers), size)
+        if worst.length < size:
+            samples.append(Sample(unit, worst.first, worst.length, _WORST * float(weights[grams.rows[unit]])))
+    return samples
+
+
+def _fitted(
+    prepared: Prepared,
+    numbers: npt.NDArray[np.int32],
+    samples: Sequence[Sample],
+    recipe: Recipe,
+    *,
+    last: bool,
+    start: Numbers | None,
+) -> Numbers:
+    labels = prepared.attack[prepared.grams.rows[[sample.unit for sample in samples]]]
+    return fit_logistic(
+        matrix_of(prepared.grams, numbers, samples),
+        labels,
+        np.array([sample.weight for sample in samples]),
+        penalty=recipe.penalty,
+        steps=_LAST_STEPS if last else _STEPS,
+        start=start,
+    )
 
 
 def _quantile(scores: Numbers, share: float) -> float:
-    return float(np.quantile(scores, 1.0 - share, method="higher")) if len(scores) else 0.0
+    return float(np.quantile(scores, 1.0 - share, method="higher")) if len(scores) else -np.inf

@@ -1,180 +1,150 @@
-"""The n-grams of all training rows as matrices, and the two linear models over them.
+"""The n-grams of all training rows, and passages of them as the rows of a matrix.
 
-``whole`` judges a text by its set of n-grams. ``part`` judges segments; which segments of a long attack carry it is not
-labelled, so it is fitted in rounds: each keeps, of every attack, the segments that the round before found worst.
+A row of the corpus has a unit for its text and one for each decoded view of it. All that is kept of a unit is what
+``schemas.reading.passages`` is asked with: its n-grams, each with the segments that it begins and ends in.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from deploy.training.corpus import Row
-from deploy.training.linear import fit_logistic
-from schemas.reading.evidence import WEIGHT_UNIT, Table, Text
+from schemas.reading.evidence import Text
+from schemas.reading.passages import LEAST, Occurrences
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 LEAST_SOURCES = 3
 """An n-gram counts when this many sources use it: what one source alone says does not generalise."""
 
-LEAST_ROWS = 5
-_HARD = 3.0
-_MADE = 0.5
-_EVEN_SIZE = 40.0
-_PART_ROUNDS = 2
+LEAST_ROWS = 6
 
 
-class Distinct(msgspec.Struct, frozen=True, eq=False):
-    """Distinct n-grams by owner: owner ``i`` has ``keys[starts[i]:starts[i + 1]]``, ascending."""
+class Sample(NamedTuple):
+    """A passage to train on: a unit, the first segment, how many segments, and the weight."""
 
-    keys: npt.NDArray[np.uint32]
-    starts: Places
+    unit: int
+    first: int
+    length: int
+    weight: float
 
-    def owners(self) -> Places:
-        """Return the owner of each key."""
-        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+class Uses(msgspec.Struct, frozen=True, eq=False):
+    """How many rows of each source use each n-gram; rows made of others lend no support."""
+
+    grams: npt.NDArray[np.int32]
+    sources: npt.NDArray[np.int32]
+    rows: Places
 
 
 class Grams(msgspec.Struct, frozen=True, eq=False):
-    """The n-grams of rows and of their segments; row ``i`` has the segments from ``first_segment[i]`` on."""
+    """The n-grams of rows that some training may use.
 
-    of_rows: Distinct
-    of_segments: Distinct
-    first_segment: Places
-
-
-def grams_of(texts: Sequence[Text]) -> Grams:
-    """Collect the n-grams of read texts, those of their views included."""
-    by_row: list[npt.NDArray[np.uint32]] = []
-    by_segment: list[npt.NDArray[np.uint32]] = []
-    first = [0]
-    for text in texts:
-        by_row.append(np.unique(np.concatenate([reading.keys for reading in text.readings])))
-        for reading in text.readings:
-            segments = np.searchsorted(reading.starts, reading.places, side="right") - 1
-            order = np.argsort(segments, kind="stable")
-            cuts = np.searchsorted(segments[order], np.arange(1, len(reading.starts)))
-            by_segment += [np.unique(keys) for keys in np.split(reading.keys[order], cuts)]
-        first.append(len(by_segment))
-    return Grams(_joined(by_row), _joined(by_segment), np.array(first))
-
-
-def _joined(owned: Sequence[npt.NDArray[np.uint32]]) -> Distinct:
-    return Distinct(np.concatenate(owned), np.concatenate([[0], np.cumsum([len(keys) for keys in owned])]))
-
-
-def supported(grams: Grams, places: Places, sources: Places, written: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint32]:
-    """Return the n-grams that enough rows and sources of those at ``places`` use.
-
-    ``sources`` numbers the source of each row, -1 for rows made of others, which lend no support. ``written`` marks
-    sources of our own phrases, by number: what stands there was put there for a reason, and one more source will do.
+    ``keys`` are their hashes, ascending. Occurrences are sorted by unit, n-gram and place; ``befores`` is the first
+    segment of the occurrence before. Unit ``i`` has those from ``starts[i]`` on, ``segments[i]`` segments, and is of
+    row ``rows[i]``; ``is_text`` tells texts from views.
     """
-    used = np.full(len(sources), -1, dtype=np.int64)
-    used[places] = sources[places]
-    source_of = used[grams.of_rows.owners()]
-    real = source_of >= 0
-    pairs, rows = np.unique(grams.of_rows.keys[real].astype(np.int64) << 16 | source_of[real], return_counts=True)
-    keys, begin = np.unique(pairs >> 16, return_index=True)
-    spread = np.add.reduceat(1 + written[pairs & 0xFFFF].astype(np.int64), begin)
-    return keys[(spread >= LEAST_SOURCES) & (np.add.reduceat(rows, begin) >= LEAST_ROWS)].astype(np.uint32)
-
-
-def weights_of(rows: Sequence[Row], places: Places) -> Numbers:
-    """Return the weight of each row: hard negatives more, rows of large sources and made rows less."""
-    sizes: dict[str, int] = {}
-    for place in places.tolist():
-        sizes[rows[place].source] = sizes.get(rows[place].source, 0) + 1
-    return np.array(
-        [
-            (_HARD if row.label == "hard_benign" else 1.0)
-            * (_MADE if row.source.startswith(("made:", "authored:")) else 1.0)
-            * float(np.sqrt(_EVEN_SIZE / max(sizes[row.source], _EVEN_SIZE)))
-            for row in (rows[place] for place in places.tolist())
-        ]
-    )
-
-
-class Penalties(msgspec.Struct, frozen=True):
-    """Penalties on the squared weights of the model of whole texts and of that of segments."""
-
-    whole: float
-    part: float
-
-
-class Matrices(msgspec.Struct, frozen=True, eq=False):
-    """The supported n-grams of all rows, by row and by segment, scaled as in ``schemas.reading.evidence``."""
 
     keys: npt.NDArray[np.uint32]
-    by_row: sparse.csr_matrix
-    by_segment: sparse.csr_matrix
+    grams: npt.NDArray[np.int32]
+    firsts: npt.NDArray[np.int16]
+    lasts: npt.NDArray[np.int16]
+    befores: npt.NDArray[np.int16]
+    starts: Places
+    segments: Places
+    rows: Places
+    is_text: Flags
+    uses: Uses
+
+    def known(self, unit: int, numbers: npt.NDArray[np.int32]) -> Occurrences:
+        """Return a unit's n-grams as a table knows them that gives each of ``keys`` a number, or -1."""
+        span = slice(int(self.starts[unit]), int(self.starts[unit + 1]))
+        grams = numbers[self.grams[span]]
+        kept = grams >= 0
+        return Occurrences(
+            grams[kept].astype(np.int64),
+            self.firsts[span][kept].astype(np.int64),
+            self.lasts[span][kept].astype(np.int64),
+        )
 
 
-def matrices(grams: Grams, keys: npt.NDArray[np.uint32]) -> Matrices:
-    """Return the matrices of all rows for a vocabulary."""
-    return Matrices(keys, _scaled(grams.of_rows, keys, 1), _scaled(grams.of_segments, keys, 4))
+def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
+    """Collect the n-grams of read texts, those of their views included.
 
-
-def _scaled(grams: Distinct, keys: npt.NDArray[np.uint32], least: int) -> sparse.csr_matrix:
-    spots = np.minimum(np.searchsorted(keys, grams.keys), len(keys) - 1)
-    kept = keys[spots] == grams.keys
-    before = np.concatenate([[0], np.cumsum(kept)])
-    starts = before[grams.starts]
-    sizes = np.diff(starts)
-    values = np.repeat(1.0 / np.sqrt(np.maximum(sizes, least)), sizes)
-    return sparse.csr_matrix((values, spots[kept], starts), shape=(len(sizes), len(keys)))
-
-
-def fit_table(
-    grams: Grams,
-    built: Matrices,
-    attack: npt.NDArray[np.bool_],
-    places: Places,
-    weights: Numbers,
-    penalties: Penalties,
-) -> Table:
-    """Fit both linear models on the rows at ``places`` (ascending), and round their weights to whole units."""
-    whole = fit_logistic(built.by_row[places], attack[places], weights, penalty=penalties.whole, steps=50)
-    part = _fit_part(grams, built, attack, places, weights, penalties)
-    return Table(
-        built.keys,
-        np.rint(whole[:-1] * WEIGHT_UNIT).astype(np.int32),
-        np.rint(part[:-1] * WEIGHT_UNIT).astype(np.int32),
-        float(whole[-1]),
-        float(part[-1]),
+    ``sources`` numbers the source of each text, -1 for texts made of others; ``weights`` is as for ``supported``.
+    """
+    readings = [reading for text in texts for reading in text.readings]
+    sizes = [len(reading.keys) for reading in readings]
+    units = np.repeat(np.arange(len(readings), dtype=np.int32), sizes)
+    rows = np.repeat(np.arange(len(texts)), [len(text.readings) for text in texts])
+    keys, grams = np.unique(np.concatenate([reading.keys for reading in readings]), return_inverse=True)
+    uses = _uses(grams.astype(np.int64), rows[units], sources)
+    kept = _supported(uses, len(keys), weights)
+    numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    used = kept[uses.grams]
+    found = numbers[grams]
+    known = found >= 0
+    firsts = np.concatenate([reading.firsts.astype(np.int16) for reading in readings])[known]
+    lasts = np.concatenate([reading.lasts.astype(np.int16) for reading in readings])[known]
+    found, units = found[known], units[known]
+    order = np.lexsort((lasts, firsts, found, units))
+    found, units, firsts, lasts = found[order], units[order], firsts[order], lasts[order]
+    befores = np.full(len(found), -1, dtype=np.int16)
+    again = (found[1:] == found[:-1]) & (units[1:] == units[:-1])
+    befores[1:][again] = firsts[:-1][again]
+    return Grams(
+        keys=keys[kept],
+        grams=found,
+        firsts=firsts,
+        lasts=lasts,
+        befores=befores,
+        starts=np.searchsorted(units, np.arange(len(readings) + 1)),
+        segments=np.array([reading.segments for reading in readings]),
+        rows=rows,
+        is_text=np.append(True, rows[1:] != rows[:-1]),
+        uses=Uses(numbers[uses.grams[used]], uses.sources[used], uses.rows[used]),
     )
 
 
-def _fit_part(
-    grams: Grams,
-    built: Matrices,
-    attack: npt.NDArray[np.bool_],
-    places: Places,
-    weights: Numbers,
-    penalties: Penalties,
-) -> Numbers:
-    first = grams.first_segment
-    counts = first[places + 1] - first[places]
-    segments = np.concatenate([np.arange(first[place], first[place + 1]) for place in places])
-    rows = built.by_segment[segments]
-    labels = np.repeat(attack[places], counts)
-    begin = np.concatenate([[0], np.cumsum(counts)])
-    weighed = np.repeat(np.where(attack[places], weights / counts, weights / np.sqrt(counts)), counts)
-    theta: Numbers | None = None
-    for turn in range(_PART_ROUNDS + 1):
-        used = weighed > 0
-        theta = fit_logistic(rows[used], labels[used], weighed[used], penalty=penalties.part, steps=25, start=theta)
-        if turn == _PART_ROUNDS:
-            break
-        scores = rows @ theta[:-1]
-        for number in np.nonzero(attack[places])[0].tolist():
-            span = slice(begin[number], begin[number + 1])
-            kept = max(1, int(counts[number]) // 5)
-            worst = np.argsort(-scores[span], kind="stable")[:kept]
-            weighed[span] = 0.0
-            weighed[begin[number] + worst] = weights[number] / kept
-    assert theta is not None
-    return theta
+def _uses(grams: Places, rows: Places, sources: Places) -> Uses:
+    pairs = np.unique(grams * len(sources) + rows)
+    grams, of = pairs // len(sources), sources[pairs % len(sources)]
+    real = of >= 0
+    counted, rows = np.unique(grams[real] << 16 | of[real], return_counts=True)
+    return Uses((counted >> 16).astype(np.int32), (counted & 0xFFFF).astype(np.int32), rows)
+
+
+def supported(grams: Grams, sources: Flags, weights: Places) -> Flags:
+    """Return which n-grams enough rows use of enough of the sources that are allowed.
+
+    ``weights`` is 2 for sources of our own phrases, by number: what stands there was put there for a reason, and one
+    more source will do. It is 1 for others.
+    """
+    uses = grams.uses
+    allowed = sources[uses.sources]
+    return _supported(Uses(uses.grams[allowed], uses.sources[allowed], uses.rows[allowed]), len(grams.keys), weights)
+
+
+def _supported(uses: Uses, count: int, weights: Places) -> Flags:
+    spread = np.bincount(uses.grams, weights[uses.sources], count)
+    enough: Flags = (spread >= LEAST_SOURCES) & (np.bincount(uses.grams, uses.rows, count) >= LEAST_ROWS)
+    return enough
+
+
+def matrix_of(grams: Grams, numbers: npt.NDArray[np.int32], samples: Sequence[Sample]) -> sparse.csr_matrix:
+    """Return passages as rows of a matrix, scaled as ``schemas.reading.passages`` scales their sums."""
+    found = []
+    for unit, first, length, _ in samples:
+        span = slice(int(grams.starts[unit]), int(grams.starts[unit + 1]))
+        within = (grams.firsts[span] >= first) & (grams.lasts[span] < first + length) & (grams.befores[span] < first)
+        columns = numbers[grams.grams[span][within]]
+        found.append(columns[columns >= 0])
+    sizes = np.array([len(columns) for columns in found])
+    values = np.repeat((1.0 / np.sqrt(np.maximum(sizes, LEAST))).astype(np.float32), sizes)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return sparse.csr_matrix((values, np.concatenate(found), ends), shape=(len(samples), int(numbers.max()) + 1))

@@ -1,43 +1,59 @@
-"""Training both judges on a corpus, and writing their weights files."""
+"""Training both judges on labelled files, writing their weights, and the report of what they catch when held out."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from deploy.training.corpus import APART, load_rows
-from deploy.training.fitting import SPLITS, fit, prepare
+from deploy.training.corpus import APART, Row, family_of, load_rows
+from deploy.training.fitting import held_out_scores, prepare, trained
 from deploy.training.recipes import SCORER, TRUST
+from deploy.training.report import fired_by_fold, report_of, tally
 from schemas.reading.model import dump_model
 
 RECIPES = {"scorer": SCORER, "trust": TRUST}
 """Judge -> how it is trained."""
 
+LEAST_SOURCES = 3
+"""Sources of attacks, and of harmless texts, that there must be: thresholds are fixed on held-out ones."""
 
-def train_into(prompts: Path, folder_of: Callable[[str], Path]) -> Iterator[str]:
+
+def train_into(files: Sequence[Path], into: Path, report: Path | None = None) -> Iterator[str]:
     """Train every judge on labelled prompts and write it as ``<judge>.npz``; yields a line about each step.
 
-    ``folder_of`` names the folder for a judge's file; it is made where it is missing.
+    ``into`` is made where it is missing. ``report`` is a Markdown file; a part of it between the report's own marks is
+    replaced, a missing file is written.
 
     Raises:
-        ValueError: the corpus cannot be read, or is too small to train on; the message says where.
+        ValueError: a file cannot be read, or they are too small to train on; the message says where.
     """
-    rows = load_rows(prompts)
-    for wanted, there in (("attacks", True), ("others", False)):
-        sources = {row.source for row in rows if row.attack is there and row.category not in APART}
-        if len(sources) < SPLITS:
-            raise ValueError(
-                f"{prompts.name}: {wanted} of {len(sources)} sources, and thresholds are fixed on held-out ones: "
-                f"name at least {SPLITS} different `source`s of each"
-            )
+    rows = [row for file in files for row in load_rows(file)]
+    _check(rows, ", ".join(file.name for file in files))
     prepared = prepare(rows)
-    yield f"{len(rows)} rows, {len(prepared.rows) - len(rows)} of our own, {prepared.grams.first_segment[-1]} segments"
+    yield f"{len(rows)} rows, {len(prepared.rows) - len(rows)} of our own, {len(prepared.grams.keys)} n-grams"
+    into.mkdir(parents=True, exist_ok=True)
+    fired = {}
     for name, recipe in RECIPES.items():
-        model = fit(prepared, recipe)
+        scores = held_out_scores(prepared, recipe)
+        fired[name] = fired_by_fold(prepared, scores, recipe)
+        model = trained(prepared, recipe, scores)
         data = dump_model(model)
-        folder = folder_of(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.npz").write_bytes(data)
+        (into / f"{name}.npz").write_bytes(data)
         yield (
             f"{name}-{hashlib.sha256(data).hexdigest()[:8]}: {len(model.table.keys)} n-grams, {len(data)} bytes, "
-            f"threshold {model.threshold:.3f}, for long texts {model.long_threshold:.3f}"
+            f"threshold {model.threshold:.3f}"
         )
+    found = tally(rows, fired)
+    yield from found.lines()
+    if report is not None:
+        report_of(found, report)
+        yield f"report: {report}"
+
+
+def _check(rows: Sequence[Row], names: str) -> None:
+    for wanted, there in (("attacks", True), ("others", False)):
+        sources = {family_of(row.source) for row in rows if row.attack is there and row.category not in APART}
+        if len(sources) < LEAST_SOURCES:
+            raise ValueError(
+                f"{names}: {wanted} of {len(sources)} sources, and thresholds are fixed on held-out ones: "
+                f"name at least {LEAST_SOURCES} different `source`s of each"
+            )

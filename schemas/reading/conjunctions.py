@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from schemas.reading.lexicon import lexicon
 
+Places = npt.NDArray[np.int64]
+
 CONJUNCTIONS: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = (
     ("code_insert", (("code_insert", 12), ("your_answer", 14))),
     ("code_insert", (("code_insert", 12), ("code_danger", 60))),
@@ -54,24 +56,26 @@ def conjunction_names() -> tuple[str, ...]:
     return tuple("&".join((first, *(other for other, _ in others))) for first, others in CONJUNCTIONS)
 
 
-def conjunctions_in(kinds: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Return 1 for each conjunction that the classes of a text's tokens hold, else 0."""
+def conjunctions_at(kinds: Places) -> tuple[Places, Places]:
+    """Return the conjunctions that the classes of a text's tokens hold: the number of each, and its place in turn."""
     classes = lexicon().classes
     present = set(kinds.tolist())
     places = {name: np.nonzero(kinds == number)[0] for number, name in enumerate(classes) if number in present}
-    return np.array([float(_holds(places, first, others)) for first, others in CONJUNCTIONS])
+    found = [_places(places, first, others) for first, others in CONJUNCTIONS]
+    numbers = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    return numbers, np.concatenate(found)
 
 
-def _holds(places: dict[str, npt.NDArray[np.int64]], first: str, others: tuple[tuple[str, int], ...]) -> bool:
+def _places(places: dict[str, Places], first: str, others: tuple[tuple[str, int], ...]) -> Places:
     if first not in places or not all(other in places for other, _ in others):
-        return False
+        return np.zeros(0, dtype=np.int64)
     found = places[first]
     for other, span in others:
         found = found[_near(found, places[other], span)]
-    return len(found) > 0
+    return found
 
 
-def _near(ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64], span: int) -> npt.NDArray[np.bool_]:
+def _near(ours: Places, theirs: Places, span: int) -> npt.NDArray[np.bool_]:
     """Return which of our places have one of theirs, not itself, at most ``span`` away; both ascend."""
     within = np.searchsorted(theirs, ours + span, side="right") - np.searchsorted(theirs, ours - span, side="left")
     itself = np.searchsorted(theirs, ours, side="right") - np.searchsorted(theirs, ours, side="left")

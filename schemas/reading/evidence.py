@@ -1,44 +1,34 @@
-"""What a text and its decoded views say, by n-grams, views and conjunctions, as one row of numbers for a judgement.
+"""What a text and its decoded views say: n-grams by place, and how heavily the worst passage of them weighs."""
 
-Sums are taken over whole numbers, so that they do not depend on their order; what follows are divisions, square roots
-and comparisons, which are exact everywhere. Equal texts give equal bits on every machine.
-"""
-
+import re
 from functools import lru_cache
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from schemas.reading.conjunctions import conjunction_names, conjunctions_in
-from schemas.reading.excerpt import excerpt_of
+from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.features import Keys, Reading, read
-from schemas.reading.views import KINDS, View, read_views
+from schemas.reading.passages import Occurrences, Passage, worst_passage
+from schemas.reading.views import View, read_views
 from schemas.unread import DECIMALS
-
-Numbers = npt.NDArray[np.float64]
 
 WEIGHT_UNIT = 1024.0
 """N-gram weights are whole multiples of one over this."""
 
+_DATA = re.compile(r"[A-Za-z0-9+/]{513,}")
+_OF_DATA = 256
+"""Characters read of either end of longer runs without a space: data, whose text is what it says once decoded."""
+
 _SIEVED = np.uint32(12)
 """Bits of a key that a first look leaves out: the table of the others has a million entries."""
 
-_NO_EVIDENCE = -6.0
-_HOT, _WARM = 0.0, -1.0
-
-SEGMENT_NAMES = ("first", "second", "top_three", "top_eight", "mean", "hot", "warm", "contrast", "hot_share", "count")
-"""What is kept of the scores of a text's segments, highest first."""
-
 
 class Table(msgspec.Struct, frozen=True, eq=False):
-    """Weights by n-gram: ``keys`` ascending, never empty; ``whole`` for the text as a whole, ``part`` for a segment."""
+    """Weights by n-gram, in units of one over ``WEIGHT_UNIT``: ``keys`` ascending, never empty."""
 
     keys: Keys
-    whole: npt.NDArray[np.int32]
-    part: npt.NDArray[np.int32]
-    whole_bias: float
-    part_bias: float
+    weights: npt.NDArray[np.int32]
 
 
 class Text(msgspec.Struct, frozen=True, eq=False):
@@ -56,7 +46,7 @@ class Text(msgspec.Struct, frozen=True, eq=False):
     @property
     def tokens(self) -> int:
         """How many tokens the text itself has."""
-        return len(self.readings[0].kinds)
+        return self.readings[0].tokens
 
 
 @lru_cache(maxsize=32)
@@ -66,8 +56,9 @@ def read_text(text: str) -> Text:
     Appraisal and intuition read the same texts one after the other: the latest are read once.
     """
     shown, unread = excerpt_of(text)
-    views = read_views(shown)
-    readings = (read(shown), *(read(view.text) for view in views.found))
+    views = read_views(excerpt_of(text, DECODED).text)
+    plain = _DATA.sub(lambda run: f"{run[0][:_OF_DATA]} {run[0][-_OF_DATA:]}", shown)
+    readings = (read(plain), *(read(view.text, view.kind) for view in views.found))
     unread += views.unread + sum(reading.unread for reading in readings)
     return Text(readings, views.found, len(shown), unread)
 
@@ -77,27 +68,25 @@ def unread_share(read: int, unread: int) -> float:
     return round(unread / (read + unread), DECIMALS) if unread > 0 else 0.0
 
 
-def evidence_names() -> tuple[str, ...]:
-    """Return the names of the numbers that ``evidence`` gives, in order."""
-    return (
-        "whole",
-        *(f"segment:{name}" for name in SEGMENT_NAMES),
-        *(f"view:{kind}" for kind in KINDS),
-        "view:any",
-        *conjunction_names(),
-    )
+def worst_of(table: Table, text: Text) -> Passage:
+    """Return the worst passage of a text and its views; its score is in log-odds, without a bias.
+
+    A view is a text of its own: passages do not reach from one into another.
+    """
+    found = [worst_passage(table.weights, _known(table, reading), reading.segments) for reading in text.readings]
+    worst = max(found, key=lambda passage: passage.score)
+    return worst._replace(score=worst.score / WEIGHT_UNIT)
 
 
-def known(table: Table, reading: Reading) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the places in the table of a reading's n-grams that it knows, and the segment of each."""
+def _known(table: Table, reading: Reading) -> Occurrences:
+    """Return the n-grams of a reading that the table knows."""
     # Most n-grams are none of the table's, and nearly all of these are told by their first bits alone.
     likely = np.nonzero(_sieve(table)[reading.keys >> _SIEVED])[0]
     keys = reading.keys[likely]
     spots = np.searchsorted(table.keys, keys)
     right = table.keys[np.minimum(spots, len(table.keys) - 1)] == keys
     found = likely[right]
-    segments = np.searchsorted(reading.starts, reading.places[found], side="right") - 1
-    return spots[right].astype(np.int64), segments.astype(np.int64)
+    return Occurrences(spots[right].astype(np.int64), reading.firsts[found], reading.lasts[found])
 
 
 @lru_cache(maxsize=8)
@@ -105,72 +94,3 @@ def _sieve(table: Table) -> npt.NDArray[np.bool_]:
     begins = np.zeros(1 << (32 - int(_SIEVED)), dtype=np.bool_)
     begins[table.keys >> _SIEVED] = True
     return begins
-
-
-def evidence(table: Table, text: Text) -> Numbers:
-    """Return the numbers of ``evidence_names`` for a text; of a text and its views the stronger counts."""
-    rows = [known(table, reading) for reading in text.readings]
-    whole = _whole(table, _distinct(np.concatenate([keys for keys, _ in rows])))
-    parts = np.concatenate(
-        [_parts(table, keys, segments, reading) for (keys, segments), reading in zip(rows, text.readings, strict=True)]
-    )
-    return np.concatenate([[whole], segment_numbers(parts), sign_numbers(text)])
-
-
-@lru_cache(maxsize=8)
-def sign_numbers(text: Text) -> Numbers:
-    """Return the evidence that needs no weights: which views a text has, and which conjunctions it holds.
-
-    It is the same for every model, and several judge a text one after the other. Not to be written to.
-    """
-    kinds = {view.kind for view in text.views}
-    signs = np.max([conjunctions_in(reading.kinds) for reading in text.readings], axis=0)
-    return np.concatenate([[float(kind in kinds) for kind in KINDS], [float(bool(kinds))], signs])
-
-
-def segment_numbers(scores: Numbers) -> Numbers:
-    """Return the numbers of ``SEGMENT_NAMES`` for the scores of segments."""
-    ranked = np.sort(scores)[::-1]
-    hot = float((ranked > _HOT).sum())
-    return np.array(
-        [
-            ranked[0],
-            ranked[1] if len(ranked) > 1 else _NO_EVIDENCE,
-            _mean(ranked[:3]),
-            _mean(ranked[:8]),
-            _mean(ranked),
-            np.sqrt(hot),
-            np.sqrt(float((ranked > _WARM).sum())),
-            ranked[0] - ranked[len(ranked) // 2],
-            hot / len(ranked),
-            np.sqrt(float(len(ranked))),
-        ]
-    )
-
-
-def _mean(ranked: Numbers) -> float:
-    # In whole units, so that the sum is exact whatever its order.
-    return float(np.rint(ranked * WEIGHT_UNIT).astype(np.int64).sum()) / WEIGHT_UNIT / len(ranked)
-
-
-def _distinct(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return numbers once each, ascending: ``np.unique`` for the few hundred of a text, in a tenth of its time."""
-    ordered = np.sort(numbers)
-    first = np.ones(len(ordered), dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    return ordered[first]
-
-
-def _whole(table: Table, keys: npt.NDArray[np.int64]) -> float:
-    total = int(table.whole[keys].sum(dtype=np.int64))
-    return float(total / WEIGHT_UNIT / np.sqrt(max(len(keys), 1)) + table.whole_bias)
-
-
-def _parts(table: Table, keys: npt.NDArray[np.int64], segments: npt.NDArray[np.int64], reading: Reading) -> Numbers:
-    count = len(reading.starts)
-    pairs = _distinct(segments * len(table.keys) + keys)
-    of, distinct = pairs // max(len(table.keys), 1), pairs % max(len(table.keys), 1)
-    sizes = np.bincount(of, minlength=count)
-    totals = np.zeros(count, dtype=np.int64)
-    np.add.at(totals, of, table.part[distinct])
-    return totals / WEIGHT_UNIT / np.sqrt(np.maximum(sizes, 4)) + table.part_bias

@@ -4,7 +4,8 @@ The parts are chosen where instructions to a model are put: at either end, and w
 whole text is searched for these words, as they are and in every rewriting (``telling``); of the places that have any,
 those with the most different ones come first, since an order has several ("ignore", "instructions", "system prompt")
 where other texts repeat one. Places with several that are not read all the same are counted: whoever floods a text with
-such words can push others out, and is told on by that count. Texts up to ``WHOLE`` characters are read whole.
+such words can push others out, and is told on by that count. Texts up to ``WHOLE`` characters are read whole; what is
+encoded or rewritten in a text is looked for in an excerpt of ``DECODED``.
 """
 
 from functools import lru_cache
@@ -14,15 +15,18 @@ import numpy as np
 
 from schemas.reading.telling import WORDS, telling_in
 
-WHOLE = 16_384
+WHOLE = 49_152
 """Characters up to which a text is read whole; of a longer one less is read."""
+
+DECODED = 16_384
+"""The same for what is decoded, which costs several times as much a character."""
 
 SEVERAL = 2
 """Different telling words that make a place one that should be read."""
 
-_HEAD, _TAIL = 4_096, 3_072
 _AROUND = 256
-_MOST_PLACES = 16
+_HEAD, _TAIL, _PLACE = 4, 5, 1_024
+"""Of the characters read, a fourth from the beginning, a fifth from the end, and a place for so many."""
 
 
 class Excerpt(NamedTuple):
@@ -37,18 +41,18 @@ def excerpt(text: str) -> str:
     return excerpt_of(text).text
 
 
-def excerpt_of(text: str) -> Excerpt:
-    """Return what is read of a text, with what is left out of it."""
-    return _of_long(text) if len(text) > WHOLE else Excerpt(text, 0)
+def excerpt_of(text: str, most: int = WHOLE) -> Excerpt:
+    """Return what is read of a text, with what is left out of it; ``most`` characters are read whole."""
+    return _of_long(text, most) if len(text) > most else Excerpt(text, 0)
 
 
-@lru_cache(maxsize=4)
-def _of_long(text: str) -> Excerpt:
+@lru_cache(maxsize=8)
+def _of_long(text: str, most: int) -> Excerpt:
     # Several actors read the same text, and searching it takes most of the time.
-    last = len(text) - _TAIL
-    places, unread = telling_places(text, _HEAD, last, _MOST_PLACES, 2 * _AROUND)
-    parts = [text[:_HEAD]]
-    end = _HEAD
+    head, last = most // _HEAD, len(text) - most // _TAIL
+    places, unread = telling_places(text, head, last, most // _PLACE, 2 * _AROUND)
+    parts = [text[:head]]
+    end = head
     for place in places:
         if place + _AROUND <= end:
             continue

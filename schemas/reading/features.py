@@ -5,63 +5,81 @@ version of the libraries.
 """
 
 import zlib
-from bisect import bisect_left
 from functools import cache, lru_cache
+from itertools import pairwise
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from schemas.reading.conjunctions import conjunction_names, conjunctions_at
 from schemas.reading.folding import fold
 from schemas.reading.lexicon import classify, lexicon
 from schemas.reading.tokens import split_tokens
 
-FIRST_TOKENS, LAST_TOKENS = 12_288, 4_096
-"""Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``), to no more than these."""
+FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
+"""Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``)."""
 
 PAIR_SPAN = 10
 """Two classes are a pair when they stand at most this many tokens apart, with at most five others between them."""
 
-SEGMENT_LEAST, SEGMENT_MOST = 10, 40
-"""A segment ends with a sentence or line from the first length on, and at the second at the latest."""
+SEGMENT_LEAST, SEGMENT_MOST = 2, 40
+"""Words from which a sentence is a segment, and tokens at which one is cut."""
 
 Keys = npt.NDArray[np.uint32]
+Places = npt.NDArray[np.int64]
 
 _MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-_SALTS = np.array([11, 23, 37, 51, 67, 83], dtype=np.uint64)
-"""One for each kind of n-gram: a symbol, a word of a class, two symbols, three, a pair of classes, a chain of three."""
+_SALTS = np.array([11, 23, 37, 51, 67, 83, 97, 113, 131, 149], dtype=np.uint64)
+"""One for each kind of n-gram.
+
+A symbol, a word of a class, two symbols, three, a pair of classes, a chain of three, the first symbol of a segment, the
+first two, letters of a word, a conjunction.
+"""
+
+_LETTERS = 4
+_LONGEST_SPELLED = 24
 
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _ENDS = frozenset(".!?;\u3002\uff01\uff1f")
-_OPEN_ENDS = _ENDS | {"\n"}
+_ALONE, _BULLETS = frozenset("\n|"), frozenset("-*+\u2022")
+_QUOTES, _BEFORE_VALUE = frozenset("\"'"), frozenset(",:{[(")
 _NEIGHBOURS = 6
 
 
 class Reading(msgspec.Struct, frozen=True, eq=False):
     """A text as numbers.
 
-    ``keys[i]`` is the hash of an n-gram that ends at token ``places[i]``; ``starts`` are the first tokens of the
-    segments, ascending from 0; ``kinds`` is the class of each token, ``lexicon.NO_CLASS`` for most. ``unread`` counts
-    the tokens that were not looked at.
+    ``keys[i]`` is the hash of an n-gram from segment ``firsts[i]`` to segment ``lasts[i]``; there are ``segments``,
+    and ``tokens`` that were looked at. ``unread`` counts those that were not.
     """
 
     keys: Keys
-    places: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    kinds: npt.NDArray[np.int64]
+    firsts: Places
+    lasts: Places
+    segments: int
+    tokens: int
     unread: int = 0
 
 
-def read(text: str) -> Reading:
-    """Return a text as numbers; looks at no more than its first and last tokens."""
+def read(text: str, mark: str = "") -> Reading:
+    """Return a text as numbers; looks at no more than its first and last tokens.
+
+    ``mark`` says what the text was decoded from: one n-gram more in each segment.
+    """
     tokens = split_tokens(fold(text))
     unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
     if unread:
         tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]
     words, classes = classify(tokens)
     kinds = np.array(classes, dtype=np.int64)
-    keys, places = _ngrams(words, kinds)
-    return Reading(keys, places, _segments(words), kinds, unread)
+    starts = _segments(words)
+    keys, begins, ends = _ngrams(words, kinds, starts)
+    if mark:
+        keys = np.append(keys, np.full(len(starts), _mark_key(mark), np.uint32))
+        begins, ends = np.append(begins, starts), np.append(ends, starts)
+    segment_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, max(len(words), 1))))
+    return Reading(keys, segment_of[begins], segment_of[ends], len(starts), len(words), unread)
 
 
 @lru_cache(maxsize=65536)
@@ -105,8 +123,8 @@ def _finish(hashes: npt.NDArray[np.uint64], salts: npt.NDArray[np.uint64]) -> Ke
     return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
-def _ngrams(words: list[str], kinds: npt.NDArray[np.int64]) -> tuple[Keys, npt.NDArray[np.int64]]:
-    """Return the hashed n-grams and the token each ends at.
+def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Places, Places]:
+    """Return the hashed n-grams, and the tokens each begins and ends at.
 
     Words of a class count as that class in n-grams of one to three symbols, and as themselves once more. Classes near
     each other are pairs and chains of three, whatever words stand between them.
@@ -130,29 +148,98 @@ def _ngrams(words: list[str], kinds: npt.NDArray[np.int64]) -> tuple[Keys, npt.N
     seconds = np.concatenate([near[gap:][close] for gap, close in gaps])
     chained = classed[2:] - classed[:-2] <= PAIR_SPAN + 4
     chains = _mix(_mix(near[:-2], near[1:-1]), near[2:])[chained]
-    hashes = (symbols, own, bigrams, trigrams, _mix(firsts, seconds), chains)
-    ends = (at, classed, at[1:], at[2:], *(classed[gap:][close] for gap, close in gaps), classed[2:][chained])
+    opening = starts[starts < len(words)]
+    two = opening[opening + 1 < len(words)]
+    letters = [_letter_hashes(word) for word in words]
+    spelled = np.repeat(at, [len(each) for each in letters])
+    signs, signed = conjunctions_at(kinds)
+    sign_hashes = np.array(_sign_hashes(), dtype=np.uint64)[signs]
+    hashes = (
+        symbols,
+        own,
+        bigrams,
+        trigrams,
+        _mix(firsts, seconds),
+        chains,
+        symbols[opening],
+        bigrams[two],
+        np.concatenate((_NONE, *letters)),
+        sign_hashes,
+    )
+    begins = (
+        at,
+        classed,
+        at[:-1],
+        at[:-2],
+        *(classed[:-gap][close] for gap, close in gaps),
+        classed[:-2][chained],
+        opening,
+        two,
+        spelled,
+        signed,
+    )
+    ends = (
+        at,
+        classed,
+        at[1:],
+        at[2:],
+        *(classed[gap:][close] for gap, close in gaps),
+        classed[2:][chained],
+        opening,
+        two + 1,
+        spelled,
+        signed,
+    )
     # All kinds at once: of a text's few hundred n-grams, most of what is computed is the calls.
     salts = np.repeat(_SALTS, [len(each) for each in hashes])
-    return _finish(np.concatenate(hashes), salts), np.concatenate(ends)
+    return _finish(np.concatenate(hashes), salts), np.concatenate(begins), np.concatenate(ends)
 
 
-def _segments(words: list[str]) -> npt.NDArray[np.int64]:
-    # How many words have gone by at each end of a sentence or line.
-    ends = [number for number, word in enumerate(words, 1) if word[0] in _OPEN_ENDS and _ends(word)]
+_NONE = np.zeros(0, dtype=np.uint64)
+
+
+@lru_cache(maxsize=32768)
+def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
+    """Return the hashes of a word's runs of four letters, its ends marked; none of short words and long tokens."""
+    if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
+        return _NONE
+    marked = f"^{word}$"
+    return np.array(
+        sorted({_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)}),
+        dtype=np.uint64,
+    )
+
+
+@cache
+def _sign_hashes() -> tuple[int, ...]:
+    return tuple(_symbol_hash(f"<&{name}>") for name in conjunction_names())
+
+
+@cache
+def _mark_key(mark: str) -> int:
+    return int(_finish(np.array([_symbol_hash(f"<view {mark}>")], dtype=np.uint64), _SALTS[-1:])[0])
+
+
+def _segments(words: list[str]) -> Places:
+    """Return the first tokens of the segments: sentences, lines, cells, values; long ones are cut.
+
+    Line ends and bars are segments of their own, and so is what leads to an item of a list or to a value: what is a
+    sentence by itself is the same segment wherever it stands.
+    """
     starts = [0]
-    while True:
-        start = starts[-1]
-        place = bisect_left(ends, start + SEGMENT_LEAST)
-        close = min(ends[place] if place < len(ends) else len(words) + 1, start + SEGMENT_MOST)
-        if close > len(words):
-            break
-        starts.append(close)
-    # A short rest belongs to the segment before it; an empty text is one empty segment.
-    if len(starts) > 1 and len(words) - starts[-1] < SEGMENT_LEAST // 2:
-        starts.pop()
+    start = said = 0
+    before = "\n"
+    for number, (word, follows) in enumerate(pairwise(words), 1):
+        said += word[0].isalpha()
+        if (
+            number - start >= SEGMENT_MOST
+            or word[0] in _ALONE
+            or follows[0] in _ALONE
+            or (word in _ENDS and said >= SEGMENT_LEAST and not (word == "." and follows.isdecimal()))
+            or (word in _BULLETS and before[0] == "\n")
+            or (word in _QUOTES and before in _BEFORE_VALUE)
+        ):
+            start, said = number, 0
+            starts.append(start)
+        before = word
     return np.array(starts, dtype=np.int64)
-
-
-def _ends(word: str) -> bool:
-    return word in _ENDS or word[0] == "\n"

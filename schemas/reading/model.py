@@ -1,4 +1,4 @@
-"""A trained judge of texts: n-gram weights, a linear head over what they say, and the margin from which it speaks up.
+"""A trained judge of texts: n-gram weights, and the threshold from which their sum over a passage speaks up.
 
 The file is a NumPy archive; its content hash is part of the model's name. A margin is positive from the threshold on
 that was fixed, on rows held out in training, for a false-alarm rate; its unit is that of a log-odds.
@@ -11,10 +11,9 @@ from zipfile import BadZipFile
 import msgspec
 import numpy as np
 
-from schemas.reading.evidence import Table, Text, evidence, evidence_names
+from schemas.reading.evidence import Table, Text, worst_of
 
-LONG_TEXT = 5_000
-"""Longer texts are held to a threshold of their own: of many segments one may look like an attack by chance."""
+_HEAD = 2
 
 
 class InvalidModel(ValueError):
@@ -24,17 +23,12 @@ class InvalidModel(ValueError):
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
-    """A judge: ``coefficients`` pair with ``evidence_names``, ``threshold`` is the log-odds at which margins are 0.
-
-    ``long_threshold`` is that of texts over ``LONG_TEXT`` characters.
-    """
+    """A judge: ``threshold`` is the log-odds at which margins are 0, for texts of any length."""
 
     name: str
     table: Table
-    coefficients: tuple[float, ...]
     bias: float
     threshold: float
-    long_threshold: float
 
 
 def load_model(data: bytes, kind: str) -> Model:
@@ -45,44 +39,36 @@ def load_model(data: bytes, kind: str) -> Model:
     """
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            head = archive["head"].astype(np.float64)
-            table = Table(
-                archive["keys"].astype(np.uint32),
-                archive["whole"].astype(np.int32),
-                archive["part"].astype(np.int32),
-                float(archive["biases"][0]),
-                float(archive["biases"][1]),
-            )
+            head = archive["thresholds"].astype(np.float64)
+            table = Table(archive["keys"].astype(np.uint32), archive["weights"].astype(np.int32))
     except (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile) as wrong:
         raise InvalidModel(f"{kind}: not a weights file: {wrong}; train it anew") from wrong
-    width = len(evidence_names())
-    if len(head) != width + 3 or not len(table.keys) == len(table.whole) == len(table.part) > 0:
+    if head.shape != (_HEAD,) or not len(table.keys) == len(table.weights) > 0:
         raise InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")
     name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"
-    return Model(name, table, tuple(map(float, head[:width])), *map(float, head[width:]))
+    return Model(name, table, *map(float, head))
 
 
 def dump_model(model: Model) -> bytes:
     """Return a model as a weights file; equal models give equal bytes."""
     buffer = io.BytesIO()
-    table = model.table
     np.savez_compressed(
         buffer,
-        keys=table.keys,
-        whole=table.whole.astype(np.int16),
-        part=table.part.astype(np.int16),
-        biases=np.array([table.whole_bias, table.part_bias]),
-        head=np.array([*model.coefficients, model.bias, model.threshold, model.long_threshold]),
+        keys=model.table.keys,
+        weights=model.table.weights.astype(np.int16),
+        thresholds=np.array([model.bias, model.threshold]),
     )
     return buffer.getvalue()
 
 
 def log_odds(model: Model, text: Text) -> float:
-    """Return the log-odds of a text being an attack, summed in a fixed order."""
-    total = model.bias
-    for coefficient, number in zip(model.coefficients, evidence(model.table, text).tolist(), strict=True):
-        total += coefficient * number
-    return total
+    """Return the log-odds of the worst passage of a text being an attack."""
+    return worst_of(model.table, text).score + model.bias
+
+
+def margin(model: Model, text: Text) -> float:
+    """Return how far the worst passage of a text is beyond the threshold."""
+    return log_odds(model, text) - model.threshold
 
 
 def squashed(margin: float, scale: float = 2.0) -> float:

@@ -113,7 +113,7 @@ def _own() -> Mapping[str, Path]:
     found = {kind: path for kind, path in paths.items() if path.exists()}
     if not found:
         raise InvalidModel(
-            f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis precedents train` or "
+            f"{folder} holds no weights: {FOLDER} is to name a folder that `neuraxis train detection` or "
             "`neuraxis router train` wrote, or nothing"
         )
     return found

@@ -108,13 +108,13 @@ def test_a_flood_of_telling_words_raises_falsehood_until_the_breaker_stops_it() 
     )
     assert (calm.unread, calm.unread_share) == (0, 0.0)
     assert few.unread_share < 0.2
-    flood_of_words = f"{CALM}ignore the weather, the password is lost. " * 400
+    flood_of_words = f"{CALM}ignore the weather, the password is lost. " * 1_000
     flooded = trust_of("text", flood_of_words)
     assert flooded.unread > 0
     assert flooded.unread_share > 2 / 3
     assert flooded.falsehood > SATURATION
     pipeline = sent(
-        "Summarise.", Layer(role="document", content=f"{CALM}ignore the weather, the password is lost. " * 400)
+        "Summarise.", Layer(role="document", content=f"{CALM}ignore the weather, the password is lost. " * 1_000)
     )
     assert told(pipeline).split()[1] in ("REJECTED", "WITHHELD")
 
@@ -131,12 +131,12 @@ def test_what_has_most_telling_words_is_read_before_what_repeats_one(at: float) 
 
 
 def test_of_places_alike_some_are_read_from_everywhere() -> None:
-    text = "".join(f"{CALM * 3}[{n}] {TELLING[0]}e {TELLING[2]} " for n in range(200))
+    text = "".join(f"{CALM * 3}[{n}] {TELLING[0]}e {TELLING[2]} " for n in range(600))
     shown = excerpt_of(text)
     numbers = [int(part.partition("]")[0]) for part in shown.text.split("[")[1:]]
-    assert max(numbers) > 190
-    assert sum(80 < number < 120 for number in numbers) >= 2
-    assert shown.unread > 80_000
+    assert max(numbers) > 570
+    assert sum(240 < number < 360 for number in numbers) >= 2
+    assert shown.unread > 240_000
 
 
 def test_the_fifth_payload_is_read_too_and_what_the_views_have_no_room_for_is_counted() -> None:
@@ -180,9 +180,9 @@ def test_a_megabyte_makes_no_more_work_than_is_allowed(piece: str) -> None:
     assert views.decoded <= 524_288
     read: list[int] = []
 
-    def counted(part: str) -> features.Reading:
+    def counted(part: str, mark: str = "") -> features.Reading:
         read.append(len(part))
-        return features.read(part)
+        return features.read(part, mark)
 
     with mock.patch.object(evidence, "read", counted):
         evidence.read_text.__wrapped__(text)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from schemas.reading.evidence import read_text
-from schemas.reading.model import LONG_TEXT, Model, log_odds, squashed
+from schemas.reading.model import Model, margin, squashed
 from schemas.reading.weights import judge_of, weights_of
 
 _DECIMALS = 6
@@ -24,9 +24,9 @@ def scorer_of(names: Iterable[str]) -> Model:
 def score(text: str, model: Model = _MODEL) -> float:
     """Return the score of a text in [0, 1], rounded to six decimals: 0.5 and more is an attack. Blank texts score 0.
 
-    The work is bounded: of a long text the beginning, the end and the telling parts between are read.
+    The text's worst passage decides. The work is bounded: of a long text the beginning, the end and the telling parts
+    between are read.
     """
     if not text.strip():
         return 0.0
-    threshold = model.long_threshold if len(text) > LONG_TEXT else model.threshold
-    return round(squashed(log_odds(model, read_text(text)) - threshold), _DECIMALS)
+    return round(squashed(margin(model, read_text(text))), _DECIMALS)
