@@ -52,7 +52,8 @@ def test_prompts_of_every_kind_get_one_end_each_and_replay_the_same(folder: Path
         }
         assert Counter(row["id"] for row in turns) == Counter(spoken)
         assert {row["action"] for row in turns} <= {"BLOCKED", "EXECUTED", "REJECTED", "WITHHELD"}
-        assert {row["action"] for row in outcomes} == {"BLOCKED", "EXECUTED", "REJECTED"}
+        ends = {row["action"] for row in outcomes}
+        assert {"BLOCKED", "EXECUTED", "REJECTED"} <= ends <= {"BLOCKED", "EXECUTED", "REJECTED", "WITHHELD"}
 
         (first,) = running.rows("replay", "--verify", "--json")
         assert first["clean"] is True
