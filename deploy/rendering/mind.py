@@ -62,7 +62,8 @@ def entities(found: Sequence[Entity]) -> Lines:
 
 
 def _recalled(event: MemoryRecalled) -> Lines:
-    return [_familiarity(event.familiarity), *_recollections(event.recollections)]
+    told = [*_facts(event.told), *map(_retired, event.retired)]
+    return [_familiarity(event.familiarity), *_recollections(event.recollections), *told]
 
 
 def _familiarity(known: Familiarity) -> Text:
