@@ -16,6 +16,9 @@ import msgspec
 from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
+_MOST_HEARD = 8
+"""Facts that an answer says were told, or taken back."""
+
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -80,7 +83,7 @@ def _heard(recall: Recall) -> list[str]:
     if not recall.told and not recall.gone:
         return []
     kind = "gone" if not recall.told else "instead" if recall.gone else "told"
-    return [text_of(f"heard.{kind}", told=_listed(recall.told), gone=_listed(recall.gone))]
+    return [text_of(f"heard.{kind}", told=_some(recall.told), gone=_some(recall.gone))]
 
 
 def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
@@ -127,6 +130,12 @@ def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:
     if signals.greeting_pattern:
         return "greeting_again" if recall.earlier else "greeting"
     return "noted"
+
+
+def _some(quotes: tuple[str, ...]) -> str:
+    """Return the first few of what was heard: "forget everything about me" takes back whatever there is."""
+    more = len(quotes) - _MOST_HEARD
+    return f"{_listed(quotes[:_MOST_HEARD])} and {more} more" if more > 0 else _listed(quotes)
 
 
 def _listed(quotes: tuple[str, ...]) -> str:

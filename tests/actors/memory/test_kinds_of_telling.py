@@ -43,7 +43,7 @@ NO_VALUE = (
     "My name is [name]",
     "My name is mud",
     "My name is John Doe",
-    "I live in XXX",
+    "I live in XXXX",
     "My email is n/a",
     "I work at TBD",
     "Remember that the gate code is xxxx",

@@ -63,6 +63,13 @@ def test_what_is_taken_back_is_said_to_be_and_not_told_as_a_memory(mode: str):
     assert "I am Chad" not in said
 
 
+def test_of_much_that_is_taken_back_a_few_are_named_and_the_rest_counted():
+    all_of_it = tuple(Retired(key=f"k{n}", value="v", fact=n, why="withdrawn", replaced=False) for n in range(30))
+    said = answered("forget everything about me", retired=all_of_it)
+    assert "“k7: v” and 22 more." in said
+    assert "k8" not in said
+
+
 def test_a_question_that_comes_with_it_is_answered_as_one():
     known = memory("allergy to milk: is allergic to it", energy=0.9, id="fact:1")
     said = answered("I'm Ada. What may I drink?", known, told={"name": "Ada"}, has_question_mark=True)
