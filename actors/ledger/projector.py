@@ -17,7 +17,7 @@ from events.errors import Conflict, LogCut, LogError, Unavailable
 from events.ledger import Head, LedgerWriter, place_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
-from events.loss_recording import record_loss, tell
+from events.loss_recording import lost_within, record_losses, tell
 from events.losses import Losses, gaps
 from schemas.vocabulary.ledger import LossRecorded
 
@@ -139,14 +139,14 @@ class LedgerProjector:
         """Record what the log has lost, and put the file that knows of it aside: in this order, as each may fail."""
         held = any(loss.known_by == "ledger" for loss in losses)
         kept = place_aside(self._path, losses[0].first_seq) if held else None
+        await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
         for loss in losses:
-            await self._record(msgspec.structs.replace(loss, kept_as=kept.name if kept is not None else ""))
             tell(loss, kept)
         if kept is not None:
             await asyncio.to_thread(put_aside, self._path, kept)
 
-    async def _record(self, loss: LossRecorded) -> None:
-        await record_loss(self._log, loss, self._source, rfc3339(self._now_ns()), self._build)
+    async def _record(self, losses: Sequence[LossRecorded]) -> None:
+        await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
 
     async def _look_for_gaps(self, upto: int) -> None:
         """Read what the file held at the start: a log that lost messages within itself does not say so.
@@ -213,17 +213,16 @@ class LedgerProjector:
             self._losses.note(stored)
         self._anchoring = observe(self._anchoring, batch, written.marks)
         self._report()
-        for first, last in missing:
-            if not await self._patiently(partial(self._tell_gap, first, last), stop):
-                return False
+        if missing and not await self._patiently(partial(self._tell_gaps, missing), stop):
+            return False
         await self._anchor()
         return True
 
-    async def _tell_gap(self, first: int, last: int) -> bool:
-        """Record a gap in the log's sequences, unless it is: nothing is ever taken out of it on purpose."""
-        if not self._losses.has_gap(first, last):
-            loss = LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
-            await self._record(loss)
+    async def _tell_gaps(self, missing: Sequence[tuple[int, int]]) -> bool:
+        """Record gaps in the log's sequences, unless they are: nothing is ever taken out of it on purpose."""
+        losses = [lost_within(first, last) for first, last in missing if not self._losses.has_gap(first, last)]
+        await self._record(losses)
+        for loss in losses:
             tell(loss, None)
         return True
 

@@ -8,6 +8,7 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
+from actors.runtime.shared_reading import SharedReading
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.log import Log, Snapshots
@@ -41,7 +42,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
     an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` has
-    recorded what it lacks. ``offload`` runs a function beside the loop, which goes on meanwhile.
+    recorded what it lacks, ``shared`` reads stretches with gaps for all. ``offload`` runs a function beside the loop,
+    which goes on meanwhile.
     """
 
     log: Log
@@ -60,3 +62,4 @@ class Surroundings(msgspec.Struct, frozen=True):
     counters: Counters
     losses: Losses
     wholeness: Wholeness
+    shared: SharedReading

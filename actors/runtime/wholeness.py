@@ -17,9 +17,8 @@ from actors.runtime.records import rfc3339
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
-from events.loss_recording import record_loss, tell
+from events.loss_recording import lost_within, record_losses, tell
 from events.losses import Losses, gaps
-from schemas.vocabulary.ledger import LossRecorded
 
 EVERYTHING = "log.>"
 
@@ -68,9 +67,9 @@ class Wholeness:
             await self._read_to(after, upto, read_at)
             if await self._recorded(after, upto, RECORDED_WITHIN_S):
                 return
-            for first, last in self._missing(after, upto):
-                loss = LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
-                await record_loss(self._log, loss, self._source, rfc3339(self._now_ns()), self._build)
+            losses = [lost_within(first, last) for first, last in self._missing(after, upto)]
+            await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
+            for loss in losses:
                 tell(loss, None)
             if not await self._recorded(after, upto, _READ_WITHIN_S):
                 raise Unavailable("a gap was recorded, and the record does not come back from the log")
@@ -107,5 +106,6 @@ class Wholeness:
         if reached < upto:
             found.append((reached + 1, upto))
         for first, last in found:
-            _logger.error("log_lacks_messages", first_seq=first, last_seq=last)
+            if not self._losses.has_gap(first, last):
+                _logger.error("log_lacks_messages", first_seq=first, last_seq=last)
         return found

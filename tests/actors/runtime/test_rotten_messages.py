@@ -62,9 +62,8 @@ def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
             await converse(log, SESSIONS, 1, first=10)
             await at_rest(log)
         messages = await collect(log)
-        assert _twice(messages) == []
-        ends = Counter(s.headers["ce-exchange"] for s in messages if s.headers["ce-type"] == topic_of(ResponseEmitted))
-        assert set(ends.values()) == {1}
+        assert twice(messages) == []
+        assert set(ends_of(messages, ResponseEmitted).values()) == {1}
 
     on_broker(broker, body)
 
@@ -93,7 +92,7 @@ def test_another_process_that_has_answered_a_message_knows_that_it_rotted_before
                 await converse(log, SESSIONS, 1, first=10)
                 await at_rest(log)
         messages = await collect(log)
-        assert _twice(messages) == []
+        assert twice(messages) == []
         losses = await log.losses()
         assert [(loss.event.first_seq, loss.event.through_seq) for loss in losses.found] == [(rotten.seq, rotten.seq)]
         repeated = [s.seq for s in messages if s.headers["ce-id"] == rotten.headers["ce-id"]]
@@ -111,5 +110,11 @@ async def _read_on(log: JetStreamLog) -> None:
             await asyncio.sleep(0.05)
 
 
-def _twice(messages: list[Stored]) -> list[str]:
+def ends_of(messages: list[Stored], kind: type) -> Counter[str]:
+    """Return how many events of a kind each exchange has, of those that have any."""
+    return Counter(stored.headers["ce-exchange"] for stored in messages if stored.headers["ce-type"] == topic_of(kind))
+
+
+def twice(messages: list[Stored]) -> list[str]:
+    """Return the ids of events that are in the log more than once."""
     return [id for id, count in Counter(stored.headers["ce-id"] for stored in messages).items() if count > 1]
