@@ -13,8 +13,8 @@ from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_ap
 from actors.ledger.losing import EVERYTHING, find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
-from events.errors import Conflict, LogCut, LogError, Unavailable
-from events.ledger import Head, LedgerWriter, place_aside, put_aside
+from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
+from events.ledger import Head, LedgerReader, LedgerWriter, place_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import lost_within, record_losses, tell
@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 RECENT = 20_000
 """Sequences at the end of a file that are looked at for gaps without a rest."""
+
+MOST_DAMAGED = 3
+"""Damaged files that are put aside before the disk, and no file, is taken to be the matter."""
 
 REST = 4.0
 """Seconds of rest for each second of reading what is before them."""
@@ -79,6 +82,7 @@ class LedgerProjector:
         self.following = asyncio.Event()
         self._losses = Losses()
         self._holed: list[LossRecorded] = []
+        self._damaged = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then note the head, if rows were added since the last time, and close.
@@ -86,27 +90,36 @@ class LedgerProjector:
         Failures that pass (full disk, locked file, broker away) are waited out. Nothing is ever skipped. What the log
         is found to have lost is recorded in it; a file that holds what was lost is put aside, and another one begun.
 
+        So is a ledger that is damaged where it is read.
+
         Raises:
-            LedgerDamaged: the file is not what was written.
+            LedgerDamaged: the file is no ledger, or another one is damaged again and again.
             Misconfigured: the file belongs to another stream.
             Unavailable: the log cannot be read at the start.
         """
         while not stop.is_set():
-            self._holed = []
-            if await self._patiently(self._part_with_lost, stop) is None:
-                return
-            writer = await self._patiently(self._open, stop)
-            if writer is None:
-                return
             try:
-                await self._resume(writer)
-                await self._keep_up(writer, stop)
-            except LogCut as cut:
-                _logger.error("ledger_begins_anew", path=str(self._path), detail=str(cut))
-            finally:
-                await writer.close()
-            if self._holed and await self._patiently(self._part_with_holed, stop) is None:
-                return
+                await self._follow_once(stop)
+            except LedgerDamaged as damage:
+                await self._patiently(partial(self._part_with_damaged, damage), stop)
+
+    async def _follow_once(self, stop: asyncio.Event) -> None:
+        """Write until ``stop`` is set, or until the file is to be another one."""
+        self._holed = []
+        if await self._patiently(self._part_with_lost, stop) is None:
+            return
+        writer = await self._patiently(self._open, stop)
+        if writer is None:
+            return
+        try:
+            await self._resume(writer)
+            await self._keep_up(writer, stop)
+        except LogCut as cut:
+            _logger.error("ledger_begins_anew", path=str(self._path), detail=str(cut))
+        finally:
+            await writer.close()
+        if self._holed:
+            await self._patiently(self._part_with_holed, stop)
 
     async def _keep_up(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
         tail = await self._log.tail([EVERYTHING], self._head.seq)
@@ -133,6 +146,17 @@ class LedgerProjector:
     async def _part_with_holed(self) -> bool:
         """Put the file aside that holds what the log has lost within itself."""
         await self._part_with(self._holed)
+        return True
+
+    async def _part_with_damaged(self, damage: LedgerDamaged) -> bool:
+        """Put a ledger aside that is damaged: the stream has what it holds, or it cannot be told any more."""
+        self._damaged += 1
+        if self._damaged > MOST_DAMAGED or not await asyncio.to_thread(_is_ledger, self._path):
+            raise damage
+        kept = place_aside(self._path, None)
+        await asyncio.to_thread(put_aside, self._path, kept, damaged=True)
+        look = f"neuraxis log verify --log {kept}"
+        _logger.error("ledger_damaged", path=str(self._path), kept=str(kept), detail=str(damage), look=look)
         return True
 
     async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
@@ -261,6 +285,15 @@ class LedgerProjector:
         self.following.set()
         if self._on_progress is not None:
             self._on_progress(self.progress)
+
+
+def _is_ledger(path: Path) -> bool:
+    """Whether a file says of itself that it is a ledger: another program's is left alone."""
+    try:
+        with LedgerReader(path) as reader:
+            return reader.partitions is not None
+    except LogError:
+        return False
 
 
 async def _set_within(stop: asyncio.Event, seconds: float) -> bool:

@@ -13,7 +13,7 @@ from deploy.cli.log_copies import export, record
 from deploy.cli.log_import import import_
 from deploy.cli.log_tail import tail
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import check_shortfall, log_option, stream_or_ledger, warn_of_shortfall
+from deploy.cli.source import keep_open, log_option, stream_or_ledger, warn_of_shortfall
 from deploy.rendering.counting import counted
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
             sources.append(found if isinstance(found, LedgerSource) else StreamSource(found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
-            open_things.callback(ledger.close)
-            await check_shortfall(ledger)
+            await keep_open(open_things, ledger)
             sources.append(ledger)
         return [await _extent(source) for source in sources]
 

@@ -1,4 +1,6 @@
-"""Putting a ledger aside that holds what its stream has lost: the only copy left of messages once acknowledged."""
+"""Putting a ledger aside: one that holds what its stream has lost, the only copy left of messages once acknowledged;
+or one that is damaged.
+"""
 
 import contextlib
 import os
@@ -11,9 +13,12 @@ from events.ledger.failures import explained
 _BESIDE = ("-wal", "-shm")
 
 
-def place_aside(path: Path, first_lost: int) -> Path:
-    """Return where a ledger goes that holds what was lost from a sequence on: a name in its folder that is free."""
-    stem = f"{path.stem}-before-loss-{first_lost}"
+def place_aside(path: Path, first_lost: int | None) -> Path:
+    """Return where a ledger goes that holds what was lost from a sequence on; None: that is damaged.
+
+    It is a name in its folder that is free.
+    """
+    stem = f"{path.stem}-damaged" if first_lost is None else f"{path.stem}-before-loss-{first_lost}"
     number, kept = 1, path.with_name(f"{stem}{path.suffix}")
     while kept.exists():
         number += 1
@@ -21,8 +26,8 @@ def place_aside(path: Path, first_lost: int) -> Path:
     return kept
 
 
-def put_aside(path: Path, kept: Path) -> None:
-    """Rename a ledger file that nobody writes, with what lies beside it.
+def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
+    """Rename a ledger file that nobody writes, with what lies beside it; a damaged one as it is.
 
     It stays a ledger that every command reads: ``neuraxis log tail --log FILE --since SEQUENCE``.
 
@@ -30,12 +35,13 @@ def put_aside(path: Path, kept: Path) -> None:
         Unavailable: the folder cannot be written now.
         LedgerDamaged, Misconfigured: see ``events.ledger.failures``.
     """
-    with explained(path, "fold the ledger's journal in"):
-        connection = sqlite3.connect(path, isolation_level=None)
-        try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
+    if not damaged:
+        with explained(path, "fold the ledger's journal in"):
+            connection = sqlite3.connect(path, isolation_level=None)
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.close()
     try:
         path.rename(kept)
         for ending in _BESIDE:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.ledger import LedgerSettings, projector
+from events.errors import LedgerDamaged
 from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.losses import LOSS_FILTER, Losses
@@ -14,7 +15,7 @@ from events.simulated import SimulatedStream
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.ledger.test_projector import Run, in_world, is_back, log_of, records
 from tests.broker import Broker
-from tests.events.ledger.messages import PARTITIONS, exchanges
+from tests.events.ledger.messages import PARTITIONS, exchanges, flip, query
 from tests.faults.cuts import cut_tail, drop_index, flip_bit
 
 
@@ -157,3 +158,35 @@ async def _recorded(log: JetStreamLog) -> None:
         tail = await log.tail([LOSS_FILTER], 0)
         await tail.next()
         await tail.close()
+
+
+def _last_row_rots(path: Path) -> None:
+    """Flip a bit of the body of a ledger's last row, as a rotten disk does."""
+    ((seq, data),) = query(path, "SELECT seq, data FROM events ORDER BY seq DESC LIMIT 1")
+    query(path, "UPDATE events SET data = ? WHERE seq = ?", flip(data, 8 * (len(data) // 2)), seq)
+
+
+def test_a_ledger_whose_last_row_rotted_is_put_aside_and_no_loss_of_the_log_is_claimed(tmp_path: Path) -> None:
+    """The row is not the log's message: but it is the file that lost it."""
+    path = tmp_path / "ledger.db"
+    in_world(lambda stream: _follow_only(stream, path))
+    _last_row_rots(path)
+
+    async def after(stream: SimulatedStream) -> None:
+        assert await _follow(stream, path, 40) == []
+
+    in_world(after)
+    assert verify(path).ok
+    assert not verify(tmp_path / "ledger-damaged.db").ok
+
+
+def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    query(path, "CREATE TABLE events (seq INTEGER PRIMARY KEY)")
+
+    async def body(stream: SimulatedStream) -> None:
+        with pytest.raises(LedgerDamaged, match="is not a ledger"):
+            await projector.LedgerProjector(log_of(stream), path).run(asyncio.Event())
+
+    in_world(body)
+    assert [file.name for file in tmp_path.glob("*.db")] == ["ledger.db"]
