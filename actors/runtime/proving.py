@@ -18,6 +18,7 @@ class Proof:
         """Note a stretch that has just been read back: what it lacks, every later reading lacks too."""
         self._stretch = after, upto
         self._read_at = asyncio.get_running_loop().time()
+        self._wholeness.owed(after)
 
     def begin(self, view: View, upto: int) -> None:
         """Note that the partition begins to lead, having read up to a sequence."""

@@ -68,6 +68,30 @@ def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
     on_broker(broker, body)
 
 
+def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_once(broker: Broker) -> None:
+    """Who has to know of one gap looks for those that others of its process would find after it, one by one."""
+
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "a"):
+            await converse(log, SESSIONS, 2)
+            await at_rest(log)
+        rotten = [stored.seq for stored in (await collect(log))[-40:-1:4]]
+        broker.stop()
+        for seq in rotten:
+            flip_bit_of(broker.store, seq)
+        broker.start()
+        await back(Setting(log, broker.kill, broker.start))
+        async with living(broker, "b"):
+            await converse(log, SESSIONS, 1, first=10)
+            await at_rest(log)
+        assert twice(await collect(log)) == []
+        found = (await log.losses()).found
+        assert [loss.event.first_seq for loss in found] == rotten
+        assert [loss.seq for loss in found] == list(range(found[0].seq, found[0].seq + len(rotten)))
+
+    on_broker(broker, body)
+
+
 @pytest.mark.parametrize("kind", [AppraisalCompleted, ResponseEmitted])
 def test_another_process_that_has_answered_a_message_knows_that_it_rotted_before_it_is_repeated(
     kind: type, broker: Broker
@@ -106,7 +130,9 @@ async def _read_on(log: JetStreamLog) -> None:
     addressed = new_input("Hello", agent="agent-0", session="later", partitions=PARTITIONS, now_ns=1, exchange="later")
     await log.append([Append([addressed.record])])
     async with asyncio.timeout(DEADLINE_S):
-        while sum(stored.headers.get("ce-exchange") == "later" for stored in await collect(log)) < 2:
+        while True:
+            if sum(stored.headers.get("ce-exchange") == "later" for stored in await collect(log)) > 1:
+                return
             await asyncio.sleep(0.05)
 
 
