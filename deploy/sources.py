@@ -15,8 +15,8 @@ from events.bundles.archive import SUFFIX
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
+from events.ledger.aside import is_something_else
 from events.ledger.rows import topic_of_subject
-from events.ledger.schema import PAGE_SIZE
 from events.log import LogInfo, Stored
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
@@ -291,20 +291,6 @@ def _by_topic(by_subject: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-_BEGINNING = b"SQLite format 3\0"
-
-
-def _is_something_else(path: Path) -> bool:
-    """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
-    try:
-        with path.open("rb") as file:
-            begins = file.read(len(_BEGINNING))
-        size = path.stat().st_size
-    except OSError:
-        return False  # opening it says more
-    return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
-
-
 @contextmanager
 def ledger_file(path: Path) -> Iterator[Path]:
     """Give a ledger file: ``path`` itself, or, where that is a bundle, a copy unpacked for as long as this lasts.
@@ -318,7 +304,7 @@ def ledger_file(path: Path) -> Iterator[Path]:
     if not is_bundle(path):
         if path.suffix == SUFFIX and path.is_file():
             raise LedgerDamaged(f"{path} is no bundle, or damaged: take another copy, or export it anew")
-        if _is_something_else(path):
+        if is_something_else(path):
             raise Misconfigured(
                 f"{path} is neither a ledger nor a bundle: name the ledger.db of a data folder, or a copy of one"
             )

@@ -14,7 +14,7 @@ from actors.ledger.losing import EVERYTHING, find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
-from events.ledger import Head, LedgerReader, LedgerWriter, place_aside, put_aside
+from events.ledger import Head, LedgerWriter, is_of_another, place_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import lost_within, record_losses, tell
@@ -93,7 +93,7 @@ class LedgerProjector:
         So is a ledger that is damaged where it is read.
 
         Raises:
-            LedgerDamaged: the file is no ledger, or another one is damaged again and again.
+            LedgerDamaged: the file is another program's, or one after the other is damaged.
             Misconfigured: the file belongs to another stream.
             Unavailable: the log cannot be read at the start.
         """
@@ -151,7 +151,7 @@ class LedgerProjector:
     async def _part_with_damaged(self, damage: LedgerDamaged) -> bool:
         """Put a ledger aside that is damaged: the stream has what it holds, or it cannot be told any more."""
         self._damaged += 1
-        if self._damaged > MOST_DAMAGED or not await asyncio.to_thread(_is_ledger, self._path):
+        if self._damaged > MOST_DAMAGED or await asyncio.to_thread(is_of_another, self._path):
             raise damage
         kept = place_aside(self._path, None)
         await asyncio.to_thread(put_aside, self._path, kept, damaged=True)
@@ -285,15 +285,6 @@ class LedgerProjector:
         self.following.set()
         if self._on_progress is not None:
             self._on_progress(self.progress)
-
-
-def _is_ledger(path: Path) -> bool:
-    """Whether a file says of itself that it is a ledger: another program's is left alone."""
-    try:
-        with LedgerReader(path) as reader:
-            return reader.partitions is not None
-    except LogError:
-        return False
 
 
 async def _set_within(stop: asyncio.Event, seconds: float) -> bool:

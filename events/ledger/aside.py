@@ -9,8 +9,11 @@ from pathlib import Path
 
 from events.errors import Unavailable
 from events.ledger.failures import explained
+from events.ledger.schema import PAGE_SIZE
 
 _BESIDE = ("-wal", "-shm")
+_BEGINNING = b"SQLite format 3\0"
+_TABLES = {"meta", "events"}
 
 
 def place_aside(path: Path, first_lost: int | None) -> Path:
@@ -50,6 +53,32 @@ def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
         _flush(path.parent)
     except OSError as error:
         raise Unavailable(f"{path}: cannot be put aside as {kept.name}: {error}; grant the right to write") from error
+
+
+def is_something_else(path: Path) -> bool:
+    """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_BEGINNING))
+        size = path.stat().st_size
+    except OSError:
+        return False  # opening it says more
+    return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
+
+
+def is_of_another(path: Path) -> bool:
+    """Whether a file is of another program: something else, or a sound database with other tables."""
+    if is_something_else(path):
+        return True
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return False
+    return bool(names) and not names >= _TABLES
 
 
 def _flush(folder: Path) -> None:

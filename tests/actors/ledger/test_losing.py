@@ -166,26 +166,48 @@ def _last_row_rots(path: Path) -> None:
     query(path, "UPDATE events SET data = ? WHERE seq = ?", flip(data, 8 * (len(data) // 2)), seq)
 
 
-def test_a_ledger_whose_last_row_rotted_is_put_aside_and_no_loss_of_the_log_is_claimed(tmp_path: Path) -> None:
-    """The row is not the log's message: but it is the file that lost it."""
+def _is_copied_halfway(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def _first_page_rots(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\xaa" * 16384)
+
+
+def _is_emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("harm", [_last_row_rots, _is_copied_halfway, _first_page_rots, _is_emptied])
+def test_a_damaged_ledger_is_put_aside_and_no_loss_of_the_log_is_claimed(
+    harm: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Its rows are not the log's messages: but it is the file that lost them."""
     path = tmp_path / "ledger.db"
     in_world(lambda stream: _follow_only(stream, path))
-    _last_row_rots(path)
+    harm(path)
+    content = path.read_bytes()
 
     async def after(stream: SimulatedStream) -> None:
         assert await _follow(stream, path, 40) == []
 
     in_world(after)
     assert verify(path).ok
-    assert not verify(tmp_path / "ledger-damaged.db").ok
+    assert len((tmp_path / "ledger-damaged.db").read_bytes()) == len(content)
 
 
-def test_the_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"my notes, and nothing else", None], ids=["notes", "database"])
+def test_the_file_of_another_program_is_left_alone(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
-    query(path, "CREATE TABLE events (seq INTEGER PRIMARY KEY)")
+    if content is None:
+        query(path, "CREATE TABLE events (seq INTEGER PRIMARY KEY)")
+    else:
+        path.write_bytes(content)
 
     async def body(stream: SimulatedStream) -> None:
-        with pytest.raises(LedgerDamaged, match="is not a ledger"):
+        with pytest.raises(LedgerDamaged, match="not a"):
             await projector.LedgerProjector(log_of(stream), path).run(asyncio.Event())
 
     in_world(body)
