@@ -167,13 +167,16 @@ class Shard(Deciding):
             except Misconfigured:
                 raise
             except LogError as error:
-                _logger.warning(
+                # Two hundred partitions wait for one broker: a line for each attempt of each would bury all others.
+                log = _logger.warning if self._around.held_up.is_due() else _logger.debug
+                log(
                     "recovery_waits",
                     actor=self.actor.name,
                     partition=self.partition,
                     error=error.code,
                     detail=str(error),
                 )
+        self._around.held_up.ended()
         self._around.counters.recoveries += 1
         await self._take_over()
 

@@ -19,6 +19,7 @@ from actors.runtime.surroundings import Counters, Role, Surroundings
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
+from events.intervals import Intervals
 from events.log import Log, Membership, Snapshots
 from events.loggers import get_logger
 from events.losses import Losses
@@ -134,6 +135,7 @@ class Worker:
                     now_ns=self._clock.now_ns,
                 ),
                 shared=SharedReading(self._log, actors, tasks),
+                held_up=Intervals(),
             )
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))
