@@ -12,7 +12,6 @@ from events.jetstream import JetStreamLog
 from events.jetstream.reading import Reading
 from events.log import Stored
 from events.loss_recording import lost_within, record_losses
-from events.simulated.log import SimulatedLog
 from schemas.actor import Actor
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.runtime.living import PARTITIONS, all_partitions, at_rest, converse, led_by, living
@@ -22,6 +21,7 @@ from tests.broker import Broker
 from tests.events.setting import Setting, back, collect, plain, record
 from tests.events.test_unreadable_messages import PASSED
 from tests.faults.cuts import flip_bit_of
+from tests.simulated.log import SimulatedLog
 
 SUBJECTS = (
     "log.00.03.input.received",
