@@ -63,8 +63,7 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
                 yield one
             return
         ledger = LedgerSource(log_file)
-        open_things.callback(ledger.close)
-        await check_shortfall(ledger)
+        await keep_open(open_things, ledger)
         await _find_keys(open_things, target, ledger)
         async with _telling_of_emptiness(ledger) as one:
             yield one
@@ -108,8 +107,7 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
-    open_things.callback(ledger.close)
-    await check_shortfall(ledger)
+    await keep_open(open_things, ledger)
     stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
     last = (await ledger.info()).last_seq
     say(f"{stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
@@ -137,11 +135,28 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
             return
         ledger = LedgerSource(target.data.ledger)
         open_things.callback(ledger.close)
+        open_things.callback(tell_damage, ledger)
         if await _holds_all(ledger, found.as_stored()):
             ledger.sealing = found.sealing or ledger.sealing
             yield ledger
             return
         yield StreamSource(found)
+
+
+async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
+    """Close a ledger with other things, having told of the rows that were read and are damaged.
+
+    Raises:
+        NothingThere: it is a copy that lacks all its rows.
+    """
+    open_things.callback(ledger.close)
+    open_things.callback(tell_damage, ledger)
+    await check_shortfall(ledger)
+
+
+def tell_damage(ledger: "LedgerSource") -> None:
+    """Say on stderr which of the rows that were read are not what was written, if any."""
+    say(ledger.damage.told(ledger.name))
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:
