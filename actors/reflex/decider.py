@@ -5,14 +5,14 @@ operator.patterns_imported | _withdrawn   -> nothing; the library is another fro
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
 
-from actors.reflex.encodings import MAX_WORK
+from actors.reflex.encodings import MAX_WORK, Run
 from actors.reflex.imports import Imports, after, whole_library
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
@@ -20,6 +20,7 @@ from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
 from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message, readable_settings
+from schemas.decoding import decoded_of
 from schemas.event import Event
 from schemas.reading.sheets import shares
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
@@ -121,7 +122,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         unread += (_unread(sheet, encoding, count, "decoding") for encoding, count in views.unread)
         known: set[int] = set()
         overlapped = 0
-        for view in views.all:
+        for view in (*views.all, *_undone(sheet.text, settings)):
             found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
             room, overlapped = found.room, overlapped + found.unread
             # A signature counts in the first view that shows it.
@@ -172,6 +173,13 @@ class _Allowances:
     def spend(self, views: Views) -> None:
         """Take off what a part's views took."""
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
+
+
+def _undone(text: str, settings: ReflexSettings) -> Iterator[View]:
+    """Yield the views of what a text says with its rarer disguises undone."""
+    if "disguised" in settings.decoded_views:
+        for decoded in decoded_of(text):
+            yield View(decoded.path, decoded.text, (Run(0, len(text), decoded.text),), View((), text))
 
 
 def _unread(sheet: Sheet, what: What, amount: int, why: Bound) -> Unread:

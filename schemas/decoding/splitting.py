@@ -1,0 +1,139 @@
+"""Words that are split by signs, or run together, put right: for judges that read words.
+
+Reflex finds its signatures among the letters alone. A judge of words needs words: single letters with signs between are
+joined, so are halves that are no words and make one of the lexicon's; what is run together is taken apart into words of
+the lexicon and common ones, if nearly all of it is such words.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from itertools import islice
+
+from schemas.decoding.likely import has_letters_apart
+from schemas.reading.folding import fold
+from schemas.reading.lexicon import lexicon
+from schemas.reading.rewriting import COMMON
+from schemas.reading.terms import grammar
+
+_SIGN = r"[^\w\s]|_"
+# Single letters: with signs between, and two blanks or one between words.
+_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
+_PUNCTUATION = ".,;:!?\"'()[]"
+_IN_LETTERS = re.compile(rf"(?:{_SIGN})+\s?")
+_HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
+_AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
+_PIECES = re.compile(r"[^\W\d_]+")
+_LONG = re.compile(r"[^\W\d_]{16,}")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MOST_HALVES, _MOST_LETTERS = 2_048, 1_024
+_LONGEST_WORD = 16
+_KNOWN_SHARE = 0.85
+_ENDINGS = ("", "e", "s", "es", "ed", "d", "ing", "ion", "ions", "ation", "al", "y", "ly")
+"""Endings that a stem of the lexicon may have here: any at all would take in the words behind it."""
+
+_LONGEST_ENDING = max(map(len, _ENDINGS))
+_UNKNOWN_COST, _WORD_COST = 3.0, 1.0
+
+
+def splitting(text: str) -> Iterator[str]:
+    """Yield a text with its split words joined, if it has any, and with what is run together taken apart."""
+    found = [text]
+    if has_letters_apart(text) and _LETTERS.search(text):
+        found.append(_LETTERS.sub(lambda match: _IN_LETTERS.sub("", match[0]), text))
+    halves = _joined_halves(found[-1])
+    if halves:
+        found.append(halves)
+    apart = _taken_apart(found[-1])
+    if apart:
+        found.append(apart)
+    if len(found) > 1:
+        yield found[-1]
+
+
+def _joined_halves(text: str) -> str:
+    if "\n" in text:
+        text = _AT_LINE_END.sub("-", text)
+    joined: dict[str, str] = {}
+    tokens = (token for token in dict.fromkeys(text.split()) if not token.strip(_PUNCTUATION).isalpha())
+    for token in islice(tokens, _MOST_HALVES):
+        match = _HALVES.search(token)
+        if match is None:
+            continue
+        pieces = _PIECES.findall(fold(match[0]))
+        whole = "".join(pieces)
+        if len(whole) >= 5 and is_word(whole) and not all(map(is_word, pieces)):
+            joined[token] = token[: match.start()] + "".join(_PIECES.findall(match[0])) + token[match.end() :]
+    return " ".join(joined.get(token, token) for token in text.split()) if len(joined) >= 2 else ""
+
+
+def _taken_apart(text: str) -> str:
+    left, count = _MOST_LETTERS, 0
+
+    def apart(match: re.Match[str]) -> str:
+        nonlocal left, count
+        word = _CAMEL.sub(" ", match[0])
+        if " " in word and word.count(" ") >= 2:
+            count += 1
+            return word
+        if len(match[0]) > left:
+            return match[0]
+        left -= len(match[0])
+        said = words_of(match[0].lower())
+        count += bool(said)
+        return said or match[0]
+
+    said = _LONG.sub(apart, text)
+    return said if count else ""
+
+
+@lru_cache(maxsize=256)
+def words_of(letters: str) -> str:
+    """Return the words that were run together, or nothing where too few of them are known."""
+    known = _beginnings()
+    size = len(letters)
+    costs, begins = (
+        [place * _UNKNOWN_COST for place in range(size + 1)],
+        [max(0, place - 1) for place in range(size + 1)],
+    )
+    for start in range(size):
+        cost = costs[start] + _UNKNOWN_COST
+        if cost < costs[start + 1]:
+            costs[start + 1], begins[start + 1] = cost, start
+        cost = costs[start] + _WORD_COST
+        for end in range(start + 1, min(size, start + _LONGEST_WORD) + 1):
+            word = letters[start:end]
+            # Beyond a beginning that no word has there are endings of the words up to it, and nothing else.
+            if word not in known and letters[start : max(start + 1, end - _LONGEST_ENDING)] not in known:
+                break
+            if cost < costs[end] and is_word(word):
+                costs[end], begins[end] = cost, start
+    parts: list[str] = []
+    end = size
+    while end:
+        parts.append(letters[begins[end] : end])
+        end = begins[end]
+    words = [part for part in parts if len(part) > 1]
+    if len(words) < 3 or sum(map(len, words)) < _KNOWN_SHARE * size:
+        return ""
+    return " ".join(reversed(parts))
+
+
+@lru_cache(maxsize=16_384)
+def is_word(word: str) -> bool:
+    """Return whether the lexicon or the list of common words has a word."""
+    if word in _plain() or word in lexicon().exact:
+        return len(word) > 1
+    stems = lexicon().stems
+    return any(word[: len(word) - len(ending)] in stems for ending in _ENDINGS if word.endswith(ending))
+
+
+@cache
+def _plain() -> frozenset[str]:
+    return frozenset(word for word in (*COMMON, *grammar()) if len(word) > 1)
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    words = (*_plain(), *lexicon().exact, *lexicon().stems)
+    return frozenset(word[:length] for word in words for length in range(1, len(word) + 1))
