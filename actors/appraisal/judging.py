@@ -10,7 +10,7 @@ from actors.appraisal.affect import affect_of
 from actors.appraisal.biases import bias_tags_of
 from actors.appraisal.embedder import Model, model_of
 from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
-from actors.appraisal.risks import intent_of
+from actors.appraisal.risks import whole_intent_of
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
 from actors.appraisal.trust import model as trust_model
@@ -36,7 +36,7 @@ def appraise(
     known = memory if memory.models == embedder.name else Memory(named=memory.named)
     embedding = embedder.embed(received.text)
     place = place_of(known, embedding, _threshold(embedder, settings))
-    intent = intent_of(received.text)
+    intent = whole_intent_of(received.text)
     layers = _layers(received, settings, evaluator, intent.unread)
     affect = affect_of(received.text)
     return AppraisalCompleted(

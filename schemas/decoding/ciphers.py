@@ -64,11 +64,5 @@ def _words(text: str) -> list[bytes]:
     return text[:MOST].lower().encode("ascii", "replace").translate(_NO_LETTERS).split()
 
 
-def turned(text: str) -> Iterator[str]:
-    """Yield a text in rot13 and backwards, whatever it says: for runs that decode to text only then."""
-    yield codecs.encode(text, "rot13")
-    yield text[::-1]
-
-
 def _share(words: list[str], common: frozenset[str]) -> float:
     return sum(map(common.__contains__, words)) / max(len(words), 1)

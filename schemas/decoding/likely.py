@@ -74,9 +74,8 @@ def forms_in(text: str) -> frozenset[str]:
     digits = data.translate(_DIGITS, _PARTING)
     if b"d" * _FEWEST_DIGITS in digits or b"chr(" in data or b"har(" in data or b"HAR(" in data or b"0o" in data:
         found.add("numerals")
-    if whole or "hex" in runs:
-        found.update(("payloads", "turned"))
-    elif b"<~" in data or _SPACED in small.replace(b"d", b"a") or sum(map(kinds.count, _MIXED)) >= _FEWEST_MIXED:
+    may_have = whole or "hex" in runs or b"<~" in data or _SPACED in small.replace(b"d", b"a")
+    if may_have or sum(map(kinds.count, _MIXED)) >= _FEWEST_MIXED:
         found.add("payloads")
     if data.count(b'"') + data.count(b"'") >= 6 or b"<" in data:
         found.add("pieces")

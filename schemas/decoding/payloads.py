@@ -1,72 +1,106 @@
 """Runs of base64, base32, base85 and hex that the plain search for such runs does not see.
 
 That search wants a run in one piece, or one parted by white space. Here are runs that are quoted, hyphenated or dotted,
-word by word, in small letters, and the rarer encodings. Of all of them only what decodes to text counts.
+word by word, in small letters, turned (rot13, backwards), and the rarer encodings. Of all of them only what decodes to
+text counts.
+
+A text is taken apart once into words, by bytes' own methods; what is looked at closer are long words, words with
+capitals where no word has any, and tokens with signs in them. Of each some hundred are decoded, from wherever they are.
 """
 
 import base64
 import binascii
+import codecs
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from schemas.decoding.plausible import is_worded, text_of
 
-MOST_RUNS = 512
-"""Runs of one kind that are decoded in a text."""
+MOST_RUNS = 1_024
+"""Runs of one kind that are decoded in a text: of more, some from everywhere."""
+
+_MOST_SLOW = 64
+"""The same of encodings that take a step of the interpreter for each character."""
 
 _LONGEST = 32_768
-_SIGNS = "A-Za-z0-9+/"
-_WHOLE = re.compile(rf"(?<![{_SIGNS}_-])[A-Za-z0-9+/_-]{{16,}}={{0,2}}")
-# A word with a capital or a digit where no word has one: nearly all words of base64 have.
-_MIXED = re.compile(
-    rf"(?<![{_SIGNS}])(?=[{_SIGNS}]*?(?:[a-z][A-Z0-9]|[A-Z]{{2}}[a-z]|[0-9][A-Za-z]))[{_SIGNS}]{{3,}}={{0,2}}"
-)
-_PARTED = re.compile(
-    rf"(?<![{_SIGNS}])(?=[{_SIGNS}]*[A-Z])[{_SIGNS}]{{1,76}}(-\r?\n|\r?\n> ?|[-._|*:,~ ])[{_SIGNS}]{{1,76}}"
-    rf"(?:\1[{_SIGNS}]{{1,76}}){{2,}}={{0,2}}"
-)
-_PARTING = re.compile(r"-\r?\n|\r?\n> ?|[-._|*:,~ ]")
-_BASE32 = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})={0,6}(?![A-Za-z0-9])")
-_BASE85 = re.compile(r"(?<!\S)[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}(?!\S)")
-_ASCII85 = re.compile(r"<~([!-uz\s]{10,}?)~>")
-_HEX = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){2,}(?:[\s,;-]{1,3}(?:[0-9a-fA-F]{2}){2,}){2,}(?![0-9A-Za-z])")
-_HEX_WHOLE = re.compile(r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{2}){8,}(?![0-9A-Za-z])")
-_NEAR = 12
-"""Characters between two words of base64 that belong together."""
+_LONG, _LONG_TOKEN = 16, 20
+_BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_TO_WORDS = bytes(code if code in _BASE64 or code in b"-_" else ord(" ") for code in range(256))
+_NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
+_HEX_DIGITS = "0123456789abcdefABCDEF"
+_MIXED = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
+_AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
+_APART = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
+_BASE32 = re.compile(r"(?:[A-Z2-7]{16,}|(?=[a-z]*[2-7])[a-z2-7]{16,})=*")
+_BASE85 = re.compile(r"(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{20,}")
+_ASCII85 = re.compile(r"<~[!-uz\s]{10,}?~>")
+_LONGEST_WORD = 64
+_BETWEEN = 2
+"""Other words that may stand between two that belong together: the names of a document's values."""
+
+Decode = Callable[[str], bytes]
 
 
 def payloads(text: str) -> Iterator[str]:
     """Yield what the runs of a text decode to."""
-    yield from runs(text)
-    yield from _word_by_word(text)
-    yield from _matched(_PARTED, text, lambda run: _from_base64(_PARTING.sub("", run)))
-    yield from _matched(_BASE32, text, lambda run: base64.b32decode(_filled(run.upper(), 8)))
+    words = text.encode("ascii", "replace").translate(_TO_WORDS).decode().split()
+    yield from _whole(words)
+    yield from _word_by_word(words, _decoded_word)
+    yield from _word_by_word(words, _decoded_hex)
+    tokens = text.split()
+    yield from _tokens(tokens)
+    if "\n>" in text or "-\n" in text:
+        # What is quoted in mail, or parted at the ends of lines, is long words once it is laid together.
+        yield from _whole(_AT_LINE_END.sub("", text).split())
+    yield from _decoded((_bare(match[0]) for match in _APART.finditer(text)), _from_base64)
     if "<~" in text:
-        yield from _matched(_ASCII85, text, lambda run: base64.a85decode(run, adobe=True))
-    yield from _matched(_BASE85, text, base64.b85decode)
-    yield from _hex_words(text)
+        runs = (match[0][:_LONGEST] for match in _ASCII85.finditer(text))
+        yield from _decoded(runs, lambda run: base64.a85decode(run, adobe=True))
 
 
-def runs(text: str) -> Iterator[str]:
-    """Yield what base64 and hex in one piece decode to: all that is looked for in a text that is turned."""
-    yield from _matched(_WHOLE, text, _from_base64)
-    yield from _matched(_HEX_WHOLE, text, bytes.fromhex)
+def _whole(words: Iterable[str]) -> Iterator[str]:
+    long = _some(list(dict.fromkeys(word[:_LONGEST] for word in words if len(word) >= _LONG)), MOST_RUNS)
+    encoded = [word for word in long if _MIXED.search(word)]
+    yield from _decoded(encoded, _from_base64)
+    yield from _decoded((codecs.encode(word, "rot13") for word in encoded), _from_base64)
+    yield from _decoded((word[::-1] for word in encoded), _from_base64)
+    hexed = [word for word in long if not word.strip(_HEX_DIGITS)]
+    yield from _decoded((word[: len(word) // 2 * 2] for word in hexed), bytes.fromhex)
+    yield from _decoded((word[::-1] for word in hexed if len(word) % 2 == 0), bytes.fromhex)
+    in_32 = _some([word for word in long if _BASE32.fullmatch(word)], _MOST_SLOW)
+    yield from _decoded(in_32, lambda run: base64.b32decode(_filled(run.upper(), 8)))
 
 
-def _matched(pattern: re.Pattern[str], text: str, decode: Callable[[str], bytes]) -> Iterator[str]:
-    for number, match in enumerate(pattern.finditer(text)):
-        if number >= MOST_RUNS:
-            return
-        said = _decoded(match[0][:_LONGEST], decode)
+def _tokens(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield what tokens decode to that have signs in them: parted base64, and base85."""
+    long = list(
+        dict.fromkeys(token[:_LONGEST] for token in tokens if len(token) >= _LONG_TOKEN and not token.isalnum())
+    )
+    bare = [_bare(token) for token in _some(long, MOST_RUNS)]
+    yield from _decoded((run for run in bare if len(run) >= _LONG and _MIXED.search(run)), _from_base64)
+    in_85 = [token for token in _some(long, MOST_RUNS) if len(token) <= 4_096 and _BASE85.fullmatch(token)]
+    yield from _decoded(_some(in_85, _MOST_SLOW), base64.b85decode)
+
+
+def _some(found: list[str], most: int) -> list[str]:
+    """Return at most so many, from everywhere: what comes first must not hide what comes later."""
+    if len(found) <= most:
+        return found
+    return [found[(2 * number + 1) * len(found) // (2 * most)] for number in range(most)]
+
+
+def _decoded(found: Iterable[str], decode: Decode) -> Iterator[str]:
+    for run in found:
+        try:
+            said = text_of(decode(run))
+        except (ValueError, binascii.Error):
+            continue
         if said:
             yield said
 
 
-def _decoded(run: str, decode: Callable[[str], bytes]) -> str:
-    try:
-        return text_of(decode(run))
-    except (ValueError, binascii.Error):
-        return ""
+def _bare(run: str) -> str:
+    return run.encode("ascii", "replace").translate(None, _NOT_BASE64).decode()
 
 
 def _from_base64(run: str) -> bytes:
@@ -81,25 +115,41 @@ def _filled(run: str, block: int) -> str:
     return bare + "=" * (-len(bare) % block)
 
 
-def _word_by_word(text: str) -> Iterator[str]:
+def _word_by_word(words: Sequence[str], decode: Callable[[str], str]) -> Iterator[str]:
     said: list[str] = []
-    end = 0
-    for number, match in enumerate(_MIXED.finditer(text)):
-        word = _decoded_word(match[0]) if number < MOST_RUNS else ""
-        if not word or match.start() - end > _NEAR:
-            yield from _words(said)
-            said = []
-        if word:
-            said.append(word)
-        end = match.end()
+    others = 0
+    for word in words:
+        found = decode(word)
+        if found:
+            said.append(found)
+            others = 0
+        elif said:
+            others += 1
+            if others > _BETWEEN:
+                yield from _words(said)
+                said = []
     yield from _words(said)
 
 
 def _decoded_word(run: str) -> str:
-    if len(run) % 4 == 1 or len(run) > 64:
+    # Most words are dismissed by their case alone.
+    if run.islower() or run.isupper() or not 3 <= len(run) <= _LONGEST_WORD or not _MIXED.search(run):
         return ""
-    data = _from_base64(run)
+    bare = run.strip("-_")
+    if len(bare) % 4 == 1 or "-" in bare or "_" in bare:
+        return ""
+    data = binascii.a2b_base64(_filled(bare, 4))
     return data.decode() if data.isascii() and data.decode().isprintable() else ""
+
+
+def _decoded_hex(run: str) -> str:
+    if len(run) % 2 or not 4 <= len(run) <= _LONGEST_WORD or run.strip(_HEX_DIGITS) or run.isalpha():
+        return ""
+    data = bytes.fromhex(run) if not set(run) - _HEX_SET else b""
+    return data.decode() if data.isascii() and data.decode().isprintable() else ""
+
+
+_HEX_SET = frozenset(_HEX_DIGITS)
 
 
 def _words(said: list[str]) -> Iterator[str]:
@@ -107,12 +157,3 @@ def _words(said: list[str]) -> Iterator[str]:
     if len(said) >= 3 and is_worded("".join(said)):
         yield " ".join(said)
         yield "".join(said)
-
-
-def _hex_words(text: str) -> Iterator[str]:
-    for number, match in enumerate(_HEX.finditer(text)):
-        if number >= MOST_RUNS:
-            return
-        words = [bytes.fromhex(word) for word in re.findall(r"[0-9a-fA-F]+", match[0][:_LONGEST])]
-        if all(map(bytes.isascii, words)) and is_worded(b"".join(words).decode()):
-            yield b" ".join(words).decode()

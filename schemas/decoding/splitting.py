@@ -6,7 +6,7 @@ the lexicon and common ones, if nearly all of it is such words.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from itertools import islice
 
@@ -20,14 +20,16 @@ _SIGN = r"[^\w\s]|_"
 # Single letters: with signs between, and two blanks or one between words.
 _LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}\s?[^\W\d_](?![^\W_])){{4,}}")
 _PUNCTUATION = ".,;:!?\"'()[]"
+_FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
 _IN_LETTERS = re.compile(rf"(?:{_SIGN})+\s?")
 _HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
 _PIECES = re.compile(r"[^\W\d_]+")
 _LONG = re.compile(r"[^\W\d_]{16,}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_MOST_HALVES, _MOST_LETTERS = 2_048, 1_024
-_LONGEST_WORD = 16
+_MOST_TOKENS, _MOST_LETTERS = 2_048, 1_024
+_RUN, _SHORTEST_WHOLE, _FEWEST_HALVES, _FEWEST_WORDS = 16, 5, 2, 3
+_LONGEST_WORD, _LONGEST_TOKEN = 16, 40
 _KNOWN_SHARE = 0.85
 _ENDINGS = ("", "e", "s", "es", "ed", "d", "ing", "ion", "ions", "ation", "al", "y", "ly")
 """Endings that a stem of the lexicon may have here: any at all would take in the words behind it."""
@@ -38,53 +40,65 @@ _UNKNOWN_COST, _WORD_COST = 3.0, 1.0
 
 def splitting(text: str) -> Iterator[str]:
     """Yield a text with its split words joined, if it has any, and with what is run together taken apart."""
-    found = [text]
-    if has_letters_apart(text) and _LETTERS.search(text):
-        found.append(_LETTERS.sub(lambda match: _IN_LETTERS.sub("", match[0]), text))
-    halves = _joined_halves(found[-1])
-    if halves:
-        found.append(halves)
-    apart = _taken_apart(found[-1])
-    if apart:
-        found.append(apart)
-    if len(found) > 1:
-        yield found[-1]
+    said = text
+    if has_letters_apart(text):
+        said = _LETTERS.sub(_together, text)
+        if said != text:
+            # Where long words are split, short ones are as well.
+            said = _FEW_LETTERS.sub(_together, said)
+    if "\n" in said:
+        said = _AT_LINE_END.sub("-", said)
+    tokens = said.split()
+    put_right = _put_right(
+        dict.fromkeys(token for token in tokens if not token.strip(_PUNCTUATION).isalpha() or len(token) >= _RUN)
+    )
+    if put_right:
+        yield " ".join(put_right.get(token, token) for token in tokens)
+    elif said.count("\n") == text.count("\n") and said != text:
+        yield said
 
 
-def _joined_halves(text: str) -> str:
-    if "\n" in text:
-        text = _AT_LINE_END.sub("-", text)
-    joined: dict[str, str] = {}
-    tokens = (token for token in dict.fromkeys(text.split()) if not token.strip(_PUNCTUATION).isalpha())
-    for token in islice(tokens, _MOST_HALVES):
-        match = _HALVES.search(token)
-        if match is None:
-            continue
-        pieces = _PIECES.findall(fold(match[0]))
-        whole = "".join(pieces)
-        if len(whole) >= 5 and is_word(whole) and not all(map(is_word, pieces)):
-            joined[token] = token[: match.start()] + "".join(_PIECES.findall(match[0])) + token[match.end() :]
-    return " ".join(joined.get(token, token) for token in text.split()) if len(joined) >= 2 else ""
+def _together(match: re.Match[str]) -> str:
+    return _IN_LETTERS.sub("", match[0])
 
 
-def _taken_apart(text: str) -> str:
-    left, count = _MOST_LETTERS, 0
+def _put_right(tokens: Iterable[str]) -> dict[str, str]:
+    """Return what some tokens are once halves are joined and words taken apart; for those that this changes."""
+    halves: dict[str, str] = {}
+    apart: dict[str, str] = {}
+    left = _MOST_LETTERS
+    for token in islice(tokens, _MOST_TOKENS):
+        if _RUN <= len(token) <= left:
+            said = _LONG.sub(_taken_apart, token)
+            if said != token:
+                left -= len(token)
+                apart[token] = said
+                continue
+        joined = _joined(token) if len(token) <= _LONGEST_TOKEN else ""
+        if joined:
+            halves[token] = joined
+    # A single word may be split by a slip of the pen.
+    return {**(halves if len(halves) >= _FEWEST_HALVES else {}), **apart}
 
-    def apart(match: re.Match[str]) -> str:
-        nonlocal left, count
-        word = _CAMEL.sub(" ", match[0])
-        if " " in word and word.count(" ") >= 2:
-            count += 1
-            return word
-        if len(match[0]) > left:
-            return match[0]
-        left -= len(match[0])
-        said = words_of(match[0].lower())
-        count += bool(said)
-        return said or match[0]
 
-    said = _LONG.sub(apart, text)
-    return said if count else ""
+def _joined(token: str) -> str:
+    """Return a token with its halves joined, if they are no words and make one; else nothing."""
+    match = _HALVES.search(token)
+    if match is None:
+        return ""
+    pieces = _PIECES.findall(fold(match[0]))
+    whole = "".join(pieces)
+    if len(whole) < _SHORTEST_WHOLE or not is_word(whole) or all(map(is_word, pieces)):
+        return ""
+    return token[: match.start()] + "".join(_PIECES.findall(match[0])) + token[match.end() :]
+
+
+def _taken_apart(match: re.Match[str]) -> str:
+    words = _CAMEL.sub(" ", match[0])
+    parts = words.split()
+    if len(parts) >= _FEWEST_WORDS and 2 * sum(len(part) for part in parts if is_word(part.lower())) >= len(match[0]):
+        return words
+    return words_of(match[0].lower()) or match[0]
 
 
 @lru_cache(maxsize=256)
@@ -114,7 +128,7 @@ def words_of(letters: str) -> str:
         parts.append(letters[begins[end] : end])
         end = begins[end]
     words = [part for part in parts if len(part) > 1]
-    if len(words) < 3 or sum(map(len, words)) < _KNOWN_SHARE * size:
+    if len(words) < _FEWEST_WORDS or sum(map(len, words)) < _KNOWN_SHARE * size:
         return ""
     return " ".join(reversed(parts))
 

@@ -1,8 +1,7 @@
 """Undoing the disguises of a text, and those of what comes out, to a bounded depth.
 
 What comes out of a form goes through all forms again: hex in base64, an order in rot13 as the numbers of its letters.
-Payloads are looked for in the text turned as well (rot13, backwards), since what is turned after it was encoded is no
-payload as it stands. The work is bounded: so many texts, and so many characters of them, in all. Nearly every text has
+The work is bounded: so many texts, and so many characters of them, in all. Nearly every text has
 nothing to undo, and is told so by the first look of each form.
 """
 
@@ -12,12 +11,12 @@ from functools import lru_cache
 import msgspec
 
 from schemas.decoding.carriers import carriers
-from schemas.decoding.ciphers import ciphers, turned
+from schemas.decoding.ciphers import ciphers
 from schemas.decoding.documents import documents
 from schemas.decoding.escapes import escapes
 from schemas.decoding.likely import forms_in
 from schemas.decoding.numerals import numerals
-from schemas.decoding.payloads import payloads, runs
+from schemas.decoding.payloads import payloads
 from schemas.decoding.plausible import is_text, is_worded
 from schemas.decoding.splitting import splitting
 from schemas.decoding.unseen import unseen
@@ -32,6 +31,9 @@ MOST_TEXTS, MOST_CHARACTERS = 24, 131_072
 
 MOST_VIEWS, MOST_READ = 8, 4_096
 """Decoded texts that judges of words read of one text at most, and characters of each."""
+
+MOST_WORK = 32_768
+"""Characters that are undone again, of what comes out."""
 
 Form = Callable[[str], Iterator[str]]
 
@@ -76,11 +78,15 @@ def decoded_of(text: str) -> tuple[Decoded, ...]:
     """
     found: list[Decoded] = []
     known = {text}
-    room = MOST_CHARACTERS
+    room, work = MOST_CHARACTERS, len(text) + MOST_WORK
     level = [Decoded((), text)]
     for _ in range(DEPTH):
         below: list[Decoded] = []
-        for parent in level:
+        # The short ones first: a long one leaves the others something.
+        for parent in sorted(level, key=lambda each: len(each.text)):
+            work -= len(parent.text)
+            if work < 0:
+                break
             for name, said in _undone(parent):
                 if said in known or not is_text(said):
                     continue
@@ -103,10 +109,6 @@ def _undone(parent: Decoded) -> Iterator[tuple[str, str]]:
         if name in likely and (last != (name,) or name in _NESTED):
             for said in form(text):
                 yield name, said
-    if "turned" in likely:
-        for other in turned(text):
-            for said in runs(other):
-                yield "turned", said
 
 
 @lru_cache(maxsize=64)
