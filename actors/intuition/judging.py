@@ -52,11 +52,15 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Input(msgspec.Struct, frozen=True):
-    """What there is to judge of an input; the first part is its text. ``left_out`` counts layers that nobody sees."""
+    """What there is to judge of an input; the first part is its text. ``left_out`` counts layers that nobody sees.
+
+    ``allowed`` names the allowances that have taken something out already.
+    """
 
     parts: tuple[Part, ...]
     situation: str
     left_out: int = 0
+    allowed: tuple[str, ...] = ()
 
 
 class _Scored(NamedTuple):
@@ -129,6 +133,7 @@ def judge(
         model=model,
         precedents=precedents,
         unread=unread,
+        allowed=asked.allowed,
     )
 
 

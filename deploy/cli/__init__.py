@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "alerts": "deploy.cli.alerts:alerts",
     "patterns": "deploy.cli.patterns:patterns",
     "precedents": "deploy.cli.precedents:precedents",
+    "allowances": "deploy.cli.allowances:allowances",
     "router": "deploy.cli.router:router",
     "breaker": "deploy.cli.breaker:breaker",
     "guardrails": "deploy.cli.guardrails:guardrails",

@@ -14,7 +14,7 @@ from actors.router.settings import RouterSettings
 from deploy.rendering.calls import told_cuts
 from deploy.rendering.drifting import DRIFT_DETAILS
 from deploy.rendering.entropy import sum_of
-from deploy.rendering.guards import GUARD_DETAILS, entropy, unread_lines
+from deploy.rendering.guards import GUARD_DETAILS, allowed_lines, entropy, unread_lines
 from deploy.rendering.loops import LOOP_DETAILS
 from deploy.rendering.mind import MIND_DETAILS, entities
 from deploy.rendering.printable import printable, printable_struct
@@ -83,7 +83,7 @@ def _blocked(event: ReflexBlocked, case: Case) -> Sequence[RenderableType]:
 
 def _passed(event: ReflexPassed, case: Case) -> Sequence[RenderableType]:
     flags = [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
-    return [*flags, *unread_lines(event.unread)]
+    return [*flags, *allowed_lines(event.allowed), *unread_lines(event.unread)]
 
 
 def _match(match: Match, received: InputReceived | None) -> Text:
