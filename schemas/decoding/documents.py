@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from schemas.decoding.stretches import stretches_of
+
 _STRING = re.compile(
     r"""(?:^|[\[,:=(+{])\s*(?:"((?:[^"\\\n]|\\.){0,200})"|'((?:[^'\\\n]|\\.){0,200})')(?!\s*:)""", re.M
 )
@@ -28,4 +30,4 @@ def documents(text: str) -> Iterator[str]:
             yield " ".join(found)
             yield "".join(found)
     if "<" in text and _IN_WORD.search(text):
-        yield _TAGS.sub("", text)
+        yield _TAGS.sub("", stretches_of(text, (match.span() for match in _IN_WORD.finditer(text))))

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from schemas.decoding.stretches import stretches_of
+
 FEWEST = 4
 """Escapes that a text has; fewer hide no word."""
 
@@ -13,18 +15,20 @@ _ESCAPE = re.compile(
 )
 _BASES = (16, 16, 16, 8, 10, 16, 16, 16, 16, 16, 16)
 _QUOTED = re.compile(r"=([0-9A-F]{2})")
+_QUOTED_OR_BREAK = re.compile(r"=[0-9A-F]{2}|=[ \t]*\r?\n")
 _SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
 
 
 def escapes(text: str) -> Iterator[str]:
     """Yield a text with its escapes undone."""
     if text.count("\\") + text.count("%") + text.count("&#") + text.count("U+") >= FEWEST:
-        said, count = _ESCAPE.subn(_character, text)
+        said, count = _ESCAPE.subn(_character, stretches_of(text, (match.span() for match in _ESCAPE.finditer(text))))
         if count >= FEWEST and said != text:
             yield said
     if text.count("=") >= FEWEST:
-        said, count = _QUOTED.subn(lambda match: chr(int(match[1], 16)), _SOFT_BREAK.sub("", text))
-        if count >= FEWEST or (said != text and "=\n" in text):
+        seen = stretches_of(text, (match.span() for match in _QUOTED_OR_BREAK.finditer(text)))
+        said, count = _QUOTED.subn(lambda match: chr(int(match[1], 16)), _SOFT_BREAK.sub("", seen))
+        if count >= FEWEST or (said and said != seen and "=\n" in text):
             yield said
 
 

@@ -28,6 +28,7 @@ _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 _TO_WORDS = bytes(code if code in _BASE64 or code in b"-_" else ord(" ") for code in range(256))
 _NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
 _HEX_DIGITS = "0123456789abcdefABCDEF"
+_HEX_SET = frozenset(_HEX_DIGITS)
 _MIXED = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
 _AT_LINE_END = re.compile(r"-\r?\n(?=[A-Za-z0-9+/])|\r?\n> ?")
 _APART = re.compile(r"(?<!\S)[A-Za-z0-9+/=](?: [A-Za-z0-9+/=]){15,}(?!\S)")
@@ -45,8 +46,11 @@ def payloads(text: str) -> Iterator[str]:
     """Yield what the runs of a text decode to."""
     words = text.encode("ascii", "replace").translate(_TO_WORDS).decode().split()
     yield from _whole(words)
-    yield from _word_by_word(words, _decoded_word)
-    yield from _word_by_word(words, _decoded_hex)
+    # Most words are dismissed by their case alone: in small letters, with one capital, in capitals.
+    numbered = [(place, word) for place, word in enumerate(words) if not (word.isalpha() and word[1:].islower())]
+    cased = ((place, word) for place, word in numbered if not word.islower() and not word.isupper())
+    yield from _word_by_word(cased, _decoded_word)
+    yield from _word_by_word(((place, word) for place, word in numbered if not word.isalpha()), _decoded_hex)
     tokens = text.split()
     yield from _tokens(tokens)
     if "\n>" in text or "-\n" in text:
@@ -115,25 +119,24 @@ def _filled(run: str, block: int) -> str:
     return bare + "=" * (-len(bare) % block)
 
 
-def _word_by_word(words: Sequence[str], decode: Callable[[str], str]) -> Iterator[str]:
+def _word_by_word(words: Iterable[tuple[int, str]], decode: Callable[[str], str]) -> Iterator[str]:
+    """Yield what words decode to that follow one another, each given with its place among all words."""
     said: list[str] = []
-    others = 0
-    for word in words:
+    last = 0
+    for place, word in words:
         found = decode(word)
-        if found:
-            said.append(found)
-            others = 0
-        elif said:
-            others += 1
-            if others > _BETWEEN:
-                yield from _words(said)
-                said = []
+        if not found:
+            continue
+        if place - last > _BETWEEN + 1:
+            yield from _words(said)
+            said = []
+        said.append(found)
+        last = place
     yield from _words(said)
 
 
 def _decoded_word(run: str) -> str:
-    # Most words are dismissed by their case alone.
-    if run.islower() or run.isupper() or not 3 <= len(run) <= _LONGEST_WORD or not _MIXED.search(run):
+    if not 3 <= len(run) <= _LONGEST_WORD or not _MIXED.search(run):
         return ""
     bare = run.strip("-_")
     if len(bare) % 4 == 1 or "-" in bare or "_" in bare:
@@ -143,13 +146,10 @@ def _decoded_word(run: str) -> str:
 
 
 def _decoded_hex(run: str) -> str:
-    if len(run) % 2 or not 4 <= len(run) <= _LONGEST_WORD or run.strip(_HEX_DIGITS) or run.isalpha():
+    if len(run) % 2 or not 4 <= len(run) <= _LONGEST_WORD or not _HEX_SET.issuperset(run):
         return ""
-    data = bytes.fromhex(run) if not set(run) - _HEX_SET else b""
+    data = bytes.fromhex(run)
     return data.decode() if data.isascii() and data.decode().isprintable() else ""
-
-
-_HEX_SET = frozenset(_HEX_DIGITS)
 
 
 def _words(said: list[str]) -> Iterator[str]:

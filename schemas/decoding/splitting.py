@@ -6,7 +6,7 @@ the lexicon and common ones, if nearly all of it is such words.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 
@@ -28,6 +28,9 @@ _PIECES = re.compile(r"[^\W\d_]+")
 _LONG = re.compile(r"[^\W\d_]{16,}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_TOKENS, _MOST_LETTERS = 2_048, 1_024
+_AROUND = 16
+"""Tokens on either side of one that is put right: an order has others that are whole."""
+
 _RUN, _SHORTEST_WHOLE, _FEWEST_HALVES, _FEWEST_WORDS = 16, 5, 2, 3
 _LONGEST_WORD, _LONGEST_TOKEN = 16, 40
 _KNOWN_SHARE = 0.85
@@ -53,9 +56,19 @@ def splitting(text: str) -> Iterator[str]:
         dict.fromkeys(token for token in tokens if not token.strip(_PUNCTUATION).isalpha() or len(token) >= _RUN)
     )
     if put_right:
-        yield " ".join(put_right.get(token, token) for token in tokens)
+        yield " ".join(_around(tokens, put_right))
     elif said.count("\n") == text.count("\n") and said != text:
         yield said
+
+
+def _around(tokens: Sequence[str], put_right: Mapping[str, str]) -> Iterator[str]:
+    """Yield the tokens that stand around those that are put right, and these as they are then."""
+    upto = 0
+    for place, token in enumerate(tokens):
+        if token in put_right:
+            begin = max(upto, place - _AROUND)
+            upto = min(len(tokens), place + _AROUND + 1)
+            yield from (put_right.get(each, each) for each in tokens[begin:upto])
 
 
 def _together(match: re.Match[str]) -> str:
