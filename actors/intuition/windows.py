@@ -133,7 +133,7 @@ def passages(
         runs = _Runs(*(np.concatenate(pair) for pair in zip(whole, runs, strict=True)))
         bounds = np.concatenate((_bounds(text, whole, threshold, _by_part), bounds))
     if longest:
-        buried, more = _buried(text, max(fewest_words, 2), threshold)
+        buried, more = _buried(library, text, max(fewest_words, 2), threshold)
         runs = _Runs(*(np.concatenate(pair) for pair in zip(runs, buried, strict=True)))
         bounds = np.concatenate((bounds, more))
     return _in_order(text, runs, bounds, np.flatnonzero(bounds > threshold))
@@ -152,11 +152,12 @@ def _runs(text: _Text, longest: int, fewest_words: int) -> _Runs:
     return _Runs(starts[fits], ends[fits], firsts[fits], lasts[fits])
 
 
-def _buried(text: _Text, fewest_words: int, threshold: float) -> tuple[_Runs, Bounds]:
+def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) -> tuple[_Runs, Bounds]:
     """Return runs of words whose shingles are held, wherever in a phrase they stand, and what bounds their similarity.
 
     Of a shingle it is known how large the smallest precedent is that holds it: a run much shorter than that is a part
-    of a motif at most. A changed word spoils three shingles: runs that so few part are one run as well.
+    of a motif at most. A changed word spoils three shingles: runs that so few part are one run as well. Only runs count
+    that begin and end as some precedent does: a part of one would be more similar to it than the whole text is.
     """
     held = text.inner < NONE
     none = np.zeros(0, np.int64)
@@ -178,6 +179,10 @@ def _buried(text: _Text, fewest_words: int, threshold: float) -> tuple[_Runs, Bo
     fits &= runs.ends <= text.begins[text.part_ends[text.part_of[lasts]]]
     part = text.part_of[firsts]
     fits &= (runs.starts > text.begins[text.part_firsts[part]]) | (runs.ends < text.begins[text.part_ends[part]])
+    last = len(text.words) - 1
+    opening = opening_shingles(text.words[starts], text.words[np.minimum(starts + 1, last)])[1]
+    closing = closing_shingles(text.words[np.minimum(ends, last)], text.words[np.minimum(ends + 1, last)])[0]
+    fits &= (library.smallest(opening) < NONE) & (library.smallest(closing) < NONE)
     # What both may share: the shingles held, those with marks, and the situation.
     share = count + 5
     bounds = np.sqrt(np.minimum(share / (ends - starts + 5), share / np.maximum(smallest, 1)))
