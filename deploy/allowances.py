@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from deploy.looking import NothingThere
-from deploy.sources import Source
 from events.codec import Recorded, decode
+from events.replay.looking import NothingThere
+from events.replay.sources import Source
 from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn

@@ -19,13 +19,13 @@ from deploy.cli.options import (
     target_options,
     timeout_option,
 )
-from deploy.cli.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from deploy.allowances import Listed
-    from deploy.deadline import Deadline
+    from deploy.operating.deadline import Deadline
     from schemas.event import Event
 
 _WAIT_S = 60.0
@@ -74,7 +74,7 @@ def add(
     from deploy.allowances import MOST_CHARACTERS
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operator_edge import who
+    from deploy.operating.operator_edge import who
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -138,8 +138,8 @@ async def _add(target: Target, event: "Event", agent: str, deadline: "Deadline")
     from deploy.allowances import listed
     from deploy.cli.connect import connected
     from deploy.cli.failures import WrongUse
-    from deploy.operator_edge import Order, append
-    from deploy.sources import StreamSource
+    from deploy.operating.operator_edge import Order, append
+    from events.replay.sources import StreamSource
     from schemas.allowances import MOST
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -165,9 +165,9 @@ async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Li
 async def _withdraw(target: Target, names: "Sequence[str]", agent: str, by: str, why: str, deadline: "Deadline") -> int:
     from deploy.allowances import listed
     from deploy.cli.connect import connected
-    from deploy.looking import NothingThere
-    from deploy.operator_edge import Order, append, who
-    from deploy.sources import StreamSource
+    from deploy.operating.operator_edge import Order, append, who
+    from events.replay.looking import NothingThere
+    from events.replay.sources import StreamSource
     from schemas.vocabulary.allowances import AllowanceWithdrawn
 
     async with connected(target, deadline=deadline) as log:

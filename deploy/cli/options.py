@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from deploy.config import Config, Layer, Sections
+    from deploy.config.loading import Config, Layer, Sections
 
 DATA = Path(".neuraxis")
 
@@ -35,8 +35,8 @@ class Target:
         sets: Sequence[str],
         begun: float | None = None,
     ) -> None:
-        from deploy.access import Reach
-        from deploy.running_set import DataFolder
+        from deploy.processes.access import Reach
+        from deploy.processes.running_set import DataFolder
 
         self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
@@ -48,7 +48,7 @@ class Target:
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
     ) -> "Config":
         """Load the configuration, ``flags`` on top; ``every_section`` has the actors' too, ``more`` some of them."""
-        from deploy.config import SET_SECTIONS, all_sections, assignment_layer, load
+        from deploy.config.loading import SET_SECTIONS, all_sections, assignment_layer, load
 
         return load(
             all_sections() if every_section else {**SET_SECTIONS, **(more or {})},
@@ -112,7 +112,7 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def timeout_option(default: float, what: str = "How long this may take, connecting included.") -> Callable[[Any], Any]:
-    """Return what adds ``--timeout``, in seconds; see ``deploy.deadline``."""
+    """Return what adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
     return click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
@@ -198,10 +198,10 @@ def speaker_options(whose: str) -> Callable[[Any], Any]:
 def content_of(file: str) -> bytes:
     """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse.
 
-    Of one that is larger than lists may be, no more than shows it: ``deploy.item_files`` refuses it.
+    Of one that is larger than lists may be, no more than shows it: ``deploy.operating.item_files`` refuses it.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.item_files import MAX_FILE_BYTES
+    from deploy.operating.item_files import MAX_FILE_BYTES
 
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:
