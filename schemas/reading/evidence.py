@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from schemas.decoding import read_of
 from schemas.reading.conjunctions import conjunction_names, conjunctions_in
 from schemas.reading.excerpt import excerpt_of
 from schemas.reading.features import Keys, Reading, read
@@ -67,7 +68,12 @@ def read_text(text: str) -> Text:
     """
     shown, unread = excerpt_of(text)
     views = read_views(shown)
-    readings = (read(shown), *(read(view.text) for view in views.found))
+    known = {view.text for view in views.found}
+    readings = (
+        read(shown),
+        *(read(view.text) for view in views.found),
+        *(read(said) for said in read_of(shown) if said not in known),
+    )
     unread += views.unread + sum(reading.unread for reading in readings)
     return Text(readings, views.found, len(shown), unread)
 

@@ -31,6 +31,7 @@ LONG = (
     ("patterns", "withdraw", "rules", "--why", "x"),
     ("precedents", "import", "cases.yaml"),
     ("precedents", "withdraw", "p", "--why", "x"),
+    ("allowances", "add", "button", "--phrase", "ignore previous", "--why", "x"),
 )
 ORDERS = (*SHORT, *(pytest.param(order, marks=pytest.mark.faults) for order in LONG))
 """Every command that sends something; the first few stand for all in the short form."""

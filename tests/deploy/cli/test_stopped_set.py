@@ -40,6 +40,7 @@ READING = (
     ("breaker", "show", "morning", "--agent", AGENT),
     ("patterns", "list"),
     ("precedents", "list"),
+    ("allowances", "list"),
     ("regulator", "show", AGENT),
     ("review", "show", AGENT),
 )
