@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.source import log_option, opened, stream_or_ledger
+from deploy.cli.source import log_option, opened, say, stream_or_ledger
 
 if TYPE_CHECKING:
     from deploy.rendering.alerts import AlertShown
@@ -97,6 +97,8 @@ async def _open(target: Target, log_file: Path | None, least: "Loudness", since:
         await look_since(source, max(since or 1, 1))
         told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
     firing = [each for each in still_firing(told) if is_loud(each, least)]
+    if not firing:
+        _say_none(source, "is firing", least, since)
     for each in firing:
         _say(each, as_json)
     if firing:
@@ -164,8 +166,17 @@ async def _latest(
         await look_since(source, max(since or 1, 1))
         recorded = _recorded(source, since, (await source.info()).last_seq)
         told = [each async for each in recorded if is_loud(each, least)]
+    if not told:
+        _say_none(source, "is on record", least, since)
     for each in told if since is not None else latest(told, count or _LATEST):
         yield each
+
+
+def _say_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
+    """Tell that there is none, beside the rows: no word at all could be a command that did not look."""
+    loud = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
+    when = "" if since is None else f" from sequence {since:,} on" if since > 0 else f" in the last {-since:,} s"
+    say(f"no alert{loud} {what} in the {source.name}{when}")
 
 
 async def _followed(target: Target, least: "Loudness", since: int | None) -> AsyncGenerator["AlertShown"]:

@@ -119,12 +119,14 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from actors.reflex.imports import Imports, whole_library
     from actors.reflex.library import make_library
     from actors.reflex.matcher import compile_library
-    from deploy.cli.failures import CheckFailed
+    from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.output import table
     from deploy.patterns import sets_in
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
+    if not (words := _text(text)).strip():
+        raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
     settings = _settings(target)
     if file:
         library = make_library(sets_in(file, content_of(file)))
@@ -135,7 +137,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         raise CheckFailed(
             f"{file or 'the library'} has no signatures, so that nothing was judged: import or write some"
         )
-    verdict = judge(compile_library(library), settings, InputReceived(text=_text(text)))
+    verdict = judge(compile_library(library), settings, InputReceived(text=words))
     if as_json:
         click.echo(msgspec.json.encode(verdict).decode())
         return

@@ -277,6 +277,48 @@ def test_a_library_without_signatures_judges_nothing(tmp_path: Path) -> None:
     assert not result.stdout
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+@pytest.mark.parametrize("given", [True, False], ids=["given", "on stdin"])
+def test_a_blank_text_is_not_judged(text: str, given: bool) -> None:
+    result = neuraxis("patterns", "test", *([text, "--shipped"] if given else ["-", "--shipped"]), stdin=text)
+    assert result.exit_code == 2
+    assert "nothing to judge" in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("alerts", "--no-follow", "--since", "{end}"), "no alert is on record in the ledger"),
+        (("alerts", "--no-follow", "--severity", "warning", "--since", "{end}"), "of severity warning or above is on"),
+        (("alerts", "--open", "--severity", "critical", "--since", "{end}"), "no alert of severity critical is firing"),
+        (("precedents", "list"), "has no precedents in force"),
+    ],
+    ids=str,
+)
+def test_a_list_of_nothing_says_so_beside_its_rows(
+    command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
+) -> None:
+    asked = [word.format(end=len(talk)) for word in command]
+    for form in ((), ("--json",)):
+        result = neuraxis(*asked, *form, "--log", ledger)
+        assert result.exit_code == 0, result.output
+        assert told in result.stderr
+        assert not result.stdout
+
+
+def test_a_setting_that_a_command_has_no_use_for_is_checked_and_said_to_change_nothing(ledger: Path) -> None:
+    def ended(*sets: str, command: tuple[str, ...] = ("log", "tail")) -> Result:
+        flags = [word for each in sets for word in ("--set", each)]
+        return neuraxis(*command, *flags, "--log", ledger)
+
+    assert "--set router.profile changes nothing here" in ended("router.profile=seed").stderr
+    assert "changes nothing" not in ended("router.profile=seed", command=("what-if",)).stderr
+    for wrong, hint in (("rooter.profile=seed", "there is no section 'rooter'"), ("router.profile=zen", "calibrated")):
+        refused = neuraxis("ask", "hi", "--set", wrong)
+        assert (refused.exit_code, hint in refused.stderr) == (2, True), refused.stderr
+
+
 @pytest.mark.parametrize("name", ["out.jsonl", "out.nxb", "why.svg", "kept/case.nxb", "back/ledger.db", "back/log.nxb"])
 @pytest.mark.parametrize("there", [False, True], ids=["new", "in place of another"])
 def test_what_holds_peoples_words_is_its_owners_alone_whatever_the_umask(
