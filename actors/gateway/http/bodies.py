@@ -73,8 +73,8 @@ class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fi
     """The state of an agent's mind at one tick, as ``forged_id.tick.observed`` has it; ``citizen``: the agent, too."""
 
     topic: Literal["forged_id.tick.observed"] = "forged_id.tick.observed"
-    citizen: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    agent: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    citizen: Name | None = None
+    agent: Name | None = None
 
     def __post_init__(self) -> None:
         """Take what holds too much, too: ``observed`` refuses it by its field."""
@@ -310,7 +310,7 @@ def observed(body: Tick) -> tuple[str, TickObserved]:
     """
     if body.citizen and body.agent and body.citizen != body.agent:
         raise InvalidField("citizen", "agent and citizen name two: they are two words for one, give agent alone")
-    agent = body.agent or body.citizen
+    agent = body.agent or body.citizen or ""
     check_tick(body)
     tick = msgspec.convert(body, TickObserved, from_attributes=True)
     return agent, tick

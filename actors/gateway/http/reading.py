@@ -73,17 +73,22 @@ def agent_of(request: Request[Any, Any, State], given: str | None, user: str) ->
 
 
 async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse a query parameter that the endpoint has not, or one twice, and another spelling of its header's name.
+    """Refuse a query parameter that the endpoint has not, or one twice, another spelling of a header, and empty ones.
 
     A guard of Litestar's: it runs before a body is read; a plain function would run in a thread. Raises InvalidField.
     """
     known: tuple[str, ...] = handler.opt.get(QUERY, ())
     given = [name for name, _ in connection.query_params.multi_items()]
-    for name in given:
+    for name, value in connection.query_params.multi_items():
         if name not in known:
             raise InvalidField(name, f"there is no query parameter {shown(name)}: {hint(name, known)}", "unknown_field")
         if given.count(name) > 1:
             raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
+        if not value.strip():
+            raise InvalidField(name, f"the query parameter {name} is empty: give it a value, or leave it out")
+    for name in (KEY_HEADER, USER):
+        if not connection.headers.get(name, "unset").strip():
+            raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
     for name in connection.headers:
         letters = re.sub("[^a-z]", "", name.lower())
         meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")

@@ -213,6 +213,11 @@ def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
     assert refused({**SEED_COMPLETION, field: "\x1b[31mEVIL"}).field == field
 
 
+@pytest.mark.parametrize("field", ["agent", "citizen"])
+def test_a_tick_of_an_agent_without_a_name_is_refused(field: str) -> None:
+    assert refused({field: "", "arousal": 0.5}, Tick).field == field
+
+
 def test_a_tick_of_two_agents_is_refused() -> None:
     with pytest.raises(InvalidField, match="citizen"):
         observed(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
@@ -276,6 +281,9 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
         ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
         ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
         ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
+        ("agent=", {}, "the query parameter agent is empty: give it a value, or leave it out"),
+        ("", {b"X-Neuraxis-User": b" "}, "the header X-Neuraxis-User is empty: give it a value, or leave it out"),
+        ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
         ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
         ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
         ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
