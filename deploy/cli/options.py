@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from deploy.config import Config, Layer, Sections
@@ -210,11 +211,29 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def not_blank(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Return what was given, as an option's callback; raises BadParameter for blanks that would be recorded."""
+    given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    if given and value is not None and not value.strip():
+        raise click.BadParameter("it is blank: orders are recorded with what they are about, who gave them, and why")
+    return value
+
+
 def by_option(command: Any) -> Any:
     """Add ``--by``: who gives an order, for the record."""
-    return click.option("--by", default="", metavar="NAME", help="Who does this, for the record.  [default: you]")(
-        command
-    )
+    help = "Who does this, for the record.  [default: you]"
+    return click.option("--by", default="", metavar="NAME", callback=not_blank, help=help)(command)
+
+
+def orderer_option(command: Any) -> Any:
+    """Add ``--by`` where nobody is taken for the one who orders it, if not named."""
+    help = "Who orders it; recorded."
+    return click.option("--by", required=True, metavar="WHO", callback=not_blank, help=help)(command)
+
+
+def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]:
+    """Return what adds ``--why``: the reason for an order."""
+    return click.option("--why", required=True, metavar="TEXT", callback=not_blank, help=help)
 
 
 def agent_option(whose: str) -> Callable[[Any], Any]:

@@ -11,7 +11,16 @@ import click
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options, timeout_option
+from deploy.cli.options import (
+    Target,
+    by_option,
+    content_of,
+    examples,
+    json_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
 from deploy.cli.source import log_option, opened
 from deploy.rendering.counting import counted
 
@@ -157,7 +166,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 @click.argument("name")
 @target_options
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_json: bool) -> None:

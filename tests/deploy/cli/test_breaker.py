@@ -226,8 +226,8 @@ def test_an_order_that_no_breaker_carries_out_is_reported_as_stored(broker: Brok
 @pytest.mark.parametrize(
     ("session", "by", "why", "complaint"),
     [
-        (SESSION, "ann", "  ", "--by and --why may not be blank"),
-        (SESSION, "", "reviewed", "--by and --why may not be blank"),
+        (SESSION, "ann", "  ", "'--why': it is blank"),
+        (SESSION, "", "reviewed", "'--by': it is blank"),
         (SESSION, "ann", "x" * 201, "forged_id.operator.breaker_reset_ordered is not valid"),
         ("", "ann", "reviewed", "the session is empty"),
     ],

@@ -307,6 +307,46 @@ def test_a_list_of_nothing_says_so_beside_its_rows(
         assert not result.stdout
 
 
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        ("forged_id.ruoter.>", "did you mean forged_id.router.>?"),
+        ("forged_id.router.mode_selcted", "did you mean forged_id.router.mode_selected?"),
+        ("forged_id.zzz.>", "no event of this release is of the subject forged_id.zzz.>"),
+        ("forged_id.*.passed.more", "no event of this release"),
+        ("forged_id.*.passed", ""),
+        ("forged_id.router.*", ""),
+        ("forged_id.router.>", ""),
+        ("forged_id.>", ""),
+    ],
+)
+def test_a_subject_that_no_event_is_of_is_said_to_be_none(topic: str, told: str, ledger: Path) -> None:
+    said = neuraxis("log", "tail", "--topic", topic, "--log", ledger).stderr
+    assert told in said
+    assert ("no event of this release" in said) == bool(told)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("forget", "--fact", "", "--why", "x", "--yes"),
+        ("forget", "--fact", "name", "--why", " "),
+        ("forget", "--session", " ", "--why", "x"),
+        ("patterns", "import", "rules.yaml", "--by", " "),
+        ("patterns", "withdraw", "rules", "--why", ""),
+        ("precedents", "withdraw", "p", "--why", " "),
+        ("guardrails", "override", "l", "--fatigue", "--by", " ", "--why", "x"),
+        ("breaker", "recover", "s", "--by", "ann", "--why", ""),
+    ],
+    ids=" ".join,
+)
+def test_an_order_that_would_be_recorded_with_blanks_is_wrong_use(order: tuple[str, ...]) -> None:
+    Path("rules.yaml").write_text("[]")
+    result = neuraxis(*order)
+    assert result.exit_code == 2
+    assert "it is blank: orders are recorded with" in result.stderr
+
+
 def test_a_setting_that_a_command_has_no_use_for_is_checked_and_said_to_change_nothing(ledger: Path) -> None:
     def ended(*sets: str, command: tuple[str, ...] = ("log", "tail")) -> Result:
         flags = [word for each in sets for word in ("--set", each)]
