@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from actors.runtime.attendance import added, by_stage, lacks
 from actors.runtime.presence import Presence
 from deploy.finding import Finding, Verdict
+from deploy.rendering.counting import counted
 from deploy.stages import NEEDED, told
 from schemas.attendance import Overrun
 from schemas.stages import scopes
@@ -59,4 +60,4 @@ def judge_snapshots(alive: Sequence[Presence]) -> Finding:
 
 
 def _overran(stage: str, overrun: Overrun) -> str:
-    return f"{stage} {overrun.count:,} times ({overrun.budget_ms:g} ms; of late up to {overrun.worst_ms:g} ms)"
+    return f"{stage} {counted(overrun.count, 'time')} ({overrun.budget_ms:g} ms; of late up to {overrun.worst_ms:g} ms)"
