@@ -8,6 +8,7 @@ import click
 
 from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.source import say
 from deploy.rendering.counting import counted
 
 _CATCH_UP_S = 2.0
@@ -59,6 +60,10 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
         saying.say(f"the stream is {behind:,} events ahead of the ledger: they are not in it", err=True)
 
 
+def _tell_unasked(why: str) -> None:
+    say(f"whether the stream holds more than the ledger is not known: {why}")
+
+
 async def _end(target: Target) -> int | None:
     """Return the stream's end, and wait a moment for the ledger to reach it; None where no stream can be asked."""
     from deploy.cli.connect import connected
@@ -69,8 +74,13 @@ async def _end(target: Target) -> int | None:
     try:
         async with connected(target) as live:
             end = (await live.info()).last_seq
-    except (NotRunning, LogError):
+    except NotRunning as why:
+        if target.data.run_file.exists():
+            _tell_unasked(str(why))  # killed: its ledger may not have come to the stream's end
         return None  # a set at rest: its ledger is all there is to ask
+    except LogError as why:
+        _tell_unasked(str(why))
+        return None
     loop = asyncio.get_running_loop()
     give_up = loop.time() + _CATCH_UP_S
     with closing(LedgerSource(target.data.ledger)) as ledger:

@@ -419,6 +419,16 @@ def test_a_backup_is_read_by_whatever_reads_logs(ledger: Path, talk: list[Stored
     assert len(hashes) == 1
 
 
+def test_a_backup_of_a_set_whose_stream_cannot_be_asked_says_so(ledger: Path) -> None:
+    Path(".neuraxis").mkdir()
+    shutil.copyfile(ledger, ".neuraxis/ledger.db")
+    asked = "whether the stream holds more than the ledger is not known"
+    assert asked not in neuraxis("backup", "stopped").stderr
+    Path(".neuraxis/run.json").write_text("{}")  # what a set that was killed leaves, but for what is in it
+    result = neuraxis("backup", "killed")
+    assert (result.exit_code, asked in result.stderr) == (0, True), result.output
+
+
 def test_a_backup_replaces_nothing_and_leaves_nothing_where_it_fails(ledger: Path, bare: Path) -> None:
     assert neuraxis("backup", "one.db", "--ledger", ledger).exit_code == 0
     again = neuraxis("backup", "one.db", "--ledger", ledger)
