@@ -57,7 +57,7 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
     if found.bundle:
         saying.say(f"{found.bundle}: the same events as a bundle")
     if behind:
-        saying.say(f"the stream is {behind:,} events ahead of the ledger: they are not in it", err=True)
+        saying.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
 
 
 def _tell_unasked(why: str) -> None:

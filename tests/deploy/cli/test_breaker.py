@@ -230,6 +230,7 @@ def test_an_order_that_no_breaker_carries_out_is_reported_as_stored(broker: Brok
         (SESSION, "", "reviewed", "'--by': it is blank"),
         (SESSION, "ann", "x" * 201, "forged_id.operator.breaker_reset_ordered is not valid"),
         ("", "ann", "reviewed", "the session is empty"),
+        (" ", "ann", "reviewed", "the session is empty"),
     ],
 )
 def test_an_order_that_cannot_be_recorded_is_wrong_use_and_not_stored(
