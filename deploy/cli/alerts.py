@@ -120,7 +120,7 @@ async def _print(
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
-        told = _followed(target, least, since) if follow else _latest(target, log_file, least, since, count)
+        told = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
         async with aclosing(told) as alerts:
             async for each in alerts:
                 _say(each, as_json)
@@ -179,8 +179,13 @@ def _say_none(source: "Source", what: str, least: "Loudness", since: int | None)
     say(f"no alert{loud} {what} in the {source.name}{when}")
 
 
-async def _followed(target: Target, least: "Loudness", since: int | None) -> AsyncGenerator["AlertShown"]:
-    """Yield what is on record, then what comes: from the log alone, which misses nothing between the two."""
+async def _followed(
+    target: Target, least: "Loudness", since: int | None, count: int | None
+) -> AsyncGenerator["AlertShown"]:
+    """Yield what is on record, then what comes: from the log alone, which misses nothing between the two.
+
+    Of a ledger whose set is stopped nothing comes: there the latest ``count`` are what was asked for.
+    """
     from deploy.cli.output import latest
     from deploy.looking import look_since
     from deploy.rendering.alerts import is_loud, shown
@@ -193,10 +198,13 @@ async def _followed(target: Target, least: "Loudness", since: int | None) -> Asy
             await look_since(source, max(since or 1, 1))
         last = (await source.info()).last_seq
         past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
-        for each in past if since is not None else latest(past, _LATEST):
+        is_over = isinstance(live, LedgerSource)
+        if is_over and not past:
+            _say_none(source, "is on record", least, since)
+        for each in past if since is not None else latest(past, (count if is_over else None) or _LATEST):
             yield each
         if isinstance(live, LedgerSource):
-            return  # nothing comes to a ledger whose set is stopped
+            return
         reading = await live.tail(_FILTERS, max(after, last))
         try:
             while True:

@@ -112,6 +112,14 @@ def test_a_set_whose_broker_does_not_answer_is_read_from_its_ledger(stopped: int
     )
 
 
+def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> None:
+    (row,) = map(json.loads, neuraxis("log", "tail", "--count", "1", "--json").stdout.splitlines())
+    assert row["seq"] == stopped
+    for reading in (("log", "tail", "--count", "12"), ("alerts", "--count", "1"), ("alerts", "--severity", "critical")):
+        followed, ended = neuraxis(*reading, "--json").stdout, neuraxis(*command, "--no-follow", "--json").stdout
+        assert followed == ended != ""
+
+
 def test_orders_and_inputs_need_a_set_that_runs(stopped: int) -> None:
     for order in (("ask", "x"), ("breaker", "reset", "s", "--by", "a", "--why", "b"), ("doctor",)):
         result = neuraxis(*order)
