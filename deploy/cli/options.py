@@ -121,9 +121,15 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
         begun = click.get_current_context().find_object(float)
         target = Target(data, nats, context, creds, tls_ca, config_file, sets, begun)
         try:
-            return command(target, **others)
-        finally:
-            _tell_unheeded(target)
+            done = command(target, **others)
+        except Exception as wrong:
+            from deploy.cli.failures import CheckFailed
+
+            if isinstance(wrong, CheckFailed):  # it has done its work; who was refused something has that to read
+                _tell_unheeded(target)
+            raise
+        _tell_unheeded(target)
+        return done
 
     options = (
         click.option(

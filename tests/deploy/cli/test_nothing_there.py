@@ -357,6 +357,7 @@ def test_a_setting_that_a_command_has_no_use_for_is_checked_and_said_to_change_n
     for wrong, hint in (("rooter.profile=seed", "there is no section 'rooter'"), ("router.profile=zen", "calibrated")):
         refused = neuraxis("ask", "hi", "--set", wrong)
         assert (refused.exit_code, hint in refused.stderr) == (2, True), refused.stderr
+        assert "changes nothing" not in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.nxb", "why.svg", "kept/case.nxb", "back/ledger.db", "back/log.nxb"])
