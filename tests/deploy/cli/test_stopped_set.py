@@ -116,7 +116,7 @@ def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> 
     (row,) = map(json.loads, neuraxis("log", "tail", "--count", "1", "--json").stdout.splitlines())
     assert row["seq"] == stopped
     for reading in (("log", "tail", "--count", "12"), ("alerts", "--count", "1"), ("alerts", "--severity", "critical")):
-        followed, ended = neuraxis(*reading, "--json").stdout, neuraxis(*command, "--no-follow", "--json").stdout
+        followed, ended = neuraxis(*reading, "--json").stdout, neuraxis(*reading, "--no-follow", "--json").stdout
         assert followed == ended != ""
 
 
