@@ -14,7 +14,8 @@ from tests.broker import Broker
 from tests.e2e.live import command, environment
 
 GIVEN_S = 3.0
-KEPT_S = GIVEN_S + 1.0
+KEPT_S = GIVEN_S + 3.0
+"""What a command may take beside loading: a machine that is busy stands still for a second now and then."""
 
 SHORT = (
     ("ask", "Hello"),
@@ -56,20 +57,14 @@ def _loading(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Have the commands compiled before any is timed, and measure what loading one takes on this machine now."""
     global loading_s
     folder = tmp_path_factory.mktemp("loading")
-    for arguments in (("patterns", "list", "--data", "none"), ("ask", "x", *AWAY), FORGETTING):
-        loads_in(folder, *arguments)
-    loading_s = loads_in(folder, *FORGETTING)
-
-
-AWAY = ("--nats", "nats://127.0.0.1:1", "--timeout", "0.1")
-FORGETTING = ("forget", "--session", "s", "--why", "x", *AWAY)
-
-
-def loads_in(folder: Path, *arguments: str) -> float:
-    """Return the seconds that a command takes which has nothing to wait for."""
-    begun = time.monotonic()
-    subprocess.run(command(*arguments), cwd=folder, env=environment(), capture_output=True, check=False)
-    return time.monotonic() - begun
+    forgetting = ("forget", "--session", "s", "--why", "x")
+    for arguments in (("patterns", "list"), ("ask", "x"), forgetting, forgetting):
+        begun = time.monotonic()
+        away = (
+            ("--nats", "nats://127.0.0.1:1", "--timeout", "0.1") if arguments[0] != "patterns" else ("--data", "none")
+        )
+        subprocess.run(command(*arguments, *away), cwd=folder, env=environment(), capture_output=True, check=False)
+        loading_s = time.monotonic() - begun
 
 
 loading_s = 0.0
@@ -93,17 +88,10 @@ class Ended:
         self.status, self.out, self.err = done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def check_kept(seconds: float, most_s: float, folder: Path, what: str) -> None:
-    """Fail for what took longer than it may, and than it takes to load besides."""
-    # A machine that has become busy since loads slower than it did.
-    slack_s = 2 * loading_s if seconds < most_s + 2 * loading_s else 3 * loads_in(folder, *FORGETTING)
-    assert seconds < most_s + slack_s, f"{seconds:.1f} s: {what}"
-
-
 def in_time(folder: Path, broker: Broker, *arguments: str) -> Ended:
     """Run a command with GIVEN_S seconds; fails unless it keeps them."""
     done = Ended(folder, broker, *arguments, "--timeout", f"{GIVEN_S:g}")
-    check_kept(done.seconds, KEPT_S, folder, f"{arguments}\n{done.err}")
+    assert done.seconds < KEPT_S + 2 * loading_s, f"{arguments} took {done.seconds:.1f} s\n{done.err}"
     return done
 
 
@@ -138,10 +126,10 @@ def test_a_broker_that_is_not_there_is_named_in_one_line(order: Sequence[str], l
     [
         (
             ("ask", "Hello"),
-            r"^neuraxis: exchange (\w+) is in the log \(sequence 1\), but after \d+\.\d s it has no end",
+            r"^neuraxis: exchange (\w+) is in the log \(sequence 1\), but after [3-9]\.\d s it has no end",
             "why",
         ),
-        (LONG[3], r"is in the log \(sequence 1\), but after \d+\.\d s guardrails have not answered", "doctor"),
+        (LONG[3], r"is in the log \(sequence 1\), but after [3-9]\.\d s guardrails have not answered", "doctor"),
     ],
 )
 def test_what_nobody_answers_is_said_to_be_stored(
@@ -191,9 +179,9 @@ def test_an_input_that_meets_a_stuck_broker_is_said_to_be_in_doubt(log: Broker, 
         seconds, said = feeding.end(b"Hello\n")
     finally:
         log.resume()
-    check_kept(seconds, KEPT_S, tmp_path, said)
+    assert seconds < KEPT_S + 2 * loading_s, said
     found = re.search(
-        r"\(exchange (\w+)\): unknown_outcome: .* within \d+\.\d s: it may be stored, .*why (\w+)` tells", said
+        r"\(exchange (\w+)\): unknown_outcome: .* within [3-9]\.\d s: it may be stored, .*why (\w+)` tells", said
     )
     assert found, said
     assert found[1] == found[2]
@@ -204,8 +192,8 @@ def test_an_input_for_a_broker_that_has_gone_is_said_not_to_be_stored(log: Broke
     feeding = Feeding(tmp_path, log)
     log.kill()
     seconds, said = feeding.end(b"Hello\n")
-    check_kept(seconds, KEPT_S, tmp_path, said)
-    assert re.search(r"unavailable: not stored within \d+\.\d s: the broker at \S+ is not connected", said), said
+    assert seconds < KEPT_S + 2 * loading_s, said
+    assert re.search(r"unavailable: not stored within [3-9]\.\d s: the broker at \S+ is not connected", said), said
     assert next(line for line in said.splitlines() if line.startswith("neuraxis: ")) == (
         f"neuraxis: the broker at {log.url} is gone: waiting for it to come back"
     )
@@ -221,7 +209,7 @@ def test_what_reads_gives_a_stuck_broker_up_soon(reading: Sequence[str], log: Br
     finally:
         log.resume()
     assert (done.status, done.out, len(done.err.splitlines())) == (3, "", 1), done.err
-    check_kept(done.seconds, 10, tmp_path, done.err)
+    assert done.seconds < 10 + 2 * loading_s
     assert not re.search(r"\$JS|_INBOX", done.err), done.err
 
 
