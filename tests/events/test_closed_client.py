@@ -32,7 +32,7 @@ def test_a_client_that_is_closed_the_moment_a_server_refuses_it_tries_no_more(
         refused.set()
         await asyncio.sleep(0)  # the attempt is refused, and who waits for it has not heard
         await connection.close()
-        _, left = await asyncio.wait(reconnecting, timeout=2.0)
+        _, left = await asyncio.wait(reconnecting, timeout=20.0)
         for task in left:  # or this test would not end either
             monkeypatch.undo()
             while not task.done():
