@@ -5,7 +5,8 @@ ledger's own history adds headers and subjects, and ``decode`` the envelope. Wha
 fold is the deciders' own work, some six of which fold each event. Cases run in turns, and the median round counts.
 
 Memory is that of a fresh process each, over a half and over all of the file: it grows with what the states hold, whose
-encoded size is given beside it, and with what waits for a decision until there are ``events.replay.BACKLOG`` messages.
+encoded size is given beside it, and with what waits for a decision until there are ``BACKLOG`` messages of
+``events.replay.replay``.
 
 Run it with ``python -m bench.replay [LEDGER | EVENTS]``; without a file, a ledger is recorded first, by all deciders.
 """
@@ -27,13 +28,13 @@ import msgspec
 from actors.registry import ACTORS
 from bench import replay_ledger
 from bench.table import Row, measure_in_turns, rows_of, show
-from deploy.replay_jobs import Work, replay_in_jobs
-from deploy.replaying import END, Point, run
-from deploy.sources import LedgerSource
+from deploy.replaying.jobs import Work, replay_in_jobs
 from events.codec import decode
 from events.errors import LedgerDamaged
 from events.ledger import LedgerReader
-from events.replay import Replay, Report
+from events.replay.replay import Replay, Report
+from events.replay.replaying import END, Point, run
+from events.replay.sources import LedgerSource
 from schemas.catalogue import CATALOGUE
 from schemas.persistent import encode_state
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.broker.binary import find_nats_server
+from deploy.processes.broker.binary import find_nats_server
 
 SYNCS = ("always", "2m")
 """Flush every append before it is acknowledged, and nats-server's own default."""

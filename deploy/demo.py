@@ -22,13 +22,13 @@ import click
 
 from actors.gateway import Edge
 from deploy.cli import main as neuraxis
+from deploy.cli.asking.feed import summary_text
 from deploy.cli.connect import connected
 from deploy.cli.failures import explain
-from deploy.cli.feed import summary_text
 from deploy.cli.options import Target
 from deploy.cli.output import table
+from deploy.cli.rendering.counting import counted
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome, Tally, lines_of
-from deploy.rendering.counting import counted
 from events.loggers import structlog
 
 CONVERSATIONS = "demo_conversations.jsonl"

@@ -35,7 +35,7 @@ class BundleTest(pytest.Item):
 
     def runtest(self) -> None:
         """Make the decisions again; raises DecisionChanged, or the error that the bundle cannot be read with."""
-        from deploy.bundle_verdicts import decided_anew, verified
+        from deploy.replaying.bundle_verdicts import decided_anew, verified
 
         if (models := _below_ini(self.config, self.config.getini(MODELS))) is not None:
             from schemas.reading.weights import supply

@@ -1,6 +1,6 @@
 """The log as a port.
 
-Two adapters speak it, ``events.jetstream`` and ``events.simulated``; one test suite runs against both.
+Two adapters speak it, ``events.jetstream`` and ``tests.simulated``; one test suite runs against both.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence

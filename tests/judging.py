@@ -6,7 +6,7 @@ from typing import Any
 
 from events.codec import Recorded, decode, is_spontaneous
 from events.log import Stored
-from events.replay import Replay, Report
+from events.replay.replay import Replay, Report
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored

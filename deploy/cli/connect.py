@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deploy.access import access_of, stated
-from deploy.broker import OPERATOR
 from deploy.cli.options import Target
-from deploy.deadline import Deadline
-from deploy.running_set import NotRunning
+from deploy.operating.deadline import Deadline
+from deploy.processes.access import access_of, stated
+from deploy.processes.broker import OPERATOR
+from deploy.processes.running_set import NotRunning
 from events.jetstream import Access, JetStreamLog
 from events.jetstream.storing import storing_fault
 
@@ -41,7 +41,7 @@ def access_to(target: Target, user: str = OPERATOR) -> Access:
     """Return how a command reaches the broker it was pointed at; ``user`` applies to an embedded one.
 
     Raises:
-        BadConfiguration, BadContext, NotRunning: see ``deploy.access`` and ``deploy.config``.
+        BadConfiguration, BadContext, NotRunning: see ``deploy.processes.access`` and ``deploy.config.loading``.
     """
     reach = stated(target.flags, target.config().broker, os.environ)
     return access_of(reach, target.data, user=user, name="neuraxis cli")

@@ -5,9 +5,9 @@ import traceback
 
 import click
 
-from deploy.access import BadContext
-from deploy.config import BadConfiguration
-from deploy.running_set import FolderTaken, FolderUnusable, NotRunning
+from deploy.config.loading import BadConfiguration
+from deploy.processes.access import BadContext
+from deploy.processes.running_set import FolderTaken, FolderUnusable, NotRunning
 from events.errors import LogError, Misconfigured, Unavailable, UnknownOutcome
 
 GOOD, CHECK_FAILED, WRONG_USE, NOT_REACHABLE = 0, 1, 2, 3

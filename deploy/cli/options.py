@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 if TYPE_CHECKING:
-    from deploy.config import Config, Layer, Sections
+    from deploy.config.loading import Config, Layer, Sections
 
 DATA = Path(".neuraxis")
 
@@ -36,8 +36,8 @@ class Target:
         sets: Sequence[str],
         begun: float | None = None,
     ) -> None:
-        from deploy.access import Reach
-        from deploy.running_set import DataFolder
+        from deploy.processes.access import Reach
+        from deploy.processes.running_set import DataFolder
 
         self.begun = time.monotonic() if begun is None else begun
         self.data = DataFolder(data)
@@ -54,7 +54,7 @@ class Target:
         A ``--set`` of another section is checked all the same, unless ``more`` is given: what is typed for a process of
         a set is typed for all of them, and the others check it.
         """
-        from deploy.config import SET_SECTIONS, all_sections, assignment_layer, load
+        from deploy.config.loading import SET_SECTIONS, all_sections, assignment_layer, load
 
         wanted = all_sections() if every_section else {**SET_SECTIONS, **(more or {})}
         typed = [assignment_layer(assignment) for assignment in self.sets]
@@ -71,7 +71,7 @@ class Target:
 
     def changes(self) -> list["Layer"]:
         """Return what ``--set`` says, for a command that lays it over something else than the configuration."""
-        from deploy.config import assignment_layer
+        from deploy.config.loading import assignment_layer
 
         self._heeded |= {section for section, _ in self._typed()}
         return [assignment_layer(assignment) for assignment in self.sets]
@@ -159,7 +159,7 @@ def _tell_unheeded(target: Target) -> None:
 
 
 def timeout_option(default: float, what: str = "How long this may take, connecting included.") -> Callable[[Any], Any]:
-    """Return what adds ``--timeout``, in seconds; see ``deploy.deadline``."""
+    """Return what adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
     return click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
@@ -263,10 +263,10 @@ def speaker_options(whose: str) -> Callable[[Any], Any]:
 def content_of(file: str) -> bytes:
     """Return what a file that was named on the command line holds, ``-`` being stdin; raises WrongUse.
 
-    Of one that is larger than lists may be, no more than shows it: ``deploy.item_files`` refuses it.
+    Of one that is larger than lists may be, no more than shows it: ``deploy.operating.item_files`` refuses it.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.item_files import MAX_FILE_BYTES
+    from deploy.operating.item_files import MAX_FILE_BYTES
 
     try:
         with nullcontext(sys.stdin.buffer) if file == "-" else Path(file).open("rb") as stream:

@@ -4,8 +4,8 @@ from io import BytesIO
 from typing import Any
 
 from actors.router.settings import RouterSettings, effective_weights
-from deploy.rendering.strokes import stroke
-from deploy.rendering.sweeps import FORMS, require
+from deploy.cli.rendering.strokes import stroke
+from deploy.cli.rendering.sweeps import FORMS, require
 from deploy.simulating.living import PROFILE
 from deploy.simulating.report import MODES, Report
 

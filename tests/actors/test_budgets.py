@@ -11,12 +11,12 @@ from actors.reflex.settings import ReflexSettings
 from actors.runtime.budget import Budget
 from actors.runtime.worker import Worker
 from events.log import Append, Record
-from events.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
-from events.simulated.stream import SimulatedStream
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject
 from schemas.vocabulary.gateway import InputReceived
+from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.simulated.stream import SimulatedStream
 from tests.simulation.loop import VirtualLoop, inline, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=1)

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from deploy.access import BadContext, Reach, access_of, context_of, stated
-from deploy.running_set import DataFolder, NotRunning, RunFile
-from deploy.settings import BrokerSettings
+from deploy.config.settings import BrokerSettings
+from deploy.processes.access import BadContext, Reach, access_of, context_of, stated
+from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.jetstream import Access
 
 RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")

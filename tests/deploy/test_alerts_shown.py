@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.text import Text
 
-from deploy.rendering.alerts import AlertShown, is_loud, line_of, shown, still_firing
+from deploy.cli.rendering.alerts import AlertShown, is_loud, line_of, shown, still_firing
 from schemas.catalogue import CATALOGUE
 from tests.events.ledger.messages import INPUT, stored
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.bench import BENCHES, missing_modules
+from deploy.cli.running.bench import BENCHES, missing_modules
 from tests.e2e.live import environment
 
 

@@ -14,15 +14,24 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from deploy.access import Reach, access_of
-from deploy.broker import ADMIN, DECIDERS, OBSERVER, OPERATOR, SYSTEM, BinaryMissing, EmbeddedBroker, find_nats_server
-from deploy.broker.storing import storing_failure
-from deploy.broker.users import context_file, load_logins
-from deploy.config import resolve
-from deploy.running_set import DataFolder
-from deploy.settings import BrokerSettings, LogSettings, RuntimeSettings
-from deploy.supervisor import Backoff, ProgramFailed, Supervisor
-from deploy.up import prepare_embedded
+from deploy.config.loading import resolve
+from deploy.config.settings import BrokerSettings, LogSettings, RuntimeSettings
+from deploy.processes.access import Reach, access_of
+from deploy.processes.broker import (
+    ADMIN,
+    DECIDERS,
+    OBSERVER,
+    OPERATOR,
+    SYSTEM,
+    BinaryMissing,
+    EmbeddedBroker,
+    find_nats_server,
+)
+from deploy.processes.broker.storing import storing_failure
+from deploy.processes.broker.users import context_file, load_logins
+from deploy.processes.running_set import DataFolder
+from deploy.processes.supervisor import Backoff, ProgramFailed, Supervisor
+from deploy.processes.up import prepare_embedded
 from events.errors import LogError, UnknownOutcome
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
@@ -145,7 +154,7 @@ def test_a_broker_that_could_not_write_stores_again_once_it_can(tmp_path: Path) 
 def test_without_room_a_broker_that_cannot_write_is_left_alone_and_the_disk_is_blamed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("deploy.broker.storing.ROOM_BYTES", 1 << 62)
+    monkeypatch.setattr("deploy.processes.broker.storing.ROOM_BYTES", 1 << 62)
     broker = embedded(tmp_path)
 
     async def write_in_vain(supervisor: Supervisor) -> None:
@@ -284,9 +293,9 @@ def test_nobody_gets_in_without_a_secret(tmp_path: Path) -> None:
 def test_the_server_ends_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     code = (
         "import asyncio, pathlib, sys\n"
-        "from deploy.broker import EmbeddedBroker\n"
-        "from deploy.settings import BrokerSettings\n"
-        "from deploy.supervisor import Supervisor\n"
+        "from deploy.processes.broker import EmbeddedBroker\n"
+        "from deploy.config.settings import BrokerSettings\n"
+        "from deploy.processes.supervisor import Supervisor\n"
         "folder = pathlib.Path(sys.argv[1])\n"
         "supervisor = Supervisor([[EmbeddedBroker(folder, BrokerSettings())]])\n"
         "def ready():\n"

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from actors.registry import ACTORS
-from deploy.bundle_verdicts import decided_anew, verified
+from deploy.replaying.bundle_verdicts import decided_anew, verified
 from events.bundles import Manifest, Redaction, read_events, read_manifest, write_bundle
 from events.log import Stored
-from events.pending import LIVELY_S, OVERDUE_S
+from events.replay.pending import LIVELY_S, OVERDUE_S
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
 from tests.events.recording import PARTITIONS, Recording

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.delegate.discovery import find
-from deploy.access import Reach, access_of
-from deploy.broker import EmbeddedBroker
-from deploy.broker.users import EFFECTORS, context_file
+from deploy.config.settings import BrokerSettings
 from deploy.examples.arithmetic import NotArithmetic, calculate
 from deploy.examples.calculator import answer_to
-from deploy.running_set import DataFolder
-from deploy.settings import BrokerSettings
-from deploy.supervisor import Supervisor
+from deploy.processes.access import Reach, access_of
+from deploy.processes.broker import EmbeddedBroker
+from deploy.processes.broker.users import EFFECTORS, context_file
+from deploy.processes.running_set import DataFolder
+from deploy.processes.supervisor import Supervisor
 from events.jetstream import Connection
 from tests.deploy.waiting import DEADLINE_S
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import COMMANDS, main
 from deploy.cli.failures import BUG, CheckFailed, WrongUse, explain
-from deploy.config import BadConfiguration
-from deploy.running_set import NotRunning
+from deploy.config.loading import BadConfiguration
+from deploy.processes.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.broker import Broker
 from tests.deploy.typed import arguments_of, make_read, parse

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.conditions import MISSING, BadCondition, Condition, at_path, condition_of, path_of
-from deploy.diffing import path_text
+from events.replay.conditions import MISSING, BadCondition, Condition, at_path, condition_of, path_of
+from events.replay.diffing import path_text
 from schemas.persistent import Map
 
 NAMES = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,5}", fullmatch=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.llm import LlmSettings
-from deploy.config import (
+from deploy.config.loading import (
     SET_SECTIONS,
     BadConfiguration,
     Layer,

@@ -3,9 +3,9 @@
 import pytest
 from rich.console import Console
 
-from deploy.rendering.counts import Counts
-from deploy.rendering.replay import render_coverage
-from events.verification import Coverage
+from deploy.cli.rendering.counts import Counts
+from deploy.cli.rendering.replay import render_coverage
+from events.replay.verification import Coverage
 
 
 def _printed(shown: object, width: int) -> str:

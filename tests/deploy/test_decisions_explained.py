@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 from msgspec import inspect
 
-from deploy.rendering import reasons
-from deploy.rendering.decision import Exchange
-from deploy.rendering.details import _DETAILS
-from deploy.rendering.guards import GUARD_DETAILS
-from deploy.rendering.loops import LOOP_DETAILS
-from deploy.rendering.mind import MIND_DETAILS
-from events.explain import Explanation
+from deploy.cli.rendering import reasons
+from deploy.cli.rendering.decision import Exchange
+from deploy.cli.rendering.details import _DETAILS
+from deploy.cli.rendering.guards import GUARD_DETAILS
+from deploy.cli.rendering.loops import LOOP_DETAILS
+from deploy.cli.rendering.mind import MIND_DETAILS
+from events.replay.explain import Explanation
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "decisions-explained.md").read_text()

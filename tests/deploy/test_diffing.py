@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.diffing import Change, applied, changes, path_text
+from events.replay.diffing import Change, applied, changes, path_text
 
 SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text(max_size=3)
 VALUES = st.recursive(

@@ -6,16 +6,16 @@ import pytest
 
 from actors.swarm.settings import SwarmSettings
 from actors.webhook.settings import Receiver
-from deploy import doctor
-from deploy.cli.doctor import _patient
 from deploy.cli.options import Target
-from deploy.config import Layer, all_sections, resolve
-from deploy.finding import Verdict
-from deploy.models import Attachment
-from deploy.running_set import DataFolder, InForce, ModelInUse, RunFile
-from deploy.stages import needed_by
-from deploy.supervisor import Status
-from deploy.up import in_force_of
+from deploy.cli.running.doctor import _patient
+from deploy.config.loading import Layer, all_sections, resolve
+from deploy.config.models import Attachment
+from deploy.health import doctor
+from deploy.health.finding import Verdict
+from deploy.health.serving import needed_by
+from deploy.processes.running_set import DataFolder, InForce, ModelInUse, RunFile
+from deploy.processes.supervisor import Status
+from deploy.processes.up import in_force_of
 from schemas.subjects import Partitions
 
 OK, WARN, FAIL, SKIP = Verdict.OK, Verdict.WARN, Verdict.FAIL, Verdict.SKIP

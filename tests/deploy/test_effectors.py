@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from actors.delegate import EFFECTOR as DELEGATE
-from deploy.broker import DECIDERS
-from deploy.broker import EFFECTORS as USER
-from deploy.broker.users import broker_users
-from deploy.config import all_sections, assignment_layer, resolve
-from deploy.effectors import EFFECTORS, InvalidEffector, load, needed
+from deploy.config.loading import all_sections, assignment_layer, resolve
+from deploy.processes.broker import DECIDERS
+from deploy.processes.broker import EFFECTORS as USER
+from deploy.processes.broker.users import broker_users
+from deploy.processes.effectors import EFFECTORS, InvalidEffector, load, needed
 
 
 def test_the_effectors_are_found_by_name() -> None:

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from deploy.finding import Finding, Verdict
-from deploy.rendering.fitting import fitted
-from deploy.rendering.terminal import print_hanging
+from deploy.cli.rendering.fitting import fitted
+from deploy.cli.rendering.terminal import print_hanging
+from deploy.health.finding import Finding, Verdict
 from schemas.export import subjects_rows
 
 HEALTH = [

@@ -15,7 +15,7 @@ import pytest
 
 from actors.gateway import Edge, new_input
 from actors.registry import ACTORS
-from deploy.forgetting import FACTS_SESSION
+from deploy.operating.forgetting import FACTS_SESSION
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.ledger import LedgerReader

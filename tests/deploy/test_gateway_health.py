@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from deploy.finding import Verdict
-from deploy.gateway_health import examine_gateway, judge_gateway
-from deploy.running_set import RunFile
+from deploy.health.finding import Verdict
+from deploy.health.gateway import examine_gateway, judge_gateway
+from deploy.processes.running_set import RunFile
 
 
 @pytest.mark.parametrize(

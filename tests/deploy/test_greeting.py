@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from deploy.rendering.greeting import Up, called_by, greeting
+from deploy.cli.rendering.greeting import Up, called_by, greeting
 
 WHY = "no endpoint is set, and no Ollama answers here"
 

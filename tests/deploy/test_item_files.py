@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy import item_files
-from deploy.item_files import BadFile, Item, items_of
+from deploy.operating import item_files
+from deploy.operating.item_files import BadFile, Item, items_of
 
 TWO = [Item(1, {"a": 1}), Item(2, {"a": 2})]
 

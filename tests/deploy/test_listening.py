@@ -4,9 +4,9 @@ import socket
 
 import pytest
 
-from deploy.config import BadConfiguration
-from deploy.listening import Address, address_of, listen, url_of
-from deploy.supervisor import ProgramFailed
+from deploy.config.loading import BadConfiguration
+from deploy.processes.listening import Address, address_of, listen, url_of
+from deploy.processes.supervisor import ProgramFailed
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from actors.gateway import new_input
 from actors.reflex import ACTOR
-from deploy.lifeline import READY
-from deploy.operator_edge import Order, append
+from deploy.operating.operator_edge import Order, append
+from deploy.processes.lifeline import READY
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
-from events.replay import Replay
+from events.replay.replay import Replay
 from schemas.event import Event
 from schemas.subjects import Partitions
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn

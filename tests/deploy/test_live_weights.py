@@ -8,12 +8,12 @@ from typing import TypeVar
 from actors.gateway import new_input
 from actors.registry import actor_named
 from actors.runtime.records import to_record
-from deploy.lifeline import READY
+from deploy.processes.lifeline import READY
 from events.codec import Recorded, decode
 from events.decision import Cause, address
 from events.jetstream import JetStreamLog
 from events.log import Append, Stored
-from events.replay import Replay
+from events.replay.replay import Replay
 from schemas.event import Event
 from schemas.subjects import Partitions
 from schemas.vocabulary.memory import COLD, MemoryRecalled

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.broker.users import broker_users
+from deploy.processes.broker.users import broker_users
 from events.bundles import read_events
 from schemas.permissions import IMPORT_ROOT, STREAM
 from tests.broker import Broker
@@ -23,9 +23,9 @@ COUNTS = ("--set", f"log.agents={PARTITIONS.agents}", "--set", f"log.sessions={P
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from deploy.config import SET_SECTIONS, resolve
-from deploy.importing import into_folder
-from deploy.running_set import DataFolder
+from deploy.config.loading import SET_SECTIONS, resolve
+from deploy.operating.importing import into_folder
+from deploy.processes.running_set import DataFolder
 
 def die(what, reached):
     if what == "importing" and reached >= 1000:

@@ -109,5 +109,8 @@ def test_a_traceback_shows_where_it_failed_and_no_value_of_a_variable(style: str
 
 
 def test_what_runs_for_days_loads_nothing_that_draws() -> None:
-    loaded = "import sys, deploy.worker, deploy.gateway, deploy.up; print(*sys.modules, file=sys.stderr)"
+    loaded = (
+        "import sys, deploy.processes.worker, deploy.processes.gateway, deploy.processes.up; "
+        "print(*sys.modules, file=sys.stderr)"
+    )
     assert not {"rich", "pygments", "attr", "matplotlib"} & set(logged(loaded).split())

@@ -2,14 +2,14 @@
 
 import pytest
 
-from deploy.deadline import Deadline
-from deploy.loop_overrides import NotOverridden, give
+from deploy.operating.deadline import Deadline
+from deploy.operating.loop_overrides import NotOverridden, give
 from events.errors import Unavailable
-from events.simulated import SimulatedStream
 from schemas.vocabulary.loops import LoopOverridden
 from tests.actors.gateway.asking import clock, stored
 from tests.actors.gateway.http.rig import complete, gateway, guarding
 from tests.events.simulated_world import in_world, log_of
+from tests.simulated import SimulatedStream
 
 ORDER = LoopOverridden(
     loop_id="loop_001", override_fatigue=True, override_max_reruns=True, override_by="ann", override_reason="near"

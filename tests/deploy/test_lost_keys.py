@@ -9,8 +9,8 @@ import msgspec
 import pytest
 import structlog
 
-from deploy.finding import Verdict
-from deploy.lost_keys import examine_keys, tell_of_lost_keys
+from deploy.health.finding import Verdict
+from deploy.health.lost_keys import examine_keys, tell_of_lost_keys
 from events.jetstream import JetStreamLog
 from events.jetstream.sessionkeys import KeyValueKeys
 from events.log import Append

@@ -10,7 +10,7 @@ from actors.guardrails.settings import GuardrailsSettings
 from actors.llm.settings import LlmSettings
 from actors.llm.thinking import without_thoughts
 from actors.responder.settings import ResponderSettings
-from deploy.models import OLLAMA_CONTEXT
+from deploy.config.models import OLLAMA_CONTEXT
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseEmitted
 

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing
 from actors.llm.settings import LlmSettings, Models
-from deploy.config import BadConfiguration, Config, Layer, all_sections, assignment_layer, model_layer, resolve
-from deploy.finding import Verdict
-from deploy.model_health import Serving, judge_effectors, judge_model
-from deploy.models import (
+from deploy.config.loading import BadConfiguration, Config, Layer, all_sections, assignment_layer, model_layer, resolve
+from deploy.config.models import (
     PURPOSES,
     Attachment,
     actor_flags,
@@ -25,7 +23,9 @@ from deploy.models import (
     usable,
     worker_flags,
 )
-from deploy.running_set import ModelInUse
+from deploy.health.finding import Verdict
+from deploy.health.models import Serving, judge_effectors, judge_model
+from deploy.processes.running_set import ModelInUse
 from tests.actors.llm.scripted import fails, in_background, says, serving
 
 NOWHERE = "http://127.0.0.1:9/v1"

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from actors.registry import ACTORS
-from deploy.bundle_verdicts import verified as bundle_verified
 from deploy.cli import main
+from deploy.replaying.bundle_verdicts import verified as bundle_verified
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.reading import weights

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from deploy.deadline import Deadline
-from deploy.operator_edge import Order, append
+from deploy.operating.deadline import Deadline
+from deploy.operating.operator_edge import Order, append
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.patterns import PatternsWithdrawn

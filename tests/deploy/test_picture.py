@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from deploy.rendering.picture import MOST_CHARACTERS, MOST_EVENTS, picture_of
-from events.explain import PATH, Explanation, Node, explain
+from deploy.cli.rendering.picture import MOST_CHARACTERS, MOST_EVENTS, picture_of
 from events.log import Stored
+from events.replay.explain import PATH, Explanation, Node, explain
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers
 from schemas.vocabulary.gateway import InputReceived, Layer

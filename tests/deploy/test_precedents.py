@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.item_files import BadFile
-from deploy.operator_edge import InvalidOrder, Order, records_of
-from deploy.precedents import precedents_in
+from deploy.operating.item_files import BadFile
+from deploy.operating.operator_edge import InvalidOrder, Order, records_of
+from deploy.operating.precedents import precedents_in
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import MAX_BATCH, Stored

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from deploy.broker import DECIDERS
-from deploy.broker.users import broker_users
-from deploy.supervisor import Supervisor
+from deploy.processes.broker import DECIDERS
+from deploy.processes.broker.users import broker_users
+from deploy.processes.supervisor import Supervisor
 from events.jetstream import JetStreamLog
 from events.log import Append, Record
 from schemas.catalogue import CATALOGUE

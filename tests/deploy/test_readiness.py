@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.readiness import NO_LEDGER, ledger_fault, writing_fault
+from deploy.health.readiness import NO_LEDGER, ledger_fault, writing_fault
 from events.jetstream import Access, Connection, JetStreamLog
 from tests.broker import Broker
 from tests.deploy.waiting import until

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import deploy
-from deploy import doctor
-from deploy.finding import Finding, Verdict
-from deploy.gateway_health import judge_gateway
-from deploy.model_health import judge_model
-from deploy.running_set import ModelInUse
-from deploy.supervisor import Status
+from deploy.health import doctor
+from deploy.health.finding import Finding, Verdict
+from deploy.health.gateway import judge_gateway
+from deploy.health.models import judge_model
+from deploy.processes.running_set import ModelInUse
+from deploy.processes.supervisor import Status
 from tests.deploy.test_doctor import run_file
 
 EMPTY_WORDS = ("see the message", "another user", "see the log of `neuraxis up`")

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 
 from actors.runtime.records import to_record
-from deploy.reminded import reminded_sessions
+from deploy.operating.reminded import reminded_sessions
 from events.decision import Cause, address
 from events.jetstream import JetStreamLog
 from events.log import Append, Record

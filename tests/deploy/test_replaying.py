@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from actors.registry import ACTORS
-from deploy.bisecting import first_holding
-from deploy.conditions import condition_of
-from deploy.diffing import changed_between
-from deploy.replaying import END, Point, run
-from deploy.sources import LedgerSource
-from deploy.states import state_at
 from events.log import Stored
-from events.replay import Replay, Report
+from events.replay.bisecting import first_holding
+from events.replay.conditions import condition_of
+from events.replay.diffing import changed_between
+from events.replay.replay import Replay, Report
+from events.replay.replaying import END, Point, run
+from events.replay.sources import LedgerSource
+from events.replay.states import state_at
 from events.view import View
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.running_set import DataFolder, FolderTaken, FolderUnusable, NotRunning, RunFile
+from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable, NotRunning, RunFile
 from tests.deploy.waiting import until
 
 RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
 
 HOLDS = """
 import pathlib, signal, sys
-from deploy.running_set import DataFolder
+from deploy.processes.running_set import DataFolder
 with DataFolder(pathlib.Path(sys.argv[1])).locked():
     pathlib.Path(sys.argv[1], "held").touch()
     signal.pause()

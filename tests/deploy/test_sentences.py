@@ -13,8 +13,8 @@ import actors.llm
 from actors.guardrails.judging import _LIMITS, REASONS
 from actors.responder.verdicts import VERDICTS
 from actors.runtime import requests
-from deploy.rendering import reasons
-from deploy.rendering.sentences import FACTS, is_known, sentence_on
+from deploy.cli.rendering import reasons
+from deploy.cli.rendering.sentences import FACTS, is_known, sentence_on
 from events.decision import APPEND_REFUSED
 from schemas.attendance import Lack
 from schemas.catalogue import entry_of

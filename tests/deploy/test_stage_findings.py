@@ -3,9 +3,9 @@
 from typing import Any
 
 from actors.runtime.presence import Presence
-from deploy.finding import Verdict
-from deploy.stage_findings import judge_budgets, judge_snapshots, judge_stages
-from deploy.stages import NEEDED, told
+from deploy.health.finding import Verdict
+from deploy.health.serving import NEEDED, told
+from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
 from schemas.attendance import Overrun
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 
 from actors.runtime.presence import Presence
 from actors.runtime.reporting import report
-from deploy.stages import Stages, told, watch
+from deploy.health.serving import Stages, told, watch
 from events.jetstream import Access, Connection, KeyValueMembership
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions

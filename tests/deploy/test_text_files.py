@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from actors.responder.settings import ResponderSettings
-from deploy.config import BadConfiguration, load
+from deploy.config.loading import BadConfiguration, load
 
 SECTIONS = {"responder": ResponderSettings}
 

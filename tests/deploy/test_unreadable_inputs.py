@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 
 from actors.registry import ACTORS
-from deploy.rendering.entries import entry_of, grouped, line_of
-from deploy.rendering.why import plain_sentence, render
-from events.explain import explain
+from deploy.cli.rendering.entries import entry_of, grouped, line_of
+from deploy.cli.rendering.why import plain_sentence, render
 from events.log import Stored
+from events.replay.explain import explain
 from schemas.envelope import decode_headers
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address

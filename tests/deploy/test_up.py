@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from deploy.access import Reach, access_of
-from deploy.running_set import DataFolder
+from deploy.processes.access import Reach, access_of
+from deploy.processes.running_set import DataFolder
 from events.jetstream import JetStreamLog
 from schemas.catalogue import prefixes_of
 from tests.actors.llm.scripted import in_background, says

@@ -7,11 +7,11 @@ from hypothesis import given
 from rich.console import Console
 
 from actors.coherence.settings import CoherenceSettings
-from deploy.rendering.entropy import explains, sum_of
-from deploy.rendering.hops import hops
-from deploy.rendering.trunks import nodes_below, trunk
-from deploy.rendering.why import render
-from events.explain import Explanation
+from deploy.cli.rendering.entropy import explains, sum_of
+from deploy.cli.rendering.hops import hops
+from deploy.cli.rendering.trunks import nodes_below, trunk
+from deploy.cli.rendering.why import render
+from events.replay.explain import Explanation
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected

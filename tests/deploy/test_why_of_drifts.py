@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.rendering.details import Case, details
-from deploy.rendering.drifting import DRIFT_DETAILS
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.drifting import DRIFT_DETAILS
 from schemas.catalogue import CATALOGUE, owned_by
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftThought, Skip

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.rendering.details import Case, details
-from deploy.rendering.guards import GUARD_DETAILS
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.guards import GUARD_DETAILS
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust, Risks

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from deploy.rendering.loops import LOOP_DETAILS
+from deploy.cli.rendering.loops import LOOP_DETAILS
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.appraisal import AnswerAppraised

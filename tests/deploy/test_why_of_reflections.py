@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from deploy.cli.reflection import shown
-from deploy.rendering.details import Case, details
-from deploy.rendering.reflections import REFLECTION_DETAILS
+from deploy.cli.mind.reflection import shown
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.reflections import REFLECTION_DETAILS
 from schemas.catalogue import owned_by
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from deploy.rendering.details import Case, details
-from deploy.rendering.regulation import REGULATION_DETAILS
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.regulation import REGULATION_DETAILS
 from schemas.catalogue import entry_of, owned_by
 from schemas.event import Configured, Event, Failed, topic_of
 from schemas.vocabulary.monitor import ModeRedFlag, RateExceeded

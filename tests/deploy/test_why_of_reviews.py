@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from deploy.rendering.details import Case, details
-from deploy.rendering.reviews import REVIEW_DETAILS
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.reviews import REVIEW_DETAILS
 from schemas.catalogue import owned_by
 from schemas.event import Event, topic_of
 from schemas.vocabulary.loops import TickObserved

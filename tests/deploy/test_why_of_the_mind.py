@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 
 from actors.gateway.edge import Answered
+from deploy.cli.rendering import reasons
+from deploy.cli.rendering.calls import told_cuts
+from deploy.cli.rendering.decision import decision_line, exchange_of
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.mind import MIND_DETAILS
+from deploy.cli.rendering.sentences import sentence_on
 from deploy.feeding.feeder import outcome_of
-from deploy.rendering import reasons
-from deploy.rendering.calls import told_cuts
-from deploy.rendering.decision import decision_line, exchange_of
-from deploy.rendering.details import Case, details
-from deploy.rendering.mind import MIND_DETAILS
-from deploy.rendering.sentences import sentence_on
 from schemas.calls import Cut
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Configured, Event, Failed

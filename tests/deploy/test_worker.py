@@ -18,10 +18,10 @@ from nats.aio.msg import Msg
 from actors.registry import ACTORS
 from actors.runtime.committer import Group
 from actors.runtime.records import to_record
-from deploy.config import all_sections, assignment_layer, resolve
-from deploy.effectors import EFFECTORS
-from deploy.lifeline import READY
-from deploy.worker import UnknownWork, check_work, known_work, replier, with_something_to_do
+from deploy.config.loading import all_sections, assignment_layer, resolve
+from deploy.processes.effectors import EFFECTORS
+from deploy.processes.lifeline import READY
+from deploy.processes.worker import UnknownWork, check_work, known_work, replier, with_something_to_do
 from events.decision import Cause, Decided, address
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from deploy.config import all_sections, resolve
+from deploy.config.loading import all_sections, resolve
 from tests.deploy.waiting import until
 from tests.e2e.live import Live, environment
 from tests.e2e.test_examining import PATH
@@ -52,7 +52,7 @@ def test_every_make_target_of_the_readme_exists() -> None:
 def test_the_configuration_of_the_readme_is_one() -> None:
     import tomllib
 
-    from deploy.config import Layer
+    from deploy.config.loading import Layer
 
     (text,) = blocks("toml")
     config = resolve(all_sections(), [Layer("README.md", tomllib.loads(text))])

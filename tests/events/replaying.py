@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.log import Stored
-from events.replay import Difference, Replay, Report
+from events.replay.replay import Difference, Replay, Report
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address

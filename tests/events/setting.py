@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from events.errors import Unavailable, UnknownOutcome
 from events.jetstream.log import JetStreamLog
 from events.log import Append, Fence, Log, Record, Stored, Tail
-from events.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.broker import Broker
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.simulation.loop import VirtualLoop, run_virtual
 
 

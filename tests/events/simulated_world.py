@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from events.simulated import (
+from tests.simulated import (
     CALM,
     Faults,
     SimulatedConnection,

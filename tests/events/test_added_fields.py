@@ -7,7 +7,7 @@ import pytest
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.replay import Report
+from events.replay.replay import Report
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled
 from tests.events.releases import LaterRelease, later
 from tests.events.replaying import verified

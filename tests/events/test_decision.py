@@ -13,7 +13,6 @@ from events.codec import Unreadable, decode
 from events.decision import Cause, Decided, address, cause_of, decide, fold, refuse
 from events.log import Stored
 from events.routes import fence_filter
-from events.simulated.store import matches
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.event import Event, Failed
@@ -25,6 +24,7 @@ from schemas.vocabulary.reflex import ReflexFailed, ReflexPassed
 from tests.actors.scenario import Address
 from tests.events.recording import PARTITIONS, Recording
 from tests.events.small_actors import DIARIST, Diary, deciding, folding, write_down
+from tests.simulated.store import matches
 
 MANY = Partitions(agents=4, sessions=16)
 CAUSE = Cause("cause", 7, 1_000, "ann", "morning", "first", MANY.agent_token("ann"), MANY.session_token("morning"))

@@ -7,10 +7,10 @@ from functools import cache
 import msgspec
 import pytest
 
-from deploy.effects import SERVED
+from deploy.replaying.effects import SERVED
 from events.bundles import read_events
-from events.effects import CausesReader, EffectReport, Effects
 from events.log import Stored
+from events.replay.effects import CausesReader, EffectReport, Effects
 from schemas.catalogue import ALERTS, CATALOGUE
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import Event, encode_event, topic_of

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 from actors.registry import ACTORS
-from events.explain import ON_DEMAND, PATH, Explanation, Node, explain, path_of
 from events.log import Stored
+from events.replay.explain import ON_DEMAND, PATH, Explanation, Node, explain, path_of
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
 from schemas.event import Event

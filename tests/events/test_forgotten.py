@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from events.log import Record, Stored
-from events.replay import Report
+from events.replay.replay import Report
 from events.sealing.bodies import opened, part_to_seal, sealed_record
 from schemas.actor import Actor, Message, Scope
 from schemas.event import Event

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from events.simulated.store import matches, overlap
 from tests.broker import Broker
 from tests.events.log_model import COMMANDS, TIMED_COMMANDS, Command, run_commands
 from tests.events.setting import Setting, run_on_jetstream, run_simulated
+from tests.simulated.store import matches, overlap
 
 
 @settings(max_examples=200, deadline=None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.replay import Replay
+from events.replay.replay import Replay
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.persistent import state_hash

@@ -6,7 +6,7 @@ import pytest
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.replay import Replay
+from events.replay.replay import Replay
 from schemas.actor import Actor
 from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.outcome import merged
-from events.pending import LIVELY_S, OVERDUE_S, Activity, Pending, merged_seconds, oldest_of
+from events.replay.outcome import merged
+from events.replay.pending import LIVELY_S, OVERDUE_S, Activity, Pending, merged_seconds, oldest_of
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import START_NS, Address

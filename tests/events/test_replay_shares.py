@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.log import Stored
-from events.outcome import Difference, Differences, merged
-from events.replay import Replay, Report, Unit
+from events.replay.outcome import Difference, Differences, merged
+from events.replay.replay import Replay, Report, Unit
 from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.vocabulary.gateway import InputReceived

@@ -18,12 +18,12 @@ from events.routes import (
     partitions_of,
     without_overlap,
 )
-from events.simulated.store import matches, overlap
 from schemas.actor import Actor, Scope
 from schemas.catalogue import CATALOGUE, owned_by
 from schemas.event import topic_of
 from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subject
 from tests.events.small_actors import DIARIST
+from tests.simulated.store import matches, overlap
 
 every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
 every_scope = pytest.mark.parametrize("scope", list(Scope))

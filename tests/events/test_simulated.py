@@ -6,7 +6,9 @@ import pytest
 
 from events.errors import LogError, Refused, Unavailable, UnknownOutcome
 from events.log import Stored
-from events.simulated import (
+from tests.events.setting import fenced, plain, record
+from tests.events.simulated_world import data_of, in_world, log_of
+from tests.simulated import (
     CALM,
     Faults,
     Incident,
@@ -17,8 +19,6 @@ from events.simulated import (
     SimulatedSnapshots,
     SimulatedStream,
 )
-from tests.events.setting import fenced, plain, record
-from tests.events.simulated_world import data_of, in_world, log_of
 
 ALL = "log.*.00.reflex.>"
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from events.errors import Conflict, LogError
-from events.simulated import (
+from tests.events.setting import fenced, plain, record
+from tests.events.simulated_world import in_world, log_of
+from tests.simulated import (
     STORMY,
     Incident,
     SimulatedStream,
 )
-from tests.events.setting import fenced, plain, record
-from tests.events.simulated_world import in_world, log_of
 
 ALL = "log.*.00.reflex.>"
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from actors.registry import ACTORS
-from deploy.what_if_verdicts import redecided
+from deploy.replaying.what_if_verdicts import redecided
 from events.errors import Misconfigured
 from events.log import Stored
 from schemas.identity import content_hash

@@ -14,9 +14,9 @@ import msgspec
 
 from actors.gateway import Edge, new_input
 from actors.registry import ACTORS
-from deploy.access import Reach, access_of
-from deploy.broker import OPERATOR
-from deploy.running_set import DataFolder, NotRunning, RunFile
+from deploy.processes.access import Reach, access_of
+from deploy.processes.broker import OPERATOR
+from deploy.processes.running_set import DataFolder, NotRunning, RunFile
 from events.errors import LogError, Unavailable
 from events.jetstream import JetStreamLog
 from events.ledger import LedgerReader, compare, verify

@@ -19,9 +19,17 @@ from actors.runtime.surroundings import Counters, Role
 from actors.runtime.worker import Worker
 from events.errors import LogError
 from events.log import Append, Record
-from events.replay import Replay, Report
+from events.replay.replay import Replay, Report
 from events.routes import partition_names
-from events.simulated import (
+from schemas.actor import Actor
+from schemas.envelope import Envelope, encode_headers
+from schemas.event import Event, encode_event, topic_of
+from schemas.persistent import state_hash
+from schemas.subjects import Partitions, stored_subject
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.precedents import PrecedentRecorded
+from tests.judging import broken_promises, replayed, unfinished
+from tests.simulated import (
     CALM,
     STORMY,
     Faults,
@@ -32,15 +40,7 @@ from events.simulated import (
     SimulatedSnapshots,
     SimulatedStream,
 )
-from events.simulated.store import DEDUPE_WINDOW_NS
-from schemas.actor import Actor
-from schemas.envelope import Envelope, encode_headers
-from schemas.event import Event, encode_event, topic_of
-from schemas.persistent import state_hash
-from schemas.subjects import Partitions, stored_subject
-from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.precedents import PrecedentRecorded
-from tests.judging import broken_promises, replayed, unfinished
+from tests.simulated.store import DEDUPE_WINDOW_NS
 from tests.simulation.loop import VirtualLoop, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=2)

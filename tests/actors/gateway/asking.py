@@ -9,15 +9,15 @@ from actors.gateway.inputs import Addressed
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from events.log import Stored
-from events.simulated import (
+from schemas.limits import MOST_BYTES, MOST_LAYERS, InputLimits
+from schemas.subjects import Partitions
+from tests.simulated import (
     SimulatedConnection,
     SimulatedLog,
     SimulatedMembership,
     SimulatedSnapshots,
     SimulatedStream,
 )
-from schemas.limits import MOST_BYTES, MOST_LAYERS, InputLimits
-from schemas.subjects import Partitions
 from tests.simulation.loop import EPOCH_NS, VirtualLoop, inline
 
 PARTITIONS = Partitions()

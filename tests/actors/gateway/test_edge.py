@@ -9,15 +9,15 @@ from actors.gateway import Answered, Edge
 from actors.gateway.edge import BATCH_FROM
 from actors.gateway.inputs import Addressed
 from events.errors import Refused, Unavailable
-from events.simulated import (
-    Faults,
-    Incident,
-    SimulatedStream,
-)
 from schemas.limits import MOST_BYTES
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
 from tests.events.simulated_world import in_world, log_of
+from tests.simulated import (
+    Faults,
+    Incident,
+    SimulatedStream,
+)
 
 
 def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:

@@ -10,7 +10,9 @@ from actors.gateway import Edge
 from actors.gateway.edge import ACCEPT_DEADLINE, BATCH_FROM
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.log import Stored
-from events.simulated import (
+from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
+from tests.events.simulated_world import in_world, log_of
+from tests.simulated import (
     CALM,
     Faults,
     Incident,
@@ -19,9 +21,7 @@ from events.simulated import (
     SimulatedStream,
     SimulatedTail,
 )
-from events.simulated.stream import REQUEST_DEADLINE_S
-from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
-from tests.events.simulated_world import in_world, log_of
+from tests.simulated.stream import REQUEST_DEADLINE_S
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -10,12 +10,12 @@ from actors.ledger import LedgerSettings, projector
 from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.losses import LOSS_FILTER, Losses
-from events.simulated import SimulatedStream
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.ledger.test_projector import Run, in_world, is_back, log_of, records
 from tests.broker import Broker
 from tests.events.ledger.messages import PARTITIONS, exchanges
 from tests.faults.cuts import cut_tail, drop_index, flip_bit
+from tests.simulated import SimulatedStream
 
 
 async def _follow(stream: SimulatedStream, path: Path, count: int, *more: int) -> list[LossRecorded]:

@@ -11,9 +11,9 @@ from events.errors import Conflict, LogError, Misconfigured, Unavailable
 from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerWriter, compare, verify
 from events.log import Append, Log, Record, Stored
-from events.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.broker import Broker
 from tests.events.ledger.messages import PARTITIONS, exchanges, query, read
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 
 SETTINGS = LedgerSettings(anchor_every=10, batch_rows=7, retry_first_s=0.001, retry_most_s=0.01)
 DEADLINE_S = 30.0

@@ -12,7 +12,7 @@ from actors.registry import ACTORS
 from actors.runtime.clock import Clock
 from actors.runtime.surroundings import Role
 from actors.runtime.worker import Worker
-from deploy.worker import replier
+from deploy.processes.worker import replier
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.log import Membership, Stored
 from events.loggers import get_logger

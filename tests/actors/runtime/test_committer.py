@@ -10,11 +10,11 @@ from actors.runtime.committer import BATCH_FROM, SINGLES, Committer, Group
 from events.decision import Decided
 from events.errors import Misconfigured
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, Record
-from events.simulated import CALM, Faults, SimulatedLog, SimulatedStream
 from schemas.actor import Message
 from schemas.event import Event
 from schemas.vocabulary.reflex import ReflexFailed, ReflexPassed
 from tests.events.simulated_world import data_of, in_world, log_of
+from tests.simulated import CALM, Faults, SimulatedLog, SimulatedStream
 
 PASSED = ReflexPassed()
 FAILED = ReflexFailed(reason="append_refused", error="", failed_seq=1, failed_topic="forged_id.input.received")

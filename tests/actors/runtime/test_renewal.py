@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from actors.registry import ACTORS
-from deploy.operator_edge import Order, append
+from deploy.operating.operator_edge import Order, append
 from events.jetstream import JetStreamLog, KeyValueSnapshots
 from events.log import Stored
 from events.routes import partition_names, partitions_of

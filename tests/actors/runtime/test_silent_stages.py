@@ -14,17 +14,17 @@ from actors.gateway import Answered, Edge, new_input
 from actors.registry import ACTORS
 from actors.runtime.shard import Shard
 from actors.runtime.worker import Worker
-from deploy.rendering.why import render
+from deploy.cli.rendering.why import render
 from events.codec import Recorded, decode
-from events.explain import explain
-from events.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
-from events.simulated.stream import SimulatedStream
+from events.replay.explain import explain
 from schemas.event import Event
 from schemas.subjects import Partitions
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 from tests.actors.runtime.waiting import until
 from tests.judging import broken_promises
+from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.simulated.stream import SimulatedStream
 from tests.simulation.loop import VirtualLoop, run_virtual
 
 PARTITIONS = Partitions(agents=1, sessions=2)

@@ -16,7 +16,7 @@ from actors.reflex import matcher
 from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
 from actors.runtime.surroundings import Role
-from deploy.operator_edge import Order, append
+from deploy.operating.operator_edge import Order, append
 from events.jetstream import JetStreamLog
 from events.log import Append
 from schemas.actor import Actor

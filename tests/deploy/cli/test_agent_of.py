@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli.ask import agent_of
+from deploy.cli.asking.ask import agent_of
 from deploy.cli.options import Target
 
 

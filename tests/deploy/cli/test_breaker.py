@@ -12,8 +12,8 @@ import pytest
 
 from actors import breaker, clock
 from actors.runtime.worker import Worker
-from deploy.breaker_orders import Done, NotCarriedOut, give
-from deploy.deadline import Deadline
+from deploy.operating.breaker_orders import Done, NotCarriedOut, give
+from deploy.operating.deadline import Deadline
 from events.jetstream import JetStreamLog
 from events.jetstream.keyvalue import KeyValueMembership, KeyValueSnapshots
 from events.log import Append, Record, Stored

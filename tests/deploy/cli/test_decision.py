@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from deploy.rendering.decision import Exchange, exchange_of, lines_of
+from deploy.cli.rendering.decision import Exchange, exchange_of, lines_of
 from schemas.catalogue import entry_of
 from schemas.event import Event
 from schemas.vocabulary.act import ActFinished, Action, ActIterated, Performed

@@ -8,9 +8,9 @@ from click.testing import CliRunner, Result
 
 from actors.drift import ACTOR
 from actors.drift.settings import DriftSettings
-from deploy.cli.drift import drift, shown
-from deploy.looking import NothingThere
+from deploy.cli.mind.drift import drift, shown
 from events.codec import Recorded, decode
+from events.replay.looking import NothingThere
 from schemas.catalogue import CATALOGUE
 from schemas.vocabulary.drift import DriftScheduled
 from tests.actors.drift.builders import partition, talk, thought

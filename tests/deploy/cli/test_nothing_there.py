@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.sources import LedgerSource
 from events.bundles import read_manifest, write_bundle
 from events.ledger import LedgerWriter
 from events.log import Stored
+from events.replay.sources import LedgerSource
 from tests.deploy.cli.test_what_if import TALK
 from tests.events.ledger.messages import STREAM, write
 from tests.events.recording import PARTITIONS

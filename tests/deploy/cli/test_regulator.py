@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deploy.lifeline import READY
+from deploy.processes.lifeline import READY
 from events.jetstream import JetStreamLog
 from schemas.vocabulary.regulator import Adjusted
 from tests.broker import Broker

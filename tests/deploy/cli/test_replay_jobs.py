@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from deploy.cli import main
-from deploy.replay_jobs import MOST_JOBS, costs_of, jobs_for, shares_of
-from events.replay import Unit
+from deploy.replaying.jobs import MOST_JOBS, costs_of, jobs_for, shares_of
+from events.replay.replay import Unit
 from events.routes import partition_names
 from schemas.subjects import Partitions
 from tests.events.ledger.messages import exchanges, write

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 
 from actors.registry import ACTORS
 from deploy.cli import main
-from deploy.replaying import BadPoint, Point, point_of
-from deploy.sources import LedgerSource
-from deploy.states import entries_under, partition_named
 from events.bundles import read_events, read_manifest
+from events.replay.replaying import BadPoint, Point, point_of
+from events.replay.sources import LedgerSource
+from events.replay.states import entries_under, partition_named
 from schemas.persistent import Generations, Map
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from actors.llm.answering import Partial
-from deploy.cli.exchange import show
-from deploy.cli.speaking import Speaker, hearing
-from deploy.rendering.decision import exchange_of
+from deploy.cli.asking.exchange import show
+from deploy.cli.asking.speaking import Speaker, hearing
+from deploy.cli.rendering.decision import exchange_of
 from events.jetstream import Access, Connection
 from schemas.catalogue import entry_of
 from schemas.event import encode_event

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.running_set import DataFolder, RunFile
+from deploy.processes.running_set import DataFolder, RunFile
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
 from tests.events.ledger.messages import write

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import main
-from deploy.rendering import sweeps
-from deploy.what_if import BadSweep, sweep_of
+from deploy.cli.rendering import sweeps
+from deploy.replaying.what_if import BadSweep, sweep_of
 from tests.events.ledger.messages import write
 from tests.events.recording import PARTITIONS
 from tests.events.whatif.asking import live, whatif, without_words

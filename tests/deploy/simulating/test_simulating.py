@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from actors.router.settings import RouterSettings, effective_weights
 from deploy.cli import main
-from deploy.cli.simulate import simulate
-from deploy.rendering import sweeps
+from deploy.cli.mind.simulate import simulate
+from deploy.cli.rendering import sweeps
 from deploy.simulating.living import DAY_NS, DECIDERS, PROFILE, START_NS, Life, live
 from deploy.simulating.people import WORDS, Population, session_of
 from deploy.simulating.plants import PLANTS

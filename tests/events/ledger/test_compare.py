@@ -9,8 +9,8 @@ import pytest
 
 from events.ledger import Check, Comparison, LedgerReader, compare
 from events.log import Append, Record, Stored
-from events.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 from tests.events.ledger.messages import anchor, exchanges, query, write
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedStream
 
 
 def compared(path: Path, messages: Sequence[Stored], kept: Callable[[list[Stored]], list[Stored]]) -> Comparison:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from events.ledger import LedgerReader, LedgerWriter
 from events.ledger.reader import matcher
 from events.log import Stored
-from events.simulated.store import matches
 from tests.events.ledger.messages import PARTITIONS, START_NS, STREAM, exchanges, read, stored, write
 from tests.events.ledger.messages import PASSED as EVENT
+from tests.simulated.store import matches
 
 MESSAGES = exchanges(50)
 

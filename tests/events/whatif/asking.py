@@ -10,8 +10,8 @@ from actors.registry import ACTORS
 from actors.responder.settings import ResponderSettings
 from events.bundles import Redaction
 from events.log import Stored
+from events.replay.whatif import Changes, PastReader, Report, Timeline
 from events.sealing.sealing import closed_sealing
-from events.whatif import Changes, PastReader, Report, Timeline
 from schemas.envelope import decode_headers
 from schemas.event import Event
 from schemas.subjects import Partitions

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from actors.runtime.records import to_record
-from deploy.what_if import changes_of
+from deploy.replaying.what_if import changes_of
 from events.decision import Cause, Decided, address
 from events.log import Stored
-from events.whatif import Past, PastReader, Report
-from events.whatif.alignment import aligned
+from events.replay.whatif import Past, PastReader, Report
+from events.replay.whatif.alignment import aligned
 from schemas.event import Event, topic_of
 from schemas.vocabulary.patterns import PatternSet, PatternsImported
 from schemas.vocabulary.reflex import ReflexLibraryChanged, ReflexPassed

@@ -3,7 +3,7 @@
 import msgspec
 
 from actors.registry import ACTORS
-from events.whatif import PastReader
+from events.replay.whatif import PastReader
 from schemas.catalogue import ALERTS
 from schemas.entry import Severity
 from schemas.envelope import Envelope, decode_headers

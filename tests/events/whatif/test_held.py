@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.whatif import Fate
+from events.replay.whatif import Fate
 from tests.events.plans import few
 from tests.events.whatif.asking import ends, live, whatif, without_words
 

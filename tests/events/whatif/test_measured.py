@@ -11,7 +11,7 @@ import pytest
 
 import actors
 from actors.registry import ACTORS
-from deploy.what_if_verdicts import complaint, measured_texts
+from deploy.replaying.what_if_verdicts import complaint, measured_texts
 from events.log import Stored
 from schemas.measuring import measured
 from tests.events.whatif.asking import live, whatif

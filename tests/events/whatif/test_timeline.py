@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from actors.responder.settings import ResponderSettings
 from events.errors import Misconfigured
-from events.whatif.report import EFFECT_MISSING
+from events.replay.whatif.report import EFFECT_MISSING
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
 from tests.events.plans import conversations, few

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.registry import ACTORS
-from deploy.what_if import DELIVERIES
+from deploy.replaying.what_if import DELIVERIES
 from events.bundles import read_events, read_manifest
 from events.codec import Recorded, decode
 from events.log import Stored
-from events.whatif import Report
+from events.replay.whatif import Report
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
 from tests.events.plans import conversations, few

@@ -17,12 +17,12 @@ from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
-from deploy.gateway import hosted_by
-from deploy.stages import Stages
-from events.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
+from deploy.health.serving import Stages
+from deploy.processes.gateway import hosted_by
 from schemas.actor import Actor
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of
+from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
 from tests.simulation.loop import inline
 
 LIMITS = Limits(concurrent=8, body_s=5.0)

@@ -18,12 +18,12 @@ from actors.gateway.http.bodies import (
     overridden,
     read,
 )
-from events.simulated import SimulatedStream
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event
 from schemas.vocabulary.loops import LoopCompleted, TickObserved
 from tests.actors.gateway.http.rig import SCORED, SEED_COMPLETION, SEED_OVERRIDE, gateway, guarding
 from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
 
 LOOP, OVERRIDE, TICKS = "/orchestrator/loop-complete", "/orchestrator/override-guardrails/loop_001", "/v1/ticks"
 

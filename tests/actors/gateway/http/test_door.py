@@ -11,10 +11,10 @@ import structlog
 
 from actors.gateway.http.door import MAX_BODY, Door, Limits
 from actors.gateway.http.keys import LEAST, ApiKeys, BadKeys, keys_for
-from events.simulated import SimulatedStream
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.rig import LIMITS, SCORED, URL, gateway, guarding
 from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
 from tests.simulation.loop import run_virtual
 
 KEY, OTHER = "correct horse battery staple", "another key, as good as the first"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from events.simulated import SimulatedStream
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
 
 KEY = "correct horse battery staple"
 

@@ -6,9 +6,9 @@ import pytest
 
 from actors.gateway.http import judgements
 from actors.gateway.http.judgements import Judgements
-from events.simulated import Faults, SimulatedStream
 from tests.actors.gateway.http.rig import complete, gateway, guarding
 from tests.events.simulated_world import in_world, log_of
+from tests.simulated import Faults, SimulatedStream
 
 
 async def followed(stream: SimulatedStream, most: int) -> Judgements:

@@ -8,7 +8,6 @@ import pytest
 from actors.gateway.agents import AgentPer
 from actors.registry import ACTORS
 from events.jetstream.stream import DEDUPE_WINDOW
-from events.simulated import Faults, SimulatedStream
 from tests.actors.gateway.asking import clock, stored
 from tests.actors.gateway.http.rig import (
     SCORED,
@@ -20,6 +19,7 @@ from tests.actors.gateway.http.rig import (
     shape,
 )
 from tests.events.simulated_world import in_world
+from tests.simulated import Faults, SimulatedStream
 
 STATUS = "/orchestrator/guardrails-status"
 OVERRIDE = "/orchestrator/override-guardrails"

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 
 from actors.gateway.http.checks import without_places
 from events.errors import Unavailable
-from events.simulated import SimulatedStream
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
 
 WHERE = "nats://10.1.2.3:4222,nats://10.1.2.4:4222"
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from events.simulated import SimulatedStream
 from tests.actors.gateway.http.rig import gateway
 from tests.events.simulated_world import in_world
+from tests.simulated import SimulatedStream
 
 
 def document() -> tuple[dict[str, Any], str]:

@@ -1,0 +1,224 @@
+"""``neuraxis alerts``."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger
+
+if TYPE_CHECKING:
+    from deploy.cli.rendering.alerts import AlertShown
+    from events.replay.sources import Source
+    from schemas.vocabulary.alerts import Loudness
+
+_LATEST = 10
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_FILTERS = ("log.*.*.alert.*.*",)
+
+
+class Since(click.ParamType[int]):
+    """A sequence of the log, or a time before now such as ``15m``, ``2h`` or ``1d``, in seconds and negative."""
+
+    name = "since"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read one of both; fails on anything else."""
+        written = str(value).strip()
+        if written.isascii() and written.isdigit() and int(written) > 0:
+            return int(written)
+        number, unit = written[:-1], written[-1:]
+        if not (unit in _UNITS and number.isascii() and number.isdigit() and int(number) > 0 and len(number) < 10):
+            self.fail(f"{written!r} is neither a sequence nor a time: write 1200, 15m, 2h or 1d", param, ctx)
+        return -int(number) * _UNITS[unit]
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis alerts",
+        "neuraxis alerts --severity critical --since 2h --no-follow",
+        "neuraxis alerts --open || echo somebody should look",
+        "neuraxis alerts --log backup/ledger.db --json | jq .summary",
+    )
+)
+@target_options
+@log_option
+@click.option(
+    "--severity",
+    "least",
+    type=click.Choice(["info", "warning", "critical"]),
+    default="info",
+    show_default=True,
+    help="Only alerts as severe as this, or more.",
+)
+@click.option(
+    "--since",
+    type=Since(),
+    metavar="SEQ|TIME",
+    help=f"From a sequence on, or from 15m, 2h, 1d ago.  [default: the last {_LATEST}]",
+)
+@click.option(
+    "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
+)
+@click.option(
+    "--count", type=click.IntRange(1), metavar="N", help="End after N alerts; with nothing to wait for, the last N."
+)
+@click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
+@json_option
+def alerts(
+    target: Target,
+    log_file: Path | None,
+    least: "Loudness",
+    since: int | None,
+    only_open: bool,
+    count: int | None,
+    no_follow: bool,
+    as_json: bool,
+) -> None:
+    """Print what calls for a person, as it is announced, until Ctrl-C; a ledger file is read to its end."""
+    if only_open:
+        asyncio.run(_open(target, log_file, least, since, as_json))
+        return
+    follow = not no_follow and log_file is None
+    asyncio.run(_print(target, log_file, least, since, count, follow, as_json))
+
+
+async def _open(target: Target, log_file: Path | None, least: "Loudness", since: int | None, as_json: bool) -> None:
+    from deploy.cli.failures import CheckFailed
+    from deploy.cli.rendering.alerts import is_loud, still_firing
+    from events.replay.looking import look_since
+
+    async with opened(target, log_file) as source:
+        await look_since(source, max(since or 1, 1))
+        told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
+    firing = [each for each in still_firing(told) if is_loud(each, least)]
+    if not firing:
+        _say_none(source, "is firing", least, since)
+    for each in firing:
+        _say(each, as_json)
+    if firing:
+        raise CheckFailed(f"{len(firing)} alert{'s are' if len(firing) > 1 else ' is'} firing")
+
+
+async def _print(
+    target: Target,
+    log_file: Path | None,
+    least: "Loudness",
+    since: int | None,
+    count: int | None,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    # Ctrl-C is how following ends: no complaint then.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    left = count
+    try:
+        told = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
+        async with aclosing(told) as alerts:
+            async for each in alerts:
+                _say(each, as_json)
+                left = left - 1 if left is not None else None
+                if left == 0:
+                    return
+    except asyncio.CancelledError:
+        return
+
+
+def _say(alert: "AlertShown", as_json: bool) -> None:
+    import msgspec
+
+    from deploy.cli.rendering.alerts import line_of
+    from deploy.cli.rendering.terminal import console, print_hanging
+
+    if as_json:
+        click.echo(msgspec.json.encode(alert).decode())
+    else:
+        print_hanging(console(), line_of(alert), 9)
+
+
+async def _recorded(source: "Source", since: int | None, upto: int) -> AsyncIterator["AlertShown"]:
+    """Yield the alerts that are on record since a sequence, or since so many seconds ago, up to a sequence."""
+    from deploy.cli.rendering.alerts import shown
+
+    after, from_ns = _begin(since)
+    async for batch in source.history(_FILTERS, after, upto):
+        for stored in batch:
+            alert = shown(stored) if stored.time_ns >= from_ns else None
+            if alert is not None:
+                yield alert
+
+
+async def _latest(
+    target: Target, log_file: Path | None, least: "Loudness", since: int | None, count: int | None
+) -> AsyncGenerator["AlertShown"]:
+    from deploy.cli.output import latest
+    from deploy.cli.rendering.alerts import is_loud
+    from events.replay.looking import look_since
+
+    async with opened(target, log_file) as source:
+        await look_since(source, max(since or 1, 1))
+        recorded = _recorded(source, since, (await source.info()).last_seq)
+        told = [each async for each in recorded if is_loud(each, least)]
+    if not told:
+        _say_none(source, "is on record", least, since)
+    for each in told if since is not None else latest(told, count or _LATEST):
+        yield each
+
+
+def _say_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
+    """Tell that there is none, beside the rows: no word at all could be a command that did not look."""
+    loud = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
+    when = "" if since is None else f" from sequence {since:,} on" if since > 0 else f" in the last {-since:,} s"
+    say(f"no alert{loud} {what} in the {source.name}{when}")
+
+
+async def _followed(
+    target: Target, least: "Loudness", since: int | None, count: int | None
+) -> AsyncGenerator["AlertShown"]:
+    """Yield what is on record, then what comes: from the log alone, which misses nothing between the two.
+
+    Of a ledger whose set is stopped nothing comes: there the latest ``count`` are what was asked for.
+    """
+    from deploy.cli.output import latest
+    from deploy.cli.rendering.alerts import is_loud, shown
+    from events.replay.looking import look_since
+    from events.replay.sources import LedgerSource, StreamSource
+
+    after, _ = _begin(since)
+    async with stream_or_ledger(target) as live:
+        source = live if isinstance(live, LedgerSource) else StreamSource(live)
+        if isinstance(live, LedgerSource):
+            await look_since(source, max(since or 1, 1))
+        last = (await source.info()).last_seq
+        past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
+        is_over = isinstance(live, LedgerSource)
+        if is_over and not past:
+            _say_none(source, "is on record", least, since)
+        for each in past if since is not None else latest(past, (count if is_over else None) or _LATEST):
+            yield each
+        if isinstance(live, LedgerSource):
+            return
+        reading = await live.tail(_FILTERS, max(after, last))
+        try:
+            while True:
+                for stored in await reading.next():
+                    if (alert := shown(stored)) is not None and is_loud(alert, least):
+                        yield alert
+        finally:
+            await reading.close()
+
+
+def _begin(since: int | None) -> tuple[int, int]:
+    """Return the sequence and the time (Unix nanoseconds) from which on alerts are wanted; None means all."""
+    from time import time_ns
+
+    if since is None:
+        return 0, 0
+    return (since - 1, 0) if since > 0 else (0, time_ns() + since * 1_000_000_000)

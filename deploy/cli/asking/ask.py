@@ -1,0 +1,105 @@
+"""``neuraxis ask``."""
+
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import (
+    Target,
+    examples,
+    json_option,
+    speaker_options,
+    target_options,
+    timeout_option,
+)
+
+if TYPE_CHECKING:
+    from deploy.cli.asking.speaking import Speaker
+
+ANSWER_S = 65.0
+"""Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
+
+
+@click.command(
+    epilog=examples(
+        'neuraxis ask "What is the capital of Peru?"',
+        'neuraxis ask "And of Chile?" --session travel --json',
+        "cat question.txt | neuraxis ask -",
+    )
+)
+@click.argument("text")
+@target_options
+@speaker_options("that the input is for")
+@click.option("--session", default="", help="Session that it belongs to.  [default: a new one]")
+@timeout_option(ANSWER_S)
+@json_option
+def ask(target: Target, text: str, agent: str | None, user: str, session: str, timeout: float, as_json: bool) -> None:
+    """Send one input and print the answer, with the decision below it; TEXT `-` is read from stdin.
+
+    The first line says in plain words how the input ended and why. Below the answer stand mode and confidence, who
+    wrote it, and, where there were any, the tie-break and the steps of an ACT loop. On a terminal a model's words
+    appear as it speaks, and the sentence below them.
+
+    Exit status 0 for every decision, a refusal included; 1 when the exchange FAILED.
+    """
+    from deploy.cli.asking.exchange import converse, show
+    from deploy.cli.connect import run_within
+    from deploy.cli.failures import CheckFailed
+
+    words = _from_stdin() if text == "-" else text
+    talk, speaker = session or new_session("ask"), speaker_for(as_json)
+    whose = agent_of(target, agent, user, talk)
+    found = run_within(
+        target,
+        timeout,
+        lambda within: converse(target, words, agent=whose, session=talk, deadline=within, speaker=speaker),
+    )
+    show(found, as_json=as_json, speaker=speaker)
+    if found.action == "FAILED":
+        raise CheckFailed(
+            f"exchange {found.exchange} failed: {found.reason}; `neuraxis why {found.exchange}` tells more"
+        )
+
+
+def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
+    """Return the agent that a person's words are for: that given, or the setting's. The user is you, if not named."""
+    from actors.gateway import check_name
+    from actors.gateway.agents import agent_for, unheard_user
+    from deploy.cli.connect import agent_per
+    from deploy.operating.operator_edge import who
+
+    if agent is not None:
+        check_name("agent", agent)
+    per = agent_per(target)
+    if told := unheard_user(agent or "", per=per, user=user):
+        saying.say(f"neuraxis: {told}", err=True)
+    return agent_for(agent or "", per=per, user=user or who(), session=session)
+
+
+def speaker_for(as_json: bool) -> "Speaker | None":
+    """Return what shows a model's words as they come: on a terminal only, where a person waits for them."""
+    if as_json or not sys.stdout.isatty():
+        return None
+    from deploy.cli.asking.speaking import Speaker
+
+    return Speaker(lambda text: click.echo(text, nl=False), shutil.get_terminal_size().columns)
+
+
+def new_session(kind: str) -> str:
+    """Return the name of a fresh session."""
+    import secrets
+
+    return f"{kind}-{secrets.token_hex(6)}"
+
+
+def _from_stdin() -> str:
+    from deploy.cli.failures import WrongUse
+
+    raw: bytes = sys.stdin.buffer.read()
+    try:
+        return raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as wrong:
+        raise WrongUse(f"byte {wrong.start + 1} of stdin is not UTF-8: convert the text") from wrong

@@ -1,0 +1,83 @@
+"""``neuraxis chat``."""
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, speaker_for
+from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, timeout_option
+
+if TYPE_CHECKING:
+    from deploy.cli.asking.speaking import Speaker
+    from deploy.cli.rendering.decision import Exchange
+
+
+@click.command(
+    epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt")
+)
+@target_options
+@speaker_options("that the inputs are for")
+@click.option("--session", default="", help="Session to talk in.  [default: a new one]")
+@timeout_option(ANSWER_S, "How long an exchange may take, connecting included.")
+@json_option
+def chat(target: Target, agent: str | None, user: str, session: str, timeout: float, as_json: bool) -> None:
+    """Talk, line by line, in one session; Ctrl-D ends it.
+
+    Below each answer stand its mode and confidence, who wrote it, and, where there were any, the tie-break and the
+    steps of an ACT loop. On a terminal a model's words appear as it speaks.
+    """
+    from actors.gateway import InvalidInput, check_name
+    from deploy.cli.asking.exchange import show
+    from deploy.cli.connect import access_to
+
+    # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
+    # Ctrl-C and line editing work as they do in any shell.
+    talk = session or new_session("chat")
+    whose = agent_of(target, agent, user, talk)
+    check_name("agent", whose)
+    check_name("session", talk)
+    access_to(target)  # before anybody thinks of what to say: is there somebody to say it to?
+    at_terminal = sys.stdin.isatty()
+    if at_terminal:
+        import readline  # noqa: F401 (line editing and history for input())
+
+        click.echo(f"session {talk}; Ctrl-D ends", err=True)
+    while (line := _next_line(at_terminal)) is not None:
+        if isinstance(line, UnicodeDecodeError):
+            click.echo(f"not sent: byte {line.start + 1} of the line is not UTF-8: convert the text", err=True)
+            continue
+        try:
+            speaker = speaker_for(as_json)
+            found = asyncio.run(_exchange(target, line, whose, talk, timeout, speaker))
+        except InvalidInput as wrong:
+            click.echo(f"not sent: {wrong}", err=True)
+            continue
+        show(found, as_json=as_json, speaker=speaker, answer_first=True)
+
+
+async def _exchange(
+    target: Target, line: str, agent: str, session: str, timeout: float, speaker: "Speaker | None"
+) -> "Exchange":
+    from deploy.cli.asking.exchange import converse
+    from deploy.operating.deadline import Deadline
+
+    # From now on: a person thinks as long as they like.
+    async with Deadline(timeout).kept() as deadline:
+        return await converse(target, line, agent=agent, session=session, deadline=deadline, speaker=speaker)
+
+
+def _next_line(at_terminal: bool) -> str | UnicodeDecodeError | None:
+    """Return the next line without its end, what is wrong with one that is no text, or None at the end of the input."""
+    if not at_terminal:
+        line = sys.stdin.buffer.readline()
+        try:
+            return line.decode().rstrip("\r\n") if line else None
+        except UnicodeDecodeError as wrong:
+            return wrong
+    try:
+        return input("> ")
+    except EOFError:
+        click.echo(err=True)
+        return None

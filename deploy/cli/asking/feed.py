@@ -1,0 +1,198 @@
+"""``neuraxis feed``."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.asking.ask import ANSWER_S
+from deploy.cli.options import Target, examples, speaker_options, target_options, timeout_option
+from deploy.cli.rendering.counting import counted
+from deploy.cli.saying import say
+
+if TYPE_CHECKING:
+    from deploy.feeding import Failure, LineFormat, Outcome, Summary, Tally
+
+_LOOK_S = 0.5
+"""Seconds to find out why the broker confirmed nothing, once the feed has ended."""
+
+
+_SHARED = (
+    "neuraxis: several sessions went to the agent default, which remembers across all of them: where they are of people"
+    ' who must not learn of each other, start the set with gateway.agent_per = "user" or "session", or name agents'
+)
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis feed prompts.jsonl > outcomes.jsonl",
+        "neuraxis feed conversations.jsonl --rate 50",
+        "tail -f inputs.txt | neuraxis feed - --format text --session support",
+    )
+)
+@click.argument("file", metavar="FILE")
+@target_options
+@click.option("--format", "form", type=click.Choice(["auto", "jsonl", "text"]), default="auto", show_default=True)
+@speaker_options("of lines that name none")
+@click.option("--session", default="", help="Session of lines that name none.  [default: a new one]")
+@click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
+@click.option(
+    "--rate", type=click.FloatRange(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit."
+)
+@click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
+@timeout_option(ANSWER_S, "How long each exchange may take, and connecting before the first.")
+@click.option(
+    "--ignore", "unread", multiple=True, metavar="FIELD", help="Pass over a field that is no input's, such as a label."
+)
+def feed(
+    target: Target,
+    file: str,
+    form: str,
+    agent: str | None,
+    user: str,
+    session: str,
+    session_per_line: bool,
+    rate: float,
+    concurrency: int,
+    timeout: float,
+    unread: tuple[str, ...],
+) -> None:
+    """Send the inputs or conversations of FILE (`-`: stdin) through the pipeline; a JSON line an exchange.
+
+    A line is {"text": ...} with optional id, session, agent, user, context, layers, documents and tool_results, or
+    {"turns": [{"role", "text"}]}, whose user turns are sent in order, each after the one before has ended
+    (docs/inputs.md). Other fields are refused. Anything but JSON is plain text, an input a line. Outcomes are
+    printed as exchanges end. A bad line is named on stderr, and the others go on; exit status 1 tells of it. Ctrl-C
+    prints the summary so far.
+    """
+    from actors.gateway import check_name
+    from deploy.cli.connect import agent_per
+    from deploy.cli.failures import INTERRUPTED, CheckFailed, WrongUse
+    from deploy.feeding import FIELDS, LineFormat
+
+    if agent is not None:
+        check_name("agent", agent)
+    if session:
+        check_name("session", session)
+    for field in unread:
+        if field in FIELDS:
+            raise WrongUse(f"--ignore {field}: that is part of the input; take it out of FILE to leave it unread")
+
+    options: dict[str, Any] = {
+        "agent": agent or "",
+        "user": user,
+        "agent_per": agent_per(target),
+        "session": session,
+        "session_per_line": session_per_line,
+        "rate": rate,
+        "concurrency": concurrency,
+        "answer_s": timeout,
+        "unread": unread,
+        "limits": target.config().gateway.limits,
+    }
+    stream = _open(file)
+    summary, interrupted = asyncio.run(_feed(target, stream, file, LineFormat(form), options))
+    if not interrupted:
+        stream.close()  # interrupted, its reader may wait for a pipe, and closing would wait for the reader
+    say(summary_text(summary), err=True)
+    if interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+    if not summary.bad + summary.ended:
+        raise CheckFailed(
+            f"{file} holds no inputs: nothing was sent; put one on each line, as `neuraxis feed --help` says"
+        )
+    if summary.bad:
+        raise CheckFailed(f"{summary.bad} of {summary.bad + summary.ended} inputs have no end: named above")
+
+
+def summary_text(summary: "Summary") -> str:
+    """Return a feed's summary for people."""
+    counts = [
+        f"{name} {', '.join(f'{key} {count}' for key, count in found.items())}"
+        for name, found in (
+            ("stages:", summary.stages),
+            ("actions:", summary.actions),
+            ("modes:", summary.modes),
+            ("bad:", summary.failures),
+        )
+        if found
+    ]
+    ended = f"{counted(summary.ended, 'exchange')} ended, {summary.bad} bad, in {summary.seconds:g} s"
+    speed = f"{summary.rate:g} exchanges/s, latency p50 {summary.p50_ms:g} ms, p99 {summary.p99_ms:g} ms"
+    return "\n".join([ended, *([speed] if summary.ended else []), *counts])
+
+
+def _open(file: str) -> BinaryIO:
+    from deploy.cli.failures import WrongUse
+
+    # Of our own: the interpreter's stdin could not be closed while a thread waits for it.
+    try:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb") if file == "-" else open(file, "rb")
+    except OSError as wrong:
+        raise WrongUse(f"{file} cannot be read: {wrong.strerror}; name a file, or - for stdin") from wrong
+
+
+async def _feed(
+    target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
+) -> tuple["Summary", bool]:
+    """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
+    from actors.gateway import Edge
+    from deploy.cli.connect import connected
+    from deploy.cli.rendering.terminal import progress
+    from deploy.feeding import Feeder, Tally, lines_of
+    from deploy.health.serving import followed
+    from deploy.operating.deadline import Deadline
+    from events.jetstream.storing import storing_fault
+
+    tally, interrupted = Tally(), asyncio.Event()
+    size = os.fstat(stream.fileno()).st_size or None
+    async with AsyncExitStack() as open_things:
+        async with Deadline(options["answer_s"], target.begun).kept() as opening:
+            log = await open_things.enter_async_context(connected(target, deadline=opening))
+            edge = await open_things.enter_async_context(Edge.open(log))
+            stages = await open_things.enter_async_context(followed(log.connection, log.partitions))
+        lacking = partial(stages.lacking, "responder")
+        feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), unserved=lacking, **options)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
+        begun = time.perf_counter()
+        # Rows on a terminal are progress enough.
+        with progress("feeding", size, wanted=not sys.stdout.isatty()) as advance:
+            feeding = asyncio.create_task(feeder.feed(lines_of(stream), form, name, advance))
+            stopping = asyncio.create_task(interrupted.wait())
+            await asyncio.wait((feeding, stopping), return_when=asyncio.FIRST_COMPLETED)
+            stopping.cancel()
+            feeding.cancel()
+            await asyncio.wait((feeding,))
+        seconds = time.perf_counter() - begun
+        if not feeding.cancelled():
+            feeding.result()
+        if tally.in_doubt and (reason := await storing_fault(log.connection, log.stream, _LOOK_S)):
+            saying.say(f"neuraxis: {reason}", err=True)
+    if feeder.shares_memory:
+        saying.say(_SHARED, err=True)
+    if feeder.unheard:
+        saying.say(f"neuraxis: {feeder.unheard}", err=True)
+    return tally.summary(seconds), interrupted.is_set()
+
+
+def _report(row: "Outcome | Failure", tally: "Tally") -> None:
+    import msgspec
+
+    from deploy.feeding import Outcome
+
+    if isinstance(row, Outcome):
+        tally.ended(row)
+        click.echo(msgspec.json.encode(row).decode())
+        return
+    tally.failed(row.code)
+    named = "".join(
+        [f" (id {row.id})" if row.id is not None else "", f" (exchange {row.exchange})" if row.exchange else ""]
+    )
+    saying.say(f"line {row.line}{named}: {row.code}: {row.detail}", err=True)

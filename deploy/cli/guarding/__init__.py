@@ -1,0 +1,1 @@
+"""Commands for guards and those who rule over them."""

@@ -1,0 +1,312 @@
+"""``neuraxis breaker``."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    examples,
+    json_option,
+    orderer_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
+from deploy.cli.replaying.source import log_option, opened
+
+if TYPE_CHECKING:
+    from deploy.operating.breaker_orders import Done
+    from deploy.operating.deadline import Deadline
+    from events.codec import Recorded
+    from events.replay.sources import Source
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
+    from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+
+_LATEST = 10
+_WAIT_S = 15.0
+
+
+class Moved(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the breaker's events: what it was, where it left the session, and why where it says so."""
+
+    seq: int
+    time: str
+    event: str
+    exchange: str
+    state: str
+    trust: float
+    falsehood: float
+    why: str
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a session's breaker stands, and its latest events, oldest first; falsehoods and balances likewise.
+
+    ``upto`` is the last sequence of the log that was looked at.
+    """
+
+    agent: str
+    session: str
+    state: str
+    trust: float
+    stance: str
+    attempts: int
+    attempt_turns: int
+    violations: dict[str, int]
+    interactions: int
+    refusals: int
+    falsehoods: tuple[float, ...]
+    balances: tuple[float, ...]
+    upto: int
+    events: tuple[Moved, ...]
+
+
+@click.group(
+    cls=Commands,
+    epilog=examples("neuraxis breaker show travel", 'neuraxis breaker reset travel --by ann --why "reviewed"'),
+)
+def breaker() -> None:
+    """Look at a session's circuit breaker, reset it, or have it begin to recover."""
+
+
+def _order_options(command: Any) -> Any:
+    for option in (
+        orderer_option,
+        why_option(),
+        timeout_option(_WAIT_S, "How long this may take, until the order is carried out."),
+        json_option,
+    ):
+        command = option(command)
+    return command
+
+
+@breaker.command(
+    epilog=examples(
+        "neuraxis breaker show travel",
+        "neuraxis breaker show travel --agent concierge --last 50",
+        "neuraxis breaker show travel --log backup/ledger.db --json | jq .state",
+    )
+)
+@click.argument("session")
+@target_options
+@log_option
+@agent_option("of the session")
+@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many events to show.")
+@json_option
+def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
+    """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.
+
+    Folded from the log, as the breaker itself does it.
+    """
+    found = asyncio.run(_show(target, log_file, agent, session, last))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    colour = "green" if found.state == "NORMAL" else "red"
+    head = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
+    saying.say(f"session {found.session} of agent {found.agent}: {head}")
+    kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
+    saying.say(
+        f"violations {sum(found.violations.values())} ({kinds})"
+        # Of a terminated session these are not kept.
+        + (f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else "")
+    )
+    saying.say(f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}")
+    saying.say(f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}")
+    if found.events:
+        from deploy.cli.output import emit
+
+        click.echo()
+        emit(found.events, as_json=False)
+
+
+@breaker.command(
+    epilog=examples(
+        'neuraxis breaker reset travel --by ann --why "false alarm, reviewed"',
+        'neuraxis breaker reset travel --agent concierge --by ann --why "new customer" --json',
+    )
+)
+@click.argument("session")
+@target_options
+@agent_option("of the session")
+@_order_options
+def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
+    """Reset a session's breaker to the state of a new session, whatever it was; the log keeps who did it and why."""
+    from deploy.cli.connect import connected, run_within
+    from deploy.operating.operator_edge import Order, records_of
+    from events.replay.sources import StreamSource
+    from schemas.vocabulary.breaker import BreakerReset
+    from schemas.vocabulary.precedents import BreakerResetOrdered
+
+    order = BreakerResetOrdered(by=by, why=why)
+
+    async def is_reset(within: "Deadline") -> "Done":
+        async with connected(target, deadline=within) as log:
+            records_of([Order(event=order, agent=agent, session=session)], log.partitions, time.time_ns())
+            source = StreamSource(log)
+            # Of a name that is misspelt, nobody is to be told that it is reset.
+            if not await _latest(source, agent, session, (await source.info()).last_seq, 1):
+                raise _unknown(source, agent, session)
+        return await _ordered(target, agent, session, order, BreakerReset, within)
+
+    _tell(run_within(target, timeout, is_reset), "is reset", as_json)
+
+
+@breaker.command(
+    epilog=examples('neuraxis breaker recover travel --by ann --why "spoke with the customer"'),
+)
+@click.argument("session")
+@target_options
+@agent_option("of the session")
+@_order_options
+def recover(target: Target, session: str, agent: str, by: str, why: str, timeout: float, as_json: bool) -> None:
+    """Have a violated session begin a recovery attempt now, instead of with its next input or the timer.
+
+    Trust stays where it is, and has to be rebuilt by good inputs. A session in another state is left alone.
+    """
+    from deploy.cli.connect import connected, run_within
+    from deploy.operating.breaker_orders import NotCarriedOut
+    from events.replay.sources import StreamSource
+    from schemas.vocabulary.breaker import BreakerRecoveryStarted
+    from schemas.vocabulary.precedents import BreakerRecoveryOrdered
+
+    async def recovered(within: "Deadline") -> "Done":
+        async with connected(target, deadline=within) as log:
+            stands = await _standing(StreamSource(log), agent, session, 0)
+        if stands.state != "VIOLATED":
+            raise NotCarriedOut(
+                f"session {session!r} is in {stands.state}: a recovery attempt begins from VIOLATED only"
+            )
+        order = BreakerRecoveryOrdered(by=by, why=why)
+        return await _ordered(target, agent, session, order, BreakerRecoveryStarted, within, stands.upto)
+
+    _tell(run_within(target, timeout, recovered), "recovers", as_json)
+
+
+def _tell(done: "Done", what: str, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+        return
+    from deploy.cli.saying import say
+
+    was = f"it was {done.state_before} with trust {done.trust_before:g}"
+    say(f"session {done.session} of agent {done.agent} {what}: {was} (sequence {done.answered_seq})")
+    if done.state_before == "NORMAL":
+        note = "no breaker of that session was open: if that is unexpected, check the names of session and agent"
+        say(f"neuraxis: {note}", err=True)
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, session: str, last: int) -> Shown:
+    async with opened(target, log_file) as source:
+        return await _standing(source, agent, session, last)
+
+
+async def _standing(source: "Source", agent: str, session: str, last: int) -> Shown:
+    from actors.breaker.decider import recall
+    from actors.breaker.machine import stance_of
+    from actors.registry import actor_named
+    from deploy.cli.output import latest
+    from deploy.cli.rendering.terminal import progress
+    from events.replay.replay import Replay
+    from events.replay.replaying import run
+    from events.routes import partition_filters
+
+    actor, partition = actor_named("breaker"), source.partitions.session_token(session)
+    replay = Replay([actor], source.partitions)
+    upto = (await source.info()).last_seq
+    with progress("folding", upto) as advance:
+        await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
+    found = await _latest(source, agent, session, upto, max(last, 1))
+    if not found:
+        raise _unknown(source, agent, session)
+    state = replay.views[actor.name, partition].state
+    machine = recall(state, found[-1].message)
+    return Shown(
+        agent=agent,
+        session=session,
+        state=machine.state,
+        trust=machine.trust,
+        stance=stance_of(machine, state.settings),
+        attempts=machine.attempts,
+        attempt_turns=machine.attempt_turns,
+        violations=msgspec.structs.asdict(machine.breakers),
+        interactions=machine.interactions,
+        refusals=machine.refusals,
+        falsehoods=machine.falsehoods,
+        balances=machine.balances,
+        upto=upto,
+        events=tuple(_moved(recorded) for recorded in latest(found, last)),
+    )
+
+
+def _unknown(source: "Source", agent: str, session: str) -> Exception:
+    from events.replay.looking import NothingThere
+
+    return NothingThere(
+        f"the breaker has judged no input of session {session!r} of agent {agent!r} in the {source.name}: "
+        "check the name, or name another --agent"
+    )
+
+
+async def _latest(source: "Source", agent: str, session: str, upto: int, most: int) -> list["Recorded"]:
+    """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
+    from collections import deque
+
+    from events.codec import Recorded, decode
+
+    found: deque[Recorded] = deque(maxlen=most)
+    tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
+    async for batch in source.history([f"log.{tokens[0]}.{tokens[1]}.breaker.>"], 0, upto):
+        for recorded in map(decode, batch):
+            if isinstance(recorded, Recorded) and _is_of(recorded, agent, session):
+                found.append(recorded)
+    return list(found)
+
+
+def _is_of(recorded: "Recorded", agent: str, session: str) -> bool:
+    message = recorded.message
+    return hasattr(message.event, "standing") and (message.agent, message.session) == (agent, session)
+
+
+def _moved(recorded: "Recorded") -> Moved:
+    event = recorded.message.event
+    standing: Standing = event.standing  # type: ignore[attr-defined]  # only events with one are looked up
+    causes = (getattr(event, name, None) for name in ("reason", "danger", "violation", "layer", "by", "why"))
+    return Moved(
+        seq=recorded.stored.seq,
+        time=recorded.envelope.time,
+        event=recorded.envelope.topic.rpartition(".")[2],
+        exchange=recorded.message.exchange,
+        state=standing.state,
+        trust=standing.trust,
+        falsehood=standing.falsehood,
+        why=", ".join(cause for cause in causes if cause),
+    )
+
+
+async def _ordered(
+    target: Target,
+    agent: str,
+    session: str,
+    order: "BreakerRecoveryOrdered | BreakerResetOrdered",
+    answer: "type[BreakerRecoveryStarted | BreakerReset]",
+    deadline: "Deadline",
+    seen: int | None = None,
+) -> "Done":
+    from deploy.cli.connect import connected
+    from deploy.operating.breaker_orders import give
+
+    async with connected(target, deadline=deadline) as log:
+        return await give(log, agent, session, order, answer, deadline=deadline, seen=seen)
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:g}" for value in values) or "none"

@@ -1,0 +1,262 @@
+"""``neuraxis guardrails``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
+from deploy.cli.replaying.source import log_option, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deploy.operating.deadline import Deadline
+    from deploy.operating.loop_overrides import Overridden
+    from events.codec import Recorded
+    from schemas.event import Event
+    from schemas.vocabulary.guardrails import LoopTrace
+    from schemas.vocabulary.loops import LoopOverridden
+
+_WAIT_S = 15.0
+
+agent_option = click.option("--agent", default="default", show_default=True, help="Agent of the loop.")
+
+
+class LoopShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A judgement: of which loop, what was decided and why, on which numbers."""
+
+    seq: int
+    time: str
+    loop_id: str
+    decision: str
+    reason: str
+    alignment: float | None
+    drift: float | None
+    fatigue: float
+    overridden_by: str
+
+
+class OverrideShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An override of the family: by whom, why, what it lifts, and until when."""
+
+    seq: int
+    time: str
+    until: str
+    by: str
+    fatigue: bool
+    max_reruns: bool
+    why: str
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a loop stands, and the judgements and overrides of its family, oldest first.
+
+    ``trace`` is the loop's own, ``best`` the best-scored loop of the family so far.
+    """
+
+    agent: str
+    loop_id: str
+    decision: str
+    new_loop_id: str | None
+    best: str
+    trace: "LoopTrace"
+    family: tuple[LoopShown, ...]
+    overrides: tuple[OverrideShown, ...]
+
+
+@click.group(
+    cls=Commands,
+    epilog=examples(
+        "neuraxis guardrails show loop_001",
+        'neuraxis guardrails override loop_001 --max-reruns --by ann --why "close to an answer"',
+    ),
+)
+def guardrails() -> None:
+    """Look at how guardrails judged a loop, or let its family run on past a limit."""
+
+
+@guardrails.command(
+    epilog=examples(
+        "neuraxis guardrails show loop_001",
+        "neuraxis guardrails show loop_001_r2 --agent concierge",
+        "neuraxis guardrails show loop_001 --log backup/ledger.db --json | jq .trace",
+    )
+)
+@click.argument("loop")
+@target_options
+@log_option
+@agent_option
+@json_option
+def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: bool) -> None:
+    """Print how a loop was judged, with its numbers, and the judgements and overrides of its family.
+
+    The loop of an answer of ours is named by its exchange.
+    """
+    found = asyncio.run(_show(target, log_file, agent, loop))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    _tell(found)
+
+
+@guardrails.command(
+    epilog=examples(
+        'neuraxis guardrails override loop_001 --fatigue --by ann --why "close to an answer"',
+        'neuraxis guardrails override loop_001 --fatigue --max-reruns --by ann --why "one more" --json',
+    )
+)
+@click.argument("loop")
+@target_options
+@agent_option
+@click.option("--fatigue", is_flag=True, help="Lift the end by fatigue.")
+@click.option("--max-reruns", is_flag=True, help="Lift the limit of reruns.")
+@orderer_option
+@why_option()
+@timeout_option(_WAIT_S, "How long this may take, until the override is in force.")
+@json_option
+def override(
+    target: Target,
+    loop: str,
+    agent: str,
+    fatigue: bool,
+    max_reruns: bool,
+    by: str,
+    why: str,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Let a loop's family run on past its fatigue or its rerun limit, for a time; what is not named is in force again.
+
+    A bias echo cannot be overridden. The log keeps who did it and why.
+    """
+    from deploy.cli.connect import run_within
+    from deploy.cli.failures import WrongUse
+    from schemas.vocabulary.loops import LoopOverridden
+
+    if not fatigue and not max_reruns:
+        raise WrongUse("nothing is named to override: give --fatigue, --max-reruns, or both")
+    order = LoopOverridden(
+        loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
+    )
+    done = run_within(target, timeout, lambda within: _override(target, agent, order, within))
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+        return
+    lifted = " and ".join(name for name, on in (("fatigue", done.fatigue), ("the rerun limit", done.max_reruns)) if on)
+    saying.say(f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s")
+
+
+def _tell(found: Shown) -> None:
+    from deploy.cli.output import emit
+    from deploy.cli.rendering.printable import printable
+
+    trace = found.trace
+    goes_on = f"runs again as {found.new_loop_id}" if found.new_loop_id else found.decision.replace("_", " ")
+    loop, goes_on = (
+        printable(f"loop {found.loop_id} of agent {found.agent}"),
+        click.style(printable(goes_on), bold=True),
+    )
+    saying.say(f"{loop}: {goes_on} · {trace.rerun_reason}")
+    saying.say(printable(f"why: {trace.rerun_reason_detail} · scores by {trace.source}"))
+    family = f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}"
+    saying.say(printable(family))
+    for rows in (found.family, found.overrides):
+        if rows:
+            click.echo()
+            emit(rows, as_json=False)
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
+    from actors.guardrails.family import parted
+    from events.codec import Recorded, decode
+    from events.replay.looking import NothingThere
+    from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
+
+    async with opened(target, log_file) as source:
+        upto = (await source.info()).last_seq
+        subjects = [f"log.{source.partitions.agent_token(agent)}.*.guardrails.>"]
+        family: list[Recorded] = []
+        async for batch in source.history(subjects, 0, upto):
+            for recorded in map(decode, batch):
+                if isinstance(recorded, Recorded) and _is_of(recorded, agent, parted(loop)[0]):
+                    family.append(recorded)
+        judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
+        latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
+        if latest is None:
+            raise NothingThere(
+                f"guardrails have judged no loop {loop!r} of agent {agent!r} in the {source.name}: "
+                "check the name, or name another --agent"
+            )
+    event = latest.message.event
+    return Shown(
+        agent=agent,
+        loop_id=loop,
+        decision=_decision(latest),
+        new_loop_id=event.new_loop_id if isinstance(event, GuardrailsRerunOrdered) else None,
+        best=judged[-1].message.event.best,  # type: ignore[attr-defined]  # every judgement has one
+        trace=_trace(event),
+        family=tuple(map(_judged, judged)),
+        overrides=_overrides(family),
+    )
+
+
+def _is_of(recorded: "Recorded", agent: str, family: str) -> bool:
+    event = recorded.message.event
+    about = getattr(getattr(event, "trace", event), "family", None)
+    return about == family and recorded.message.agent == agent
+
+
+def _trace(event: "Event") -> "LoopTrace":
+    trace: LoopTrace = event.trace  # type: ignore[attr-defined]  # only judgements are asked
+    return trace
+
+
+def _decision(recorded: "Recorded") -> str:
+    return recorded.envelope.topic.rpartition(".")[2]
+
+
+def _judged(recorded: "Recorded") -> LoopShown:
+    trace = _trace(recorded.message.event)
+    return LoopShown(
+        seq=recorded.stored.seq,
+        time=recorded.envelope.time,
+        loop_id=trace.loop_id,
+        decision=_decision(recorded),
+        reason=trace.rerun_reason,
+        alignment=trace.alignment_score,
+        drift=trace.drift_score,
+        fatigue=trace.reflection_fatigue,
+        overridden_by=trace.overridden_by,
+    )
+
+
+def _overrides(family: "Sequence[Recorded]") -> tuple[OverrideShown, ...]:
+    from actors.runtime.records import rfc3339
+    from schemas.vocabulary.guardrails import GuardrailsOverridden
+
+    return tuple(
+        OverrideShown(
+            seq=recorded.stored.seq,
+            time=recorded.envelope.time,
+            until=rfc3339(recorded.stored.time_ns + event.lasts_ms * 1_000_000),
+            by=event.overridden_by,
+            fatigue=event.override_fatigue,
+            max_reruns=event.override_max_reruns,
+            why=event.override_reason,
+        )
+        for recorded in family
+        if isinstance(event := recorded.message.event, GuardrailsOverridden)
+    )
+
+
+async def _override(target: Target, agent: str, order: "LoopOverridden", deadline: "Deadline") -> "Overridden":
+    from deploy.cli.connect import connected
+    from deploy.operating.loop_overrides import give
+
+    async with connected(target, deadline=deadline) as log:
+        return await give(log, agent, order, deadline=deadline)

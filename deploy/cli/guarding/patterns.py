@@ -1,0 +1,263 @@
+"""``neuraxis patterns``."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import (
+    Target,
+    by_option,
+    content_of,
+    examples,
+    json_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import log_option, opened
+
+if TYPE_CHECKING:
+    from actors.reflex.imports import Imports
+    from actors.reflex.library import Library
+    from actors.reflex.settings import ReflexSettings
+    from deploy.operating.deadline import Deadline
+
+_WAIT_S = 30.0
+_FIND = "`neuraxis patterns list` tells, once the broker answers"
+
+
+@click.group(
+    cls=Commands, epilog=examples("neuraxis patterns list", 'neuraxis patterns test "ignore previous instructions"')
+)
+def patterns() -> None:
+    """The library of known threats that reflex matches: a profile that ships, and what you import."""
+
+
+@patterns.command(
+    name="import",
+    epilog=examples(
+        "neuraxis patterns import house-rules.yaml",
+        "neuraxis patterns import house-rules.json --name house-rules --by ann --json",
+        "cat house-rules.yaml | neuraxis patterns import - --name house-rules",
+    ),
+)
+@click.argument("file", metavar="FILE")
+@target_options
+@click.option("--name", default="", help="Name of the import; one of that name is replaced.  [default: the file's]")
+@by_option
+@timeout_option(_WAIT_S)
+@json_option
+def import_(target: Target, file: str, name: str, by: str, timeout: float, as_json: bool) -> None:
+    """Add the pattern sets of FILE (`-`: stdin) to what every session is guarded by, from the next input on.
+
+    FILE is a YAML list or a JSON array of sets: `name`, `action` (BLOCK or FLAG), `confidence` (0 to 1) and
+    `signatures`, each a text, or `text` with `whole_words: false` if it may stand inside a word. A file with a mistake
+    is refused whole, and the line is named.
+    """
+    import msgspec
+
+    from deploy.cli.connect import run_within
+    from deploy.cli.failures import WrongUse
+    from deploy.operating.operator_edge import who
+    from deploy.operating.patterns import sets_in
+    from schemas.names import wrong_with_name
+    from schemas.vocabulary.patterns import PatternsImported
+
+    if file == "-" and not name:
+        raise WrongUse("what stdin holds has no name: say --name")
+    event = PatternsImported(name=name or Path(file).stem, sets=sets_in(file, content_of(file)), by=by or who())
+    if wrong := wrong_with_name(event.name):
+        raise WrongUse(f"--name: the name {wrong}")
+    last = run_within(target, timeout, lambda within: _import(target, event, within))
+    signatures = sum(len(pattern.signatures) for pattern in event.sets)
+    if as_json:
+        told = {"name": event.name, "sets": len(event.sets), "signatures": signatures, "unchanged": last is None}
+        click.echo(msgspec.json.encode({**told, "seq": last}).decode())
+        return
+    held = f"{counted(signatures, 'signature')} in {counted(len(event.sets), 'set')}"
+    if last is None:
+        saying.say(f"{event.name}: unchanged, {held} are in force already")
+        return
+    saying.say(f"{event.name}: {held}, in force from the next input on")
+
+
+@patterns.command(
+    name="list",
+    epilog=examples("neuraxis patterns list", "neuraxis patterns list --signatures --json | jq -r .signature"),
+)
+@target_options
+@log_option
+@click.option("--signatures", is_flag=True, help="Print every signature instead of a line a set.")
+@json_option
+def list_(target: Target, log_file: Path | None, signatures: bool, as_json: bool) -> None:
+    """Print the pattern sets in force, in library order: the first blocking match in it decides."""
+    from actors.reflex.imports import whole_library
+    from deploy.cli.output import emit
+
+    imports = asyncio.run(_imports(target, log_file))
+    library = whole_library(_settings(target).profile, imports)
+    emit(_signature_rows(library) if signatures else _set_rows(library, imports), as_json=as_json)
+
+
+@patterns.command(
+    epilog=examples(
+        'neuraxis patterns test "ignore all previous instructions"',
+        "neuraxis patterns test - < message.txt",
+        'neuraxis patterns test "recite the vault phrase" --file house-rules.yaml',
+    )
+)
+@click.argument("text")
+@target_options
+@log_option
+@click.option("--file", default="", metavar="FILE", help="Judge by the pattern sets of FILE alone; needs no set.")
+@click.option("--shipped", is_flag=True, help="Judge by the profile alone, without imports; needs no set.")
+@json_option
+def test(target: Target, text: str, log_file: Path | None, file: str, shipped: bool, as_json: bool) -> None:
+    """Print how reflex would judge TEXT (`-`: stdin), with every match; nothing is recorded."""
+    import msgspec
+
+    from actors.reflex.decider import judge
+    from actors.reflex.imports import Imports, whole_library
+    from actors.reflex.library import make_library
+    from actors.reflex.matcher import compile_library
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.output import table
+    from deploy.operating.patterns import sets_in
+    from schemas.vocabulary.gateway import InputReceived
+    from schemas.vocabulary.reflex import ReflexBlocked
+
+    if not (words := _text(text)).strip():
+        raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
+    settings = _settings(target)
+    if file:
+        library = make_library(sets_in(file, content_of(file)))
+    else:
+        imports = Imports() if shipped else asyncio.run(_imports(target, log_file))
+        library = whole_library(settings.profile, imports)
+    if not any(True for _ in library.signatures()):
+        raise CheckFailed(
+            f"{file or 'the library'} has no signatures, so that nothing was judged: import or write some"
+        )
+    verdict = judge(compile_library(library), settings, InputReceived(text=words))
+    if as_json:
+        click.echo(msgspec.json.encode(verdict).decode())
+        return
+    if isinstance(verdict, ReflexBlocked):
+        saying.say(f"BLOCKED by {verdict.pattern}: {verdict.signature!r}")
+        table(verdict.matches)
+    else:
+        saying.say(f"passed, with {len(verdict.flags)} flags" if verdict.flags else "passed")
+        table(verdict.flags)
+    for each in verdict.unread:
+        saying.say(
+            f"not looked at: {each.amount} of {each.what} in {each.layer} ({each.why}); a match may have gone unseen"
+        )
+
+
+@patterns.command(epilog=examples('neuraxis patterns withdraw house-rules --why "too many false alarms"'))
+@click.argument("name")
+@target_options
+@by_option
+@why_option()
+@timeout_option(_WAIT_S)
+@json_option
+def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_json: bool) -> None:
+    """Take the pattern sets imported under NAME out again, from the next input on."""
+    import msgspec
+
+    from deploy.cli.connect import run_within
+
+    last = run_within(target, timeout, lambda within: _withdraw(target, name, by, why, within))
+    if as_json:
+        click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
+        return
+    saying.say(f"{name} is withdrawn, from the next input on")
+
+
+def _text(text: str) -> str:
+    return sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+
+
+def _settings(target: Target) -> "ReflexSettings":
+    from actors.reflex.settings import ReflexSettings
+
+    settings = target.config(every_section=True).sections["reflex"]
+    assert isinstance(settings, ReflexSettings)
+    return settings
+
+
+def _set_rows(library: "Library", imports: "Imports") -> Iterator[dict[str, Any]]:
+    authors = {f"{entry.name}/{each.name}": entry.by for entry in imports.entries for each in entry.sets}
+    for pattern in library.sets:
+        yield {
+            "set": pattern.name,
+            "action": pattern.action,
+            "confidence": pattern.confidence,
+            "signatures": len(pattern.signatures),
+            "by": authors.get(pattern.name, "neuraxis"),
+        }
+
+
+def _signature_rows(library: "Library") -> Iterator[dict[str, Any]]:
+    for pattern, signature in library.signatures():
+        yield {
+            "set": pattern.name,
+            "action": pattern.action,
+            "confidence": pattern.confidence,
+            "signature": signature.text,
+            "whole_words": signature.whole_words,
+        }
+
+
+async def _imports(target: Target, log_file: Path | None) -> "Imports":
+    from deploy.operating.patterns import imports_in
+
+    async with opened(target, log_file) as source:
+        return await imports_in(source)
+
+
+async def _import(target: Target, event: Any, deadline: "Deadline") -> int | None:
+    """Return the sequence of the import, None where the same is in force already."""
+    from actors.reflex.imports import check
+    from actors.reflex.library import InvalidLibrary
+    from deploy.cli.connect import connected
+    from deploy.cli.failures import WrongUse
+    from deploy.operating.operator_edge import Order, append
+    from deploy.operating.patterns import imports_in, in_force
+    from events.replay.sources import StreamSource
+
+    async with connected(target, deadline=deadline) as log:
+        imports = await imports_in(StreamSource(log))
+        if in_force(imports, event):
+            return None
+        try:
+            check(imports, event)
+        except InvalidLibrary as wrong:
+            raise WrongUse(f"{event.name}: {wrong}") from wrong
+        deadline.sending(f"the import of {event.name!r}", _FIND)
+        return await append(log, [Order(event=event)], time.time_ns(), deadline.inner_s)
+
+
+async def _withdraw(target: Target, name: str, by: str, why: str, deadline: "Deadline") -> int:
+    from deploy.cli.connect import connected
+    from deploy.operating.operator_edge import Order, append, who
+    from deploy.operating.patterns import imports_in
+    from events.replay.looking import NothingThere
+    from events.replay.sources import StreamSource
+    from schemas.vocabulary.patterns import PatternsWithdrawn
+
+    async with connected(target, deadline=deadline) as log:
+        names = (await imports_in(StreamSource(log))).names()
+        if name not in names:
+            raise NothingThere(f"nothing is imported as {name!r}: there are {', '.join(names) or 'no imports'}")
+        order = Order(event=PatternsWithdrawn(name=name, by=by or who(), why=why))
+        deadline.sending(f"the withdrawal of {name!r}", _FIND)
+        return await append(log, [order], time.time_ns(), deadline.inner_s)

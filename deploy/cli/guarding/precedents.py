@@ -1,0 +1,195 @@
+"""``neuraxis precedents``."""
+
+import asyncio
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.mind.training import tell_training
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    by_option,
+    content_of,
+    examples,
+    json_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from deploy.operating.deadline import Deadline
+    from deploy.operating.precedents import Listed
+    from schemas.vocabulary.precedents import PrecedentRecorded
+
+_WAIT_S = 60.0
+_FIND = "`neuraxis precedents list` tells, once the broker answers"
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis precedents list", "neuraxis precedents import incidents.yaml"))
+def precedents() -> None:
+    """What intuition learns from: earlier situations, what was done in them, and how that turned out."""
+
+
+@precedents.command(
+    name="import",
+    epilog=examples(
+        "neuraxis precedents import incidents.yaml",
+        "neuraxis precedents import incidents.jsonl --agent support --by ann --json",
+        "jq -c .[] incidents.json | neuraxis precedents import -",
+    ),
+)
+@click.argument("file", metavar="FILE")
+@target_options
+@agent_option("whose precedents they are")
+@by_option
+@timeout_option(_WAIT_S)
+@json_option
+def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_json: bool) -> None:
+    """Record the precedents of FILE (`-`: stdin): a YAML list, a JSON array, or JSON a line.
+
+    An item has `precedent` (its name) and `description`, and may have `situation`, `action` (answer, act or
+    withhold), `outcome` (benign or harmful), `harm_level` (0 to 1) and an approved `answer`. One of a name that is
+    there already takes its place; one that is there just so is not recorded again. A file with a mistake is refused
+    whole, and the line is named.
+    """
+    import msgspec
+
+    from actors.gateway import check_name
+    from deploy.cli.connect import run_within
+    from deploy.operating.operator_edge import who
+    from deploy.operating.precedents import precedents_in
+
+    check_name("agent", agent)
+    events = precedents_in(file, content_of(file), by or who())
+    new, last = run_within(target, timeout, lambda within: _import(target, events, agent, within))
+    motifs = sum(event.outcome == "harmful" for event in new)
+    unchanged = len(events) - len(new)
+    if as_json:
+        told = {"agent": agent, "recorded": len(new), "unchanged": unchanged, "motifs": motifs, "seq": last}
+        click.echo(msgspec.json.encode(told).decode())
+        return
+    there = f"; {unchanged} unchanged" if unchanged else ""
+    saying.say(f"{counted(len(new), 'precedent')} recorded for agent {agent}, {motifs} of them motifs of danger{there}")
+
+
+@precedents.command(
+    name="list",
+    epilog=examples("neuraxis precedents list", "neuraxis precedents list --agent support --json | jq .precedent"),
+)
+@target_options
+@log_option
+@agent_option("whose precedents they are")
+@json_option
+def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
+    """Print the precedents in force, in the order of recording. They hold people's words."""
+    from deploy.cli.output import emit
+
+    columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
+    is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
+    emit(asyncio.run(_listed(target, log_file, agent, is_named)), as_json=as_json, columns=columns)
+
+
+@precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@target_options
+@agent_option("whose precedents they are")
+@by_option
+@why_option()
+@timeout_option(_WAIT_S)
+@json_option
+def withdraw(
+    target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
+) -> None:
+    """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
+    import msgspec
+
+    from deploy.cli.connect import run_within
+
+    last = run_within(target, timeout, lambda within: _withdraw(target, names, agent, by, why, within))
+    if as_json:
+        click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
+        return
+    saying.say(f"{len(names)} withdrawn for agent {agent}")
+
+
+@precedents.command(epilog=examples("neuraxis precedents train prompts.jsonl --into models"))
+@click.argument("prompts", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--into", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the weights files."
+)
+def train(prompts: Path, into: Path) -> None:
+    """Train the scorer of intuition and the trust evaluator of appraisal on labelled PROMPTS (JSON Lines).
+
+    A line has `text`, `label` (attack, benign or hard_benign), `category` and `source`. Thresholds are fixed on rows
+    held out by source, for false-alarm rates. Workers started with NEURAXIS_MODELS=FOLDER judge by what is written
+    there; decisions name the weights that they rest on, and a replay without those says so. Equal inputs give equal
+    files. Needs scipy: pip install 'neuraxis[train]'.
+    """
+
+    def steps() -> Iterable[str]:
+        from deploy.training.writing import train_into
+
+        return train_into(prompts, lambda _: into)
+
+    tell_training(steps)
+
+
+async def _import(
+    target: Target, events: "list[PrecedentRecorded]", agent: str, deadline: "Deadline"
+) -> "tuple[list[PrecedentRecorded], int | None]":
+    """Record what is not there just so; return that, and the sequence of the last of it, None for nothing."""
+    from deploy.cli.connect import connected
+    from deploy.operating.operator_edge import Order, append
+    from deploy.operating.precedents import differing, listed
+    from events.replay.sources import StreamSource
+
+    async with connected(target, deadline=deadline) as log:
+        new = differing(events, await listed(StreamSource(log), agent))
+        orders = [Order(event=event, agent=agent) for event in new]
+        if not new:
+            return new, None
+        deadline.sending(f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}")
+        return new, await append(log, orders, time.time_ns(), deadline.inner_s)
+
+
+async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
+    from deploy.operating.precedents import listed
+    from events.replay.looking import look_for
+
+    async with opened(target, log_file) as source:
+        found = await listed(source, agent)
+        if not found and is_named:
+            await look_for(source, agent)
+        if not found:
+            say(f"agent {agent} has no precedents in force in the {source.name}")
+        return found
+
+
+async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, deadline: "Deadline") -> int:
+    from deploy.cli.connect import connected
+    from deploy.operating.operator_edge import Order, append, who
+    from deploy.operating.precedents import listed, unknown
+    from events.replay.looking import NothingThere
+    from events.replay.sources import StreamSource
+    from schemas.vocabulary.precedents import PrecedentWithdrawn
+
+    async with connected(target, deadline=deadline) as log:
+        if missing := unknown(names, await listed(StreamSource(log), agent)):
+            raise NothingThere(
+                f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has"
+            )
+        author = by or who()
+        events = (PrecedentWithdrawn(precedent=name, by=author, why=why) for name in dict.fromkeys(names))
+        orders = [Order(event=event, agent=agent) for event in events]
+        deadline.sending(f"the withdrawal of {counted(len(orders), 'precedent')}", _FIND)
+        return await append(log, orders, time.time_ns(), deadline.inner_s)

@@ -1,0 +1,199 @@
+"""``neuraxis review``."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import log_option, opened
+
+if TYPE_CHECKING:
+    from actors.memory.mind import Mind as Memories
+    from actors.self_review.mind import Mind
+    from actors.self_review.settings import SelfReviewSettings
+
+_LATEST = 10
+
+
+class SignalShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal: its latest value, its record, and where its values lie; it fires above ``fires_above``."""
+
+    signal: str
+    latest: float
+    record: float
+    median: float
+    mad: float
+    fires_above: float
+
+
+class EntityShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An entity that had a seat: what it is worth (PoG), at which tick it had its last, and its weight in memory."""
+
+    entity: str
+    pog: float
+    tick: int
+    weight: float | None
+
+
+class OppositionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """How opposed two modes are, and how many decisions were made under each."""
+
+    modes: str
+    opposition: float
+    decisions: tuple[int, int]
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent stands; ``gate`` is ``warming_up``, ``open`` or ``armed``. Scores are oldest first."""
+
+    agent: str
+    gate: str
+    ticks: int
+    criticality: float
+    scores_since_review: tuple[float, ...]
+    last_scores: tuple[float, ...]
+    signals: tuple[SignalShown, ...]
+    entities: tuple[EntityShown, ...]
+    opposition: tuple[OppositionShown, ...]
+
+
+@click.group(
+    cls=Commands, epilog=examples("neuraxis review show felix", "neuraxis review show felix --json | jq .criticality")
+)
+def review() -> None:
+    """Look at how an agent reviews its own prompting."""
+
+
+@review.command(
+    epilog=examples(
+        "neuraxis review show felix",
+        "neuraxis review show felix --last 50",
+        "neuraxis review show felix --log backup/ledger.db --json | jq '.signals[]'",
+    )
+)
+@click.argument("agent")
+@target_options
+@log_option
+@click.option(
+    "--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many scores and entities to show."
+)
+@json_option
+def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+    """Print an agent's gate, signals against their records, last scores, entities with seats, and opposed modes.
+
+    Folded from the log, as self-review and memory themselves do it.
+    """
+    found = asyncio.run(_show(target, log_file, agent, last))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    _tell(found)
+
+
+def _tell(found: Shown) -> None:
+    from deploy.cli.output import emit
+    from deploy.cli.rendering.printable import printable_struct
+
+    found = printable_struct(found)
+    colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
+    gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
+    saying.say(f"agent {found.agent}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")
+    since = f" · since the review {_numbers(found.scores_since_review)}" if found.gate == "armed" else ""
+    saying.say(f"last scores {_numbers(found.last_scores)}{since}")
+    for rows in (found.signals, found.entities, found.opposition):
+        if rows:
+            click.echo()
+            emit(rows, as_json=False)
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
+    from actors.registry import actor_named
+    from actors.self_review.decider import mind_of
+    from deploy.cli.rendering.terminal import progress
+    from events.replay.looking import NothingThere
+    from events.replay.replay import Replay
+    from events.replay.replaying import run
+    from events.routes import partition_filters, without_overlap
+
+    actors = [actor_named("self_review"), actor_named("memory")]
+    async with opened(target, log_file) as source:
+        partition = source.partitions.agent_token(agent)
+        replay = Replay(actors, source.partitions)
+        filters = without_overlap(name for actor in actors for name in partition_filters(actor, partition))
+        with progress("folding", (await source.info()).last_seq) as advance:
+            await run(source, replay, filters=filters, progress=advance)
+        views = replay.views
+        reviewing = views["self_review", partition].state if ("self_review", partition) in views else None
+        if reviewing is None or agent not in reviewing.minds:
+            raise NothingThere(
+                f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
+                "that agent which reached deliberation, or a tick.observed of it"
+            )
+    memory: Any = views["memory", partition].state if ("memory", partition) in views else None
+    memories = memory.minds.get(agent) if memory is not None else None
+    return _shown(agent, mind_of(reviewing, agent), memories, reviewing.settings, last)
+
+
+def _shown(agent: str, mind: "Mind", memories: "Memories | None", settings: "SelfReviewSettings", last: int) -> Shown:
+    from deploy.cli.output import latest
+
+    scores = tuple(each.parts[-1] for each in mind.past if each.parts)
+    warm = len(mind.past) >= settings.warm_up
+    return Shown(
+        agent=agent,
+        gate="armed" if mind.armed else "open" if warm else "warming_up",
+        ticks=mind.ticks,
+        criticality=mind.criticality,
+        scores_since_review=mind.scores,
+        last_scores=tuple(latest(scores, last)),
+        signals=tuple(_signals(mind, settings)),
+        entities=tuple(_entities(mind, memories))[:last],
+        opposition=tuple(_opposition(mind, settings)),
+    )
+
+
+def _signals(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[SignalShown]:
+    from actors.self_review.gate import GUARD_FLOOR
+    from actors.self_review.mind import SIGNALS, record_of
+    from actors.self_review.rolling import deviation, median
+
+    for place, signal in enumerate(SIGNALS):
+        record, spread = record_of(mind, place, settings), deviation(mind.ordered[place])
+        yield SignalShown(
+            signal=signal,
+            latest=mind.past[-1].signals[place] if mind.past else 0.0,
+            record=record,
+            median=round(median(mind.ordered[place]), 6),
+            mad=round(spread, 6),
+            fires_above=round(record + max(spread, GUARD_FLOOR), 6),
+        )
+
+
+def _entities(mind: "Mind", memories: "Memories | None") -> Iterable[EntityShown]:
+    from actors.memory.weights import weight_of
+
+    latest_first = sorted(mind.seats, key=lambda entity: (-mind.seats[entity].tick, entity))
+    for entity in latest_first:
+        weight = weight_of(memories, entity) if memories is not None else None
+        yield EntityShown(entity=entity, pog=mind.seats[entity].worth, tick=mind.seats[entity].tick, weight=weight)
+
+
+def _opposition(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[OppositionShown]:
+    from actors.self_review.modes import opposition
+
+    names = sorted(mind.decisions)
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            counts = sum(mind.decisions[one].values()), sum(mind.decisions[other].values())
+            value = opposition(one, other, mind.decisions, settings)
+            yield OppositionShown(modes=f"{one} / {other}", opposition=value, decisions=counts)
+
+
+def _numbers(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:g}" for value in values) or "none"

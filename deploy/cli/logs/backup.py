@@ -1,0 +1,89 @@
+"""``neuraxis backup``."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import say
+
+_CATCH_UP_S = 2.0
+"""Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis backup backups/monday",
+        "neuraxis backup backups/monday --bundle --json",
+        "neuraxis backup monday.db --data /srv/neuraxis",
+        "neuraxis replay --verify --log backups/monday/ledger.db",
+    )
+)
+@click.argument("to", type=click.Path(path_type=Path), metavar="FOLDER|FILE.db")
+@target_options
+@click.option(
+    "--ledger", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Copy this ledger instead of the data folder's.",
+)  # fmt: skip
+@click.option("--bundle", is_flag=True, help="Write the same events as a bundle, too, which `log import` takes.")
+@json_option
+def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json: bool) -> None:
+    """Copy the ledger as it is at this moment, prove the copy sound, and keep it for your eyes alone.
+
+    The set may run. In FOLDER it is ledger.db (and log.nxb); nothing that is there is replaced. Whatever takes --log
+    reads the copy. It holds what people said as the log does: sealed words stay sealed, and their keys are not in it.
+    """
+    import msgspec
+
+    from deploy.cli.output import emit
+    from deploy.cli.rendering.terminal import progress
+    from deploy.operating.backing_up import back_up_set
+
+    with progress("backing up", None):
+        end = asyncio.run(_end(target)) if ledger is None else None
+        found = back_up_set(ledger or target.data.ledger, to, bundle=bundle)
+    behind = None if end is None else max(0, end - found.last_seq)
+    if as_json:
+        emit([{**msgspec.structs.asdict(found), "behind": behind}], as_json=True)
+        return
+    saying.say(
+        f"{found.ledger}: {counted(found.rows, 'row')}, sequence {found.first_seq:,} to {found.last_seq:,},"
+        f" head {found.head[:12]}"
+    )
+    if found.bundle:
+        saying.say(f"{found.bundle}: the same events as a bundle")
+    if behind:
+        saying.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
+
+
+def _tell_unasked(why: str) -> None:
+    say(f"whether the stream holds more than the ledger is not known: {why}")
+
+
+async def _end(target: Target) -> int | None:
+    """Return the stream's end, and wait a moment for the ledger to reach it; None where no stream can be asked."""
+    from deploy.cli.connect import connected
+    from deploy.processes.running_set import NotRunning
+    from events.errors import LogError
+    from events.replay.sources import LedgerSource
+
+    try:
+        async with connected(target) as live:
+            end = (await live.info()).last_seq
+    except NotRunning as why:
+        if target.data.run_file.exists():
+            _tell_unasked(str(why))  # killed: its ledger may not have come to the stream's end
+        return None  # a set at rest: its ledger is all there is to ask
+    except LogError as why:
+        _tell_unasked(str(why))
+        return None
+    loop = asyncio.get_running_loop()
+    give_up = loop.time() + _CATCH_UP_S
+    with closing(LedgerSource(target.data.ledger)) as ledger:
+        while (await ledger.info()).last_seq < end and loop.time() < give_up:  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.02)
+    return end

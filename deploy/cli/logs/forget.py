@@ -1,0 +1,181 @@
+"""``neuraxis forget``."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    by_option,
+    examples,
+    json_option,
+    not_blank,
+    target_options,
+    timeout_option,
+    why_option,
+)
+from deploy.cli.rendering.counting import counted
+from deploy.cli.saying import say
+
+if TYPE_CHECKING:
+    from deploy.operating.deadline import Deadline
+    from deploy.operating.forgetting import Forgotten, Survey
+
+_WAIT_S = 70.0
+
+COVERS = (
+    "What this does not reach: copies that left the set (subscribers, callers, backups and copies of the store or the "
+    "ledger made before, language models), and what was made of the words in numbers. docs/forgetting.md has the list."
+)
+
+
+@click.command(
+    epilog=examples(
+        'neuraxis forget --session travel --why "she asked for it"          # shows what would go',
+        'neuraxis forget --session travel --why "she asked for it" --yes    # does it',
+        'neuraxis forget --fact name --agent concierge --why "outdated" --yes',
+    )
+)
+@target_options
+@click.option(
+    "--session", metavar="NAME", callback=not_blank, help="Forget this session's words, in memory and in the log."
+)
+@click.option("--fact", metavar="KEY", callback=not_blank, help="Forget this fact, in memory.")
+@agent_option("whose session or fact it is")
+@by_option
+@why_option("For what reason; recorded, and never forgotten.")
+@click.option("--yes", "do", is_flag=True, help="Do it; without, only show what would go.")
+@timeout_option(_WAIT_S, "How long this may take: for open exchanges to end, for memory's answer, and for the rest.")
+@json_option
+def forget(
+    target: Target,
+    session: str | None,
+    fact: str | None,
+    agent: str,
+    by: str,
+    why: str,
+    do: bool,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Have a session's words, or a fact, forgotten. The log keeps that it was ordered, by whom and why.
+
+    A session's words become unreadable wherever the set keeps them, by destroying the key they are sealed with. Its
+    decisions stay, and replay by their recorded numbers. There is no way back.
+    """
+    from deploy.cli.connect import run_within
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.operating.forgetting import FACTS_SESSION
+
+    if (session is None) == (fact is None):
+        raise WrongUse("name what to forget: --session or --fact, one of them")
+    if session == FACTS_SESSION:
+        raise WrongUse(f"session {session} holds the orders that forget facts: they would be undone")
+    if not do:
+        memories, found = run_within(target, timeout, lambda within: _look(target, agent, session, fact, why, within))
+        _show_plan(memories, found, agent, fact, as_json)
+        if not (memories if found is None else found.events):
+            raise CheckFailed(f"there is nothing to forget: {_unknown(agent, session, fact)}")
+        return
+    done = run_within(target, timeout, lambda within: _forget(target, agent, session, fact, by, why, within))
+    _show_done(done, fact, as_json)
+    if fact is not None and not done.memories:
+        raise CheckFailed(f"nothing was dropped: {_unknown(agent, session, fact)}")
+    if session is not None and done.readable:
+        raise CheckFailed(
+            f"memory has forgotten session {session}, but its log is not sealed: the words of "
+            f"{counted(done.readable, 'event')} stay readable in it; a stream made with `neuraxis up --seal` can forget"
+        )
+
+
+async def _look(
+    target: Target, agent: str, session: str | None, fact: str | None, why: str, deadline: "Deadline"
+) -> tuple[int, "Survey | None"]:
+    """Return how many memories would be dropped, and what the log holds of the session."""
+    from deploy.cli.connect import connected
+    from deploy.operating.forgetting import FACTS_SESSION, memories, survey
+    from schemas.vocabulary.precedents import ForgetOrdered
+
+    async with connected(target, deadline=deadline) as log:
+        if session is None:
+            order = ForgetOrdered(what="fact", key=fact or "", by="-", why=why)
+            return await memories(log, agent, order, FACTS_SESSION), None
+        order = ForgetOrdered(what="session", by="-", why=why)
+        return await memories(log, agent, order, session), await survey(log, agent, session)
+
+
+async def _forget(
+    target: Target, agent: str, session: str | None, fact: str | None, by: str, why: str, deadline: "Deadline"
+) -> "Forgotten":
+    from deploy.cli.connect import connected
+    from deploy.operating.forgetting import forget_fact, forget_session
+    from deploy.operating.operator_edge import who
+
+    author = by or who()
+    async with connected(target, deadline=deadline) as log:
+        if session is not None:
+            return await forget_session(log, agent, session, by=author, why=why, deadline=deadline)
+        return await forget_fact(log, agent, fact or "", by=author, why=why, deadline=deadline)
+
+
+def _show_plan(memories: int, found: "Survey | None", agent: str, fact: str | None, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        plan = {"agent": agent, "fact": fact} if found is None else msgspec.structs.asdict(found)
+        click.echo(msgspec.json.encode({**plan, "memories": memories}).decode())
+        return
+    if found is None:
+        say(f"memory of agent {agent} would drop {memories:,} with the fact {fact!r}")
+    else:
+        say(
+            f"session {found.session} of agent {found.agent}: {counted(found.exchanges, 'exchange')},"
+            f" {counted(found.events, 'event')}; memory would drop {memories:,}, and the words of"
+            f" {counted(found.sealed, 'event')} would become unreadable"
+        )
+        if found.gone:
+            say(f"{found.gone:,} have words that are unreadable already")
+        if found.readable:
+            say(f"{found.readable:,} have words that lie open: this log is not sealed, they would stay")
+        _say_reminded(found.reminded)
+        if found.open:
+            say(f"{found.open:,} exchanges are open: they must end first")
+    say("Nothing was done. --yes does it; there is no way back.")
+    say(COVERS)
+
+
+def _show_done(done: "Forgotten", fact: str | None, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+        return
+    if fact is None:
+        what = f"session {done.session} of agent {done.agent} is forgotten"
+    elif done.memories:
+        what = f"fact {fact!r} of agent {done.agent} is forgotten"
+    else:
+        what = f"agent {done.agent} knows no fact {fact!r}"
+    say(f"{what}: ordered at sequence {done.ordered_seq}")
+    snapshots = f"{done.snapshots_replaced} replaced, {done.snapshots_dropped} dropped"
+    say(f"memory dropped {done.memories:,}; snapshots: {snapshots}")
+    if fact is None:
+        key = "its key is destroyed" if done.key_destroyed else "it had no key"
+        say(f"{key}; the words of {counted(done.unreadable, 'event')} are unreadable")
+        _say_reminded(done.reminded)
+    say(COVERS)
+
+
+def _unknown(agent: str, session: str | None, fact: str | None) -> str:
+    if fact is None:
+        return f"the log holds nothing of session {session} of agent {agent}"
+    return f"memory holds nothing under {fact!r} for agent {agent}; `neuraxis state memory {agent}` shows what it holds"
+
+
+def _say_reminded(sessions: tuple[str, ...]) -> None:
+    if sessions:
+        say(
+            f"{len(sessions)} other session(s) were reminded of it, and keep that under their own keys until they are "
+            f"forgotten, too: {', '.join(sessions)}"
+        )

@@ -1,0 +1,204 @@
+"""``neuraxis log``."""
+
+import asyncio
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.logs.log_copies import export, record
+from deploy.cli.logs.log_import import import_
+from deploy.cli.logs.log_tail import tail
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import check_shortfall, log_option, stream_or_ledger, warn_of_shortfall
+
+if TYPE_CHECKING:
+    from events.ledger import Comparison
+    from events.losses import Loss
+
+_LATEST = 10
+PROVES = (
+    "What this proves: the rows are those that were written, in their order{vouched}. The chain is unkeyed: it finds"
+    " accidents and bit rot{tail}, not a clever forger, who could write the file and its hashes anew."
+)
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis log tail", "neuraxis log info", "neuraxis log verify"))
+def log() -> None:
+    """Look at the log and its ledger; copy, move and keep what they hold.
+
+    The ledger is an SQLite file, ledger.db in the data folder: its table `events` holds the log, and its read models
+    `exchanges`, `routing_decisions` and `cortex_iterations` a row for each exchange, choice of a mode, and step of an
+    ACT loop.
+    """
+
+
+for apart in (export, import_, record, tail):
+    log.add_command(apart)
+
+
+@log.command(epilog=examples("neuraxis log info", "neuraxis log info --log backup/ledger.db --json"))
+@target_options
+@log_option
+@json_option
+def info(target: Target, log_file: Path | None, as_json: bool) -> None:
+    """Print the extent of the stream and of the ledger, and how many events each subject has."""
+    from deploy.cli.output import emit
+
+    rows = asyncio.run(_info(target, log_file))
+    if as_json:
+        emit(rows, as_json=True)
+        return
+    extents = [{name: value for name, value in row.items() if name != "topics"} for row in rows]
+    emit(extents, as_json=False)
+    click.echo()
+    emit([{"topic": topic, "events": count} for topic, count in rows[0]["topics"].items()], as_json=False)
+
+
+@log.command(epilog=examples("neuraxis log verify", "neuraxis log verify --log backup/ledger.db --json"))
+@target_options
+@log_option
+@json_option
+def verify(target: Target, log_file: Path | None, as_json: bool) -> None:
+    """Prove the ledger's hash chain, and compare the ledger with the stream where that can be reached.
+
+    Exit status 1 when anything was found. The chain is unkeyed: it finds accidents and bit rot, not a clever forger.
+    """
+    from deploy.cli.failures import CheckFailed
+    from deploy.cli.output import emit
+    from deploy.cli.rendering.terminal import progress
+    from deploy.cli.saying import say
+    from events.ledger import verify as verify_ledger
+    from events.replay.sources import LedgerSource, ledger_file
+
+    file = log_file or target.data.ledger
+    with progress("verifying", None), ledger_file(file) as readable:
+        chain = verify_ledger(readable)
+        with closing(LedgerSource(readable)) as ledger:
+            lacks_journal = ledger.lacks_journal
+            warn_of_shortfall(ledger)
+        compared, unreachable = asyncio.run(_compare(target, readable))
+    findings = [*chain.findings, *(compared.findings if compared is not None else ())]
+    count = chain.finding_count + (compared.finding_count if compared is not None else 0)
+    if as_json:
+        row = {"chain": chain, "stream": compared, "not_compared": unreachable, "lacks_journal": lacks_journal}
+        emit([row | {"ok": count == 0 and chain.rows > 0}], as_json=True)
+    else:
+        say(
+            f"chain: {counted(chain.rows, 'row')}, sequence {chain.first_seq:,} to {chain.last_seq:,},"
+            f" {counted(chain.anchors, 'anchor')}, head {chain.head}"
+        )
+        say(_compared(compared, unreachable))
+        for loss in chain.losses:
+            say(_lost(loss))
+        emit(findings, as_json=False)
+        say(_proved(compared) if chain.rows else "This proves nothing: no row was looked at.", indent=0)
+    if count:
+        raise CheckFailed(
+            f"{file}: {counted(count, 'finding')}, the first at sequence {findings[0].seq}: {findings[0].detail}"
+        )
+    if not chain.rows:
+        raise CheckFailed(f"{file} holds no rows, so that nothing was verified: {_why_empty(file, lacks_journal)}")
+
+
+def _why_empty(file: Path, lacks_journal: bool) -> str:
+    if lacks_journal:
+        return f"it was copied without {file.name}-wal, which held them; `neuraxis backup` copies all of a ledger"
+    return "its set stored nothing yet; name another file with --log, or verify again once something was stored"
+
+
+@log.command(epilog=examples("neuraxis log rebuild", "neuraxis log rebuild --log copy/ledger.db"))
+@target_options
+@click.option(
+    "--log", "log_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="The ledger file."
+)
+def rebuild(target: Target, log_file: Path | None) -> None:
+    """Drop the ledger's read models and fold them anew from its events: exchanges, routing_decisions and the others."""
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.rendering.terminal import progress
+    from events.bundles import is_bundle
+    from events.ledger import rebuild as rebuild_models
+    from events.replay.looking import span_of
+    from events.replay.sources import LedgerSource
+
+    file = log_file or target.data.ledger
+    if file.is_file() and is_bundle(file):
+        raise WrongUse(f"{file} is a bundle, which keeps no read models: name a ledger file")
+    with closing(LedgerSource(file)) as ledger:
+        asyncio.run(span_of(ledger))
+    with progress("rebuilding", None):
+        rebuild_models(file)
+    saying.say(f"rebuilt the read models of {file}")
+
+
+async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
+    """Return a row for the stream, if it can be reached, and one for the ledger, if there is one."""
+    from events.replay.sources import LedgerSource, Source, StreamSource
+
+    file = log_file or target.data.ledger
+    async with AsyncExitStack() as open_things:
+        sources: list[Source] = []
+        if log_file is None:
+            found = await open_things.enter_async_context(stream_or_ledger(target))
+            sources.append(found if isinstance(found, LedgerSource) else StreamSource(found))
+        if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
+            ledger = LedgerSource(file)
+            open_things.callback(ledger.close)
+            await check_shortfall(ledger)
+            sources.append(ledger)
+        return [await _extent(source) for source in sources]
+
+
+async def _extent(source: Any) -> dict[str, Any]:
+    found = await source.info()
+    return {
+        "source": source.name,
+        "first_seq": found.first_seq,
+        "last_seq": found.last_seq,
+        "messages": found.messages,
+        "bytes": found.bytes,
+        "agent_partitions": found.partitions.agents,
+        "session_partitions": found.partitions.sessions,
+        "topics": await source.counts(),
+    }
+
+
+async def _compare(target: Target, file: Path) -> tuple["Comparison | None", str]:
+    """Compare a ledger with its stream; None, and why, when the stream cannot be reached."""
+    from deploy.cli.connect import connected
+    from deploy.processes.running_set import NotRunning
+    from events.errors import Unavailable, UnknownOutcome
+    from events.ledger import compare
+
+    try:
+        async with connected(target) as live:
+            return await compare(file, live.as_stored()), ""
+    except (NotRunning, Unavailable, UnknownOutcome) as why:
+        return None, str(why)
+
+
+def _proved(found: "Comparison | None") -> str:
+    if found is not None and found.anchors:
+        return PROVES.format(vouched=", and the anchors in the stream vouch for them", tail=", and a cut tail")
+    return PROVES.format(vouched="; no anchor in a stream vouches for them", tail="")
+
+
+def _lost(loss: "Loss") -> str:
+    event = loss.event
+    kept = f"; {event.kept_as} holds them" if event.kept_as else ""
+    again = ", and their sequences given to others" if event.given_again else ""
+    return (
+        f"lost: {counted(event.through_seq - event.first_seq + 1, 'message')}, sequence {event.first_seq:,} to "
+        f"{event.through_seq:,}{again}; recorded at {loss.seq:,}{kept}"
+    )
+
+
+def _compared(found: "Comparison | None", unreachable: str) -> str:
+    if found is None:
+        return f"stream: not compared: {unreachable}"
+    behind = f", which is {counted(found.behind, 'event')} ahead" if found.behind else ""
+    return f"stream: {counted(found.compared, 'event')} equal{behind}; {counted(found.anchors, 'anchor')} checked"

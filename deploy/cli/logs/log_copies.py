@@ -1,0 +1,204 @@
+"""``neuraxis log export`` and ``record``: copies of the log that others read, replay and keep."""
+
+import asyncio
+import secrets
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import Target, examples, target_options
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import filter_of, log_option, opened, opened_with_index, say
+from deploy.cli.writing import writing_file
+
+if TYPE_CHECKING:
+    from deploy.operating.exporting import Selection
+    from events.bundles import Manifest
+    from events.replay.replaying import Point
+
+DECISIONS = Path("tests/decisions")
+"""Where ``record`` keeps bundles unless told otherwise."""
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis log export --session ada-7 -o ada-7.jsonl",
+        "neuraxis log export --format bundle -o case.nxb",
+        "neuraxis log export --format bundle --redact --log ledger.db -o public.nxb",
+    )
+)
+@target_options
+@log_option
+@click.option("--from", "first", type=click.IntRange(1), default=1, metavar="SEQ", help="From there on.")
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
+@click.option("--agent", default="", help="Only this agent.")
+@click.option("--session", default="", help="Only this session.")
+@click.option("--exchange", default="", help="Only this exchange, by its whole id.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "bundle"]), default="jsonl", show_default=True)
+@click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes.")
+@click.option(
+    "--redact-key-file", "key_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Key of the hashes, 32 bytes or more.  [default: a new one, told to nobody]",
+)  # fmt: skip
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout (JSONL only).")
+def export(
+    target: Target,
+    log_file: Path | None,
+    first: int,
+    upto: str,
+    topic: str,
+    agent: str,
+    session: str,
+    exchange: str,
+    form: str,
+    redact: bool,
+    key_file: Path | None,
+    output: str,
+) -> None:
+    """Write events as CloudEvents, one JSON object a line, or the log up to a point as a bundle; for your eyes alone.
+
+    People's words are written as they are stored: readable, unless the log is sealed or --redact is given.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.operating.exporting import Selection
+    from events.replay.replaying import END, point_of
+
+    point = point_of(upto) if upto else END
+    if point.seq < first:
+        raise WrongUse(f"--from {first} --to {upto}: the end lies before the beginning")
+    key = _key(redact, key_file)
+    if form == "bundle":
+        if first != 1 or topic or agent or session or exchange:
+            raise WrongUse("a bundle holds every event up to its end, or nobody could replay it: give only --to")
+        if output == "-":
+            raise WrongUse("a bundle cannot be written to stdout: name a file with -o")
+        _report(output, asyncio.run(_bundle(target, log_file, Path(output), point, key)))
+        return
+    selection = Selection(
+        filter=filter_of(topic), first=first, upto=point, agent=agent, session=session, exchange=exchange
+    )
+    with writing_file(output) as file:
+        count = asyncio.run(_lines(target, log_file, selection, file, key))
+    saying.say(f"{output}: {counted(count, 'event')}", err=True)
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis log record polite-override",
+        "neuraxis log record case-17 --exchange 01a221c1745568b1acdfcbfc02f868f6",
+        "neuraxis log record ada-monday --session ada-7 --last 5 --redact",
+    )
+)
+@target_options
+@log_option
+@click.argument("name")
+@click.option("--exchange", "exchanges", multiple=True, metavar="ID", help="This exchange; may be repeated.")
+@click.option("--session", default="", help="The exchanges of this session.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="The N exchanges that ended last, of those.")
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DECISIONS, show_default=True)
+@click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes; those decisions go unverified.")
+def record(
+    target: Target,
+    log_file: Path | None,
+    name: str,
+    exchanges: tuple[str, ...],
+    session: str,
+    last: int | None,
+    folder: Path,
+    redact: bool,
+) -> None:
+    """Keep a log as a bundle whose decisions the pytest plugin makes again: of all exchanges, or of those chosen.
+
+    Every event up to the end of the chosen exchanges is in it, since any may have shaped their decisions.
+    """
+    from deploy.cli.failures import WrongUse
+    from events.private_files import make_private_folder, remove_if_empty
+
+    if not name or Path(name).name != name or name.startswith("."):
+        raise WrongUse(f"{name!r} is no name of a bundle: use one without slashes, such as polite-override")
+    if exchanges and (session or last):
+        raise WrongUse("--exchange names exchanges one by one: leave out --session and --last")
+    path = folder / f"{name}.nxb"
+    if path.exists():
+        raise WrongUse(f"{path} exists: choose another name, or delete it")
+    try:
+        made = make_private_folder(folder)
+    except OSError as wrong:
+        raise WrongUse(f"the folder {folder} cannot be made: {wrong.strerror}") from wrong
+    choice = Choice(exchanges, session, last or 0)
+    try:
+        manifest = asyncio.run(_recorded(target, log_file, path, choice, _key(redact, None)))
+    except BaseException:
+        remove_if_empty(made)
+        raise
+    _report(str(path), manifest)
+
+
+class Choice(NamedTuple):
+    """What was asked to be recorded; all of it empty: everything."""
+
+    exchanges: tuple[str, ...]
+    session: str
+    last: int
+
+
+def _key(redact: bool, file: Path | None) -> bytes | None:
+    from deploy.cli.failures import WrongUse
+    from events.bundles.redaction import MIN_KEY_BYTES
+
+    if not redact:
+        if file is not None:
+            raise WrongUse("--redact-key-file is for --redact: give both")
+        return None
+    if file is None:
+        return secrets.token_bytes(MIN_KEY_BYTES)
+    try:
+        key = file.read_bytes()
+    except OSError as wrong:
+        raise WrongUse(f"{file} cannot be read: {wrong.strerror}") from wrong
+    if len(key) < MIN_KEY_BYTES:
+        raise WrongUse(f"{file} holds {len(key)} bytes: a key needs {MIN_KEY_BYTES} or more, from a random source")
+    return key
+
+
+async def _lines(
+    target: Target, log_file: Path | None, selection: "Selection", file: IO[bytes], key: bytes | None
+) -> int:
+    from deploy.operating.exporting import export_lines
+    from events.replay.looking import look_upto
+
+    async with opened(target, log_file) as source:
+        say(await look_upto(source, selection.upto))
+        return await export_lines(source, selection, file.write, key)
+
+
+async def _bundle(target: Target, log_file: Path | None, path: Path, upto: "Point", key: bytes | None) -> "Manifest":
+    from deploy.operating.exporting import export_bundle
+    from events.replay.looking import look_upto
+
+    async with opened(target, log_file) as source:
+        say(await look_upto(source, upto))
+        return await export_bundle(source, path, upto, key)
+
+
+async def _recorded(target: Target, log_file: Path | None, path: Path, choice: Choice, key: bytes | None) -> "Manifest":
+    from deploy.operating.exporting import choose, export_bundle
+    from events.replay.looking import span_of
+    from events.replay.replaying import END, Point
+
+    async with opened_with_index(target, log_file) as source:
+        await span_of(source)
+        if not any(choice):
+            return await export_bundle(source, path, END, key)
+        exchanges, session, last = choice
+        chosen = await choose(source, exchanges=exchanges, session=session, last=last)
+        return await export_bundle(source, path, Point(seq=chosen.last_seq), key, chosen.exchanges)
+
+
+def _report(path: str, manifest: "Manifest") -> None:
+    of = f", redacted from {manifest.original_head[:12]}" if manifest.redacted else ""
+    chosen = f", for {counted(len(manifest.chosen), 'exchange')}" if manifest.chosen else ""
+    saying.say(f"{path}: {counted(manifest.events, 'event')}{chosen}, head {manifest.head[:12]}{of}", err=True)

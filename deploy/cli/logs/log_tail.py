@@ -1,0 +1,146 @@
+"""``neuraxis log tail``."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import filter_of, log_option, opened, stream_or_ledger
+
+if TYPE_CHECKING:
+    from events.jetstream import JetStreamLog
+    from events.log import Stored
+    from events.replay.sources import Source
+
+_LATEST = 10
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis log tail",
+        "neuraxis log tail --topic 'forged_id.router.>' --since 1 --json",
+        "neuraxis log tail --log backup/ledger.db --count 100 --text",
+    )
+)
+@target_options
+@log_option
+@click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
+@click.option("--since", type=click.IntRange(1), metavar="SEQ", help=f"From there on.  [default: the last {_LATEST}]")
+@click.option(
+    "--count", type=click.IntRange(1), metavar="N", help="End after N events; with nothing to wait for, the last N."
+)
+@click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
+@click.option("--text", "words", is_flag=True, help="Show people's words, which are hidden otherwise.")
+@json_option
+def tail(
+    target: Target,
+    log_file: Path | None,
+    topic: str,
+    since: int | None,
+    count: int | None,
+    no_follow: bool,
+    words: bool,
+    as_json: bool,
+) -> None:
+    """Print events as they are stored, until Ctrl-C; a ledger file is read to its end."""
+    follow = not no_follow and log_file is None
+    asyncio.run(_tail(target, log_file, filter_of(topic), since, count, follow, words, as_json))
+
+
+async def _tail(
+    target: Target,
+    log_file: Path | None,
+    filter: str,
+    since: int | None,
+    count: int | None,
+    follow: bool,
+    words: bool,
+    as_json: bool,
+) -> None:
+    import msgspec
+
+    from deploy.cli.rendering.entries import entry_of, grouped, line_of
+    from deploy.cli.rendering.terminal import console, print_hanging
+
+    out = console()
+    task = asyncio.current_task()
+    assert task is not None
+    # Ctrl-C is how a tail ends: no complaint then.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+    left = count
+    try:
+        async with aclosing(_messages(target, log_file, filter, since, count, follow)) as messages:
+            async for batch in messages:
+                entries = [entry_of(stored, words=words) for stored in batch[:left]]
+                if as_json:
+                    for entry in entries:
+                        click.echo(msgspec.json.encode(entry).decode())
+                else:
+                    for entry, others in grouped(entries):
+                        print_hanging(out, line_of(entry, others), 9)
+                if left is not None:
+                    left -= len(batch)
+                    if left <= 0:
+                        return
+    except asyncio.CancelledError:
+        return
+
+
+async def _messages(
+    target: Target, log_file: Path | None, filter: str, since: int | None, count: int | None, follow: bool
+) -> AsyncGenerator[Sequence["Stored"]]:
+    """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
+    from events.replay.looking import NothingThere, look_since
+    from events.replay.sources import LedgerSource, StreamSource
+
+    async with AsyncExitStack() as open_things:
+        source: Source
+        live: JetStreamLog | None = None
+        if follow:
+            found = await open_things.enter_async_context(stream_or_ledger(target))
+            # Nothing comes to a ledger whose set is stopped.
+            live = None if isinstance(found, LedgerSource) else found
+            source = found if isinstance(found, LedgerSource) else StreamSource(found)
+        else:
+            source = await open_things.enter_async_context(opened(target, log_file))
+        last = (await source.info()).last_seq
+        if live is None:
+            await look_since(source, since or 1)
+        latest = count if count is not None and live is None else _LATEST
+        any_past = False
+        async for batch in _past(source, filter, since, latest, last):
+            any_past = True
+            yield batch
+        if live is None and not any_past:
+            begin = f" from sequence {since:,} on" if since is not None else ""
+            raise NothingThere(f"no event in the {source.name}{begin} is of that subject, so that nothing is shown")
+        if live is not None:
+            reading = await live.tail([filter], max(last, (since or 1) - 1))
+            open_things.push_async_callback(reading.close)
+            while True:
+                yield await reading.next()
+
+
+async def _past(
+    source: "Source", filter: str, since: int | None, latest: int, last: int
+) -> AsyncIterator[Sequence["Stored"]]:
+    from collections import deque
+
+    from events.replay.sources import EVERYTHING
+
+    if since is not None:
+        async for batch in source.history([filter], since - 1, last):
+            yield batch
+        return
+    # The latest of a subject may lie anywhere in the log.
+    after = max(0, last - latest) if filter == EVERYTHING else 0
+    kept: deque[Stored] = deque(maxlen=latest)
+    async for batch in source.history([filter], after, last):
+        kept.extend(batch)
+    if kept:
+        yield tuple(kept)

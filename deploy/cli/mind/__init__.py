@@ -1,0 +1,1 @@
+"""Commands that show and correct how an agent routes and thinks."""

@@ -1,0 +1,185 @@
+"""``neuraxis drift``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import log_option, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.drift.decider import State
+    from events.codec import Recorded
+
+_LATEST = 10
+
+
+class ThoughtShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A thought, when it came, and what it is about."""
+
+    seq: int
+    time: str
+    kind: str
+    text: str
+    concept: str
+    strategy: str
+    activation: float
+    episode: str
+    session: str
+    by: str
+
+
+class RestingShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A concept that is not to be begun with yet, by its id in memory, and for how long."""
+
+    concept: str
+    seconds_left: int
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's drift stands, and its latest thoughts, oldest first.
+
+    ``next`` is when its mind drifts next (RFC 3339), or when a drift under way is given up; empty where the end of the
+    next exchange is waited for.
+    """
+
+    agent: str
+    open_exchanges: int
+    drifting: bool
+    fatigue: float
+    fatigue_budget: float
+    next: str
+    resting: tuple[RestingShown, ...]
+    thoughts: tuple[ThoughtShown, ...]
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis drift show felix", "neuraxis drift show felix --json"))
+def drift() -> None:
+    """Look at what an agent thinks while nobody talks to it."""
+
+
+@drift.command(
+    epilog=examples("neuraxis drift show felix", "neuraxis drift show felix --last 50 --json | jq .thoughts")
+)
+@click.argument("agent")
+@target_options
+@log_option
+@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
+@json_option
+def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
+    """Print AGENT's latest idle thoughts, how tired its mind is, which concepts rest, and when it drifts next.
+
+    Folded from the log, as drift itself does it.
+    """
+    found = asyncio.run(_show(target, log_file, agent, last))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    _tell(found)
+
+
+def _tell(found: Shown) -> None:
+    from deploy.cli.output import emit
+
+    due = f"next {found.next}" if found.next else "next after an exchange"
+    saying.say(f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}")
+    under_way = "a drift is under way" if found.drifting else "no drift is under way"
+    saying.say(f"{counted(found.open_exchanges, 'exchange')} open · {under_way}")
+    for rows in (found.resting, found.thoughts):
+        if rows:
+            click.echo()
+            emit(rows, as_json=False)
+
+
+async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
+    import time
+
+    from actors.registry import actor_named
+    from deploy.cli.rendering.terminal import progress
+    from events.codec import Recorded, decode
+    from events.replay.looking import NothingThere
+    from events.replay.replay import Replay
+    from events.replay.replaying import run
+    from events.routes import partition_filters, without_overlap
+
+    actor = actor_named("drift")
+    async with opened(target, log_file) as source:
+        partition = source.partitions.agent_token(agent)
+        replay = Replay([actor], source.partitions)
+        filters = without_overlap(partition_filters(actor, partition))
+        upto = (await source.info()).last_seq
+        with progress("folding", upto) as advance:
+            await run(source, replay, filters=filters, progress=advance)
+        own: list[Recorded] = []
+        async for batch in source.history([f"log.{partition}.*.drift.>"], 0, upto):
+            for recorded in map(decode, batch):
+                if isinstance(recorded, Recorded) and recorded.message.agent == agent:
+                    own.append(recorded)
+        if not own:
+            raise NothingThere(
+                f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
+                "scheduled when an exchange of it ends (setting drift.enabled)"
+            )
+    return shown(agent, replay.views[actor.name, partition].state, own, last, time.time_ns())
+
+
+def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:
+    """Return where an agent's drift stands at a time, given its state and the agent's own events of drift."""
+    from actors.drift.mind import Mind, fatigue, resting
+    from deploy.cli.output import latest
+
+    mind, settings = state.minds.get(agent, Mind()), state.settings
+    cooldown_ns = settings.cooldown_ms * 1_000_000
+    thoughts = [thought for each in own if (thought := _thought(each)) is not None]
+    return Shown(
+        agent=agent,
+        open_exchanges=len(mind.pending),
+        drifting=mind.cycle is not None,
+        fatigue=fatigue(mind, now_ns, settings),
+        fatigue_budget=settings.fatigue_budget,
+        next=_next(own),
+        resting=tuple(
+            RestingShown(concept=seed, seconds_left=(mind.resting[seed] + cooldown_ns - now_ns) // 1_000_000_000)
+            for seed in resting(mind, now_ns, settings)
+        ),
+        thoughts=tuple(latest(thoughts, last)),
+    )
+
+
+def _thought(recorded: "Recorded") -> ThoughtShown | None:
+    from schemas.vocabulary.drift import DriftThought
+
+    event = recorded.message.event
+    if not isinstance(event, DriftThought):
+        return None
+    return ThoughtShown(
+        seq=recorded.stored.seq,
+        time=recorded.envelope.time,
+        kind=event.kind,
+        text=event.text,
+        concept=event.concept,
+        strategy=event.strategy,
+        activation=event.activation,
+        episode=event.episode,
+        session=recorded.message.session,
+        by=event.by,
+    )
+
+
+def _next(own: "Sequence[Recorded]") -> str:
+    """Return when the timer that was set last goes off; empty where none is."""
+    from actors.runtime.records import rfc3339
+
+    for recorded in reversed(own):
+        wake_after_ms = getattr(recorded.message.event, "wake_after_ms", None)
+        if wake_after_ms is not None:
+            return rfc3339(recorded.stored.time_ns + wake_after_ms * 1_000_000) if wake_after_ms else ""
+    return ""

@@ -1,0 +1,130 @@
+"""``neuraxis reflection``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.cli.groups import Commands
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import log_option, opened
+
+if TYPE_CHECKING:
+    from actors.reflection.decider import State
+
+
+class StratumShown(msgspec.Struct, frozen=True, kw_only=True):
+    """How many decisions of a stratum wait for a look back."""
+
+    stratum: str
+    waiting: int
+
+
+class OpinionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """How many opinions of the window name a dimension, and how many of them disagree."""
+
+    dimension: str
+    counted: int
+    disagree: int
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an agent's reflection stands as of its last look back; ``asked`` is how many decisions a model is at."""
+
+    agent: str
+    open_exchanges: int
+    asked: int
+    counted: int
+    disagreement: float
+    pressure: bool
+    waiting: tuple[StratumShown, ...]
+    opinions: tuple[OpinionShown, ...]
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
+def reflection() -> None:
+    """Look at what a model thinks of an agent's past routing decisions."""
+
+
+@reflection.command(epilog=examples("neuraxis reflection show felix", "neuraxis reflection show felix --json"))
+@click.argument("agent")
+@target_options
+@log_option
+@json_option
+def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> None:
+    """Print the decisions of AGENT that wait for a look back, and what the opinions that count come to.
+
+    Folded from the log, as reflection itself does it.
+    """
+    found = asyncio.run(_show(target, log_file, agent))
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    _tell(found)
+
+
+def _tell(found: Shown) -> None:
+    from deploy.cli.output import emit
+
+    pressure = click.style("a pressure", fg="yellow", bold=True) if found.pressure else "no pressure"
+    share = f"disagreement {found.disagreement:g} of {found.counted} opinions that count"
+    click.echo(f"agent {found.agent}: {share}, {pressure}")
+    click.echo(f"{counted(found.open_exchanges, 'exchange')} open · a model is at {counted(found.asked, 'decision')}")
+    for rows in (found.waiting, found.opinions):
+        if rows:
+            click.echo()
+            emit(rows, as_json=False)
+
+
+async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
+    from actors.registry import actor_named
+    from deploy.cli.rendering.terminal import progress
+    from events.replay.looking import NothingThere
+    from events.replay.replay import Replay
+    from events.replay.replaying import run
+    from events.routes import partition_filters, without_overlap
+
+    actor = actor_named("reflection")
+    async with opened(target, log_file) as source:
+        partition = source.partitions.agent_token(agent)
+        replay = Replay([actor], source.partitions)
+        filters = without_overlap(partition_filters(actor, partition))
+        with progress("folding", (await source.info()).last_seq) as advance:
+            await run(source, replay, filters=filters, progress=advance)
+        view = replay.views.get(("reflection", partition))
+        if view is None or agent not in view.state.minds:
+            raise NothingThere(
+                f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "
+                "where a language model is attached (setting reflection.backend=llm)"
+            )
+    return shown(agent, view.state)
+
+
+def shown(agent: str, state: "State") -> Shown:
+    """Return where the reflection of an agent that the state knows stands."""
+    from collections import Counter
+
+    from actors.reflection.judging import conclude
+    from actors.reflection.sampling import STRATA, stratum_of
+
+    mind, settings = state.minds[agent], state.settings
+    strata = Counter(stratum_of(case.selected, settings) for case in mind.queue)
+    counted = Counter(each.dimension for each in mind.counted)
+    differing = Counter(each.dimension for each in mind.counted if not each.agrees)
+    whole = conclude(mind.counted, (), settings, wake_after_ms=0)
+    return Shown(
+        agent=agent,
+        open_exchanges=len(mind.pending),
+        asked=len(mind.asked.batch) if mind.asked else 0,
+        counted=whole.counted,
+        disagreement=whole.disagreement,
+        pressure=whole.pressure,
+        waiting=tuple(StratumShown(stratum=name, waiting=strata[name]) for name in STRATA if strata[name]),
+        opinions=tuple(
+            OpinionShown(dimension=name, counted=count, disagree=differing[name])
+            for name, count in counted.most_common()
+        ),
+    )

@@ -1,0 +1,91 @@
+"""Alerts as rows and lines, and which of them are still firing. Pure."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from rich.text import Text
+
+from deploy.cli.rendering.printable import printable_struct
+from events.codec import Recorded, decode
+from events.log import Stored
+from schemas.event import ROOT, topic_of
+from schemas.vocabulary.alerts import Alert, Loudness, Status
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_STYLES: Mapping[Loudness, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_FROM_LOUDEST = tuple(_STYLES)
+
+
+class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, and when it was
+    stored.
+    """
+
+    seq: int
+    time: str
+    topic: str
+    alert: str
+    status: Status
+    severity: Loudness
+    source: str
+    event: str
+    summary: str
+    agent: str
+    session: str
+    exchange: str
+    detail: str
+    count: int
+    suppressed: int
+    since_ns: int
+    last_ns: int
+    first_seq: int
+    cause_seq: int
+    resolved_by: str
+
+
+def shown(stored: Stored) -> AlertShown | None:
+    """Return a message of the log as an alert; None for one that is none or cannot be read."""
+    found = decode(stored)
+    if not isinstance(found, Recorded) or not isinstance(found.message.event, Alert):
+        return None
+    alert = found.message.event
+    time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
+    fields = {name: getattr(alert, name) for name in alert.__struct_fields__}
+    return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), **fields)
+
+
+def is_loud(alert: AlertShown, least: Loudness) -> bool:
+    """Whether an alert is of a severity or a higher one."""
+    return _FROM_LOUDEST.index(alert.severity) <= _FROM_LOUDEST.index(least)
+
+
+def still_firing(alerts: Iterable[AlertShown]) -> list[AlertShown]:
+    """Return the latest of each alert, in the order of the log, that is not resolved."""
+    latest: dict[str, AlertShown] = {}
+    for each in alerts:
+        latest.pop(each.alert, None)
+        if each.status == "firing":
+            latest[each.alert] = each
+    return list(latest.values())
+
+
+def line_of(alert: AlertShown) -> Text:
+    """Return an alert on one line."""
+    alert = printable_struct(alert)
+    style = "green" if alert.status == "resolved" else _STYLES[alert.severity]
+    line = Text().append(f"{alert.seq:>8} {alert.time[:19].replace('T', ' ')} ", "dim")
+    line.append(f"{alert.severity:<8} {alert.status:<8} ", style)
+    line.append(alert.event.removeprefix(f"{ROOT}."), "bold")
+    whose = " ".join(f"{name}={value}" for name, value in _whose(alert) if value)
+    line.append(f" x{alert.count}" if alert.count > 1 else "").append(f" {whose}" if whose else "", "dim")
+    line.append(f": {alert.summary}")
+    if alert.resolved_by:
+        line.append(f" (resolved by {alert.resolved_by.removeprefix(f'{ROOT}.')})", "green")
+    if alert.suppressed:
+        line.append(f" ({alert.suppressed} held back before this)", "yellow")
+    return line
+
+
+def _whose(alert: AlertShown) -> tuple[tuple[str, str], ...]:
+    return ("agent", alert.agent), ("session", alert.session), ("of", alert.detail)

@@ -1,0 +1,214 @@
+"""An exchange that ended, for whoever asked: the decision beside the answer, in a few lines. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from rich.text import Text
+
+from deploy.cli.rendering.calls import told_cuts
+from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.sentences import FACTS, sentence_on
+from schemas.calls import Cut
+from schemas.event import Event
+from schemas.vocabulary.act import ActFinished, ActIterated, Performed, Planner, Termination
+from schemas.vocabulary.memory import Skill
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import Mode, ModeSelected
+
+LONGEST_QUERY = 80
+
+
+class Tiebreak(msgspec.Struct, frozen=True, kw_only=True):
+    """Two modes too close to tell apart: how close, whether a model was asked, and what settled it."""
+
+    candidates: tuple[Mode, ...]
+    margin: float
+    effective_margin: float
+    used: bool
+    outcome: str
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """An action of an ACT iteration: what was looked for, and how much it brought to mind; ``reason`` if it failed."""
+
+    skill: Skill
+    query: str
+    found: int
+    reason: str = ""
+
+
+class Iteration(msgspec.Struct, frozen=True, kw_only=True):
+    """One iteration of an ACT loop; ``reason`` says why it came to nothing, where it did."""
+
+    iteration: int
+    planner: Planner
+    steps: tuple[Step, ...]
+    elapsed_ms: int
+    reason: str = ""
+
+
+class Acted(msgspec.Struct, frozen=True, kw_only=True):
+    """An ACT loop; ``termination`` is None where it never finished."""
+
+    iterations: tuple[Iteration, ...]
+    termination: Termination | None = None
+    found: int = 0
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange that ended: the decision, and what ``ask`` prints as JSON.
+
+    ``confidence`` is the router's in its last choice of a mode, None where none was chosen. ``memories`` counts those
+    that the answer had before it. ``finish_reason`` is how a model's answer ended, in OpenAI's words (empty where none
+    wrote it), ``cuts`` what of the prompt was too long for the model. ``latency_ms`` is from sending the input until
+    its end was heard. ``sentence`` says in plain words how it ended and why.
+    """
+
+    exchange: str
+    session: str
+    agent: str
+    stage: str
+    action: str
+    reason: str
+    mode: str | None
+    first_mode: str | None
+    confidence: float | None
+    response: str
+    backend: str
+    model: str
+    memories: int
+    finish_reason: str = ""
+    cuts: tuple[Cut, ...] = ()
+    tiebreak: Tiebreak | None
+    act: Acted | None
+    latency_ms: float
+    sentence: str = ""
+
+
+TOLD = (*FACTS, ActIterated, ActFinished)
+"""Events of an exchange that are told beside its answer."""
+
+
+def exchange_of(
+    exchange: str, agent: str, session: str, end: ResponseEmitted, events: Sequence[Event], latency_ms: float
+) -> Exchange:
+    """Return an exchange from its end and, in stream order, those of its events that are told (:data:`TOLD`)."""
+    choices = [event for event in events if isinstance(event, ModeSelected)]
+    return Exchange(
+        exchange=exchange,
+        session=session,
+        agent=agent,
+        stage=end.stage,
+        action=end.action,
+        reason=end.reason,
+        mode=end.mode,
+        first_mode=end.first_mode,
+        confidence=choices[-1].router_confidence if choices else None,
+        response=end.response,
+        backend=end.backend,
+        model=end.model,
+        memories=len(end.entities),
+        finish_reason=end.finish_reason,
+        cuts=end.cuts,
+        tiebreak=_tiebreak(choices),
+        act=_acted(events),
+        latency_ms=latency_ms,
+        sentence=sentence_on(end, events),
+    )
+
+
+def sentence_of(found: Exchange) -> Text:
+    """Return the plain sentence on an exchange."""
+    return Text(printable(found.sentence), "bold green" if found.action == "EXECUTED" else "bold red")
+
+
+def lines_of(found: Exchange) -> Iterator[Text]:
+    """Yield the lines below an answer: the decision, and how it came about where that took more than scores."""
+    yield Text(printable(decision_line(found)), "green" if found.action == "EXECUTED" else "red")
+    if found.tiebreak is not None:
+        yield Text(printable(tiebreak_line(found.tiebreak)), "dim")
+    if found.act is not None:
+        yield from (Text(printable(line), "dim") for line in act_lines(found.act))
+
+
+def decision_line(found: Exchange) -> str:
+    """Return the decision in one line."""
+    parts = [f"{found.stage} {found.action}", f"reason {found.reason}"]
+    if found.mode is not None:
+        first = "" if found.first_mode in (None, found.mode) else f" (first {found.first_mode})"
+        parts.append(f"mode {found.mode}{first}")
+    if found.confidence is not None:
+        parts.append(f"confidence {found.confidence:.2f}")
+    parts.append(f"by {found.backend}{f' {found.model}' if found.model else ''}")
+    if found.memories:
+        parts.append("1 memory" if found.memories == 1 else f"{found.memories} memories")
+    if found.finish_reason not in ("", "stop"):
+        parts.append(f"ended by {found.finish_reason}")
+    if found.cuts:
+        parts.append(told_cuts(found.cuts))
+    return " · ".join([*parts, f"{found.latency_ms:.1f} ms", found.exchange])
+
+
+def tiebreak_line(tiebreak: Tiebreak) -> str:
+    """Return what was too close to tell apart, and what settled it."""
+    how = "tie-break by a model" if tiebreak.used else "tie-break without a model"
+    pair = " or ".join(tiebreak.candidates)
+    close = f"margin {tiebreak.margin:.3f} of {tiebreak.effective_margin:.3f}"
+    return f"{how}: {pair} → {tiebreak.outcome} ({close})"
+
+
+def act_lines(act: Acted) -> Iterator[str]:
+    """Yield an ACT loop, an iteration a line and its end."""
+    for each in act.iterations:
+        steps = "; ".join(map(_step, each.steps)) or "nothing"
+        reason = f" ({each.reason})" if each.reason else ""
+        yield f"ACT {each.iteration} ({each.planner}, {each.elapsed_ms} ms): {steps}{reason}"
+    if act.termination is not None:
+        yield f"ACT ended: {act.termination}, {act.found} found"
+
+
+def _step(step: Step) -> str:
+    query = f" {quoted(step.query, LONGEST_QUERY)}" if step.query else ""
+    return f"{step.skill}{query} {f'failed, {step.reason}' if step.reason else f'found {step.found}'}"
+
+
+def _tiebreak(choices: Iterable[ModeSelected]) -> Tiebreak | None:
+    close = next((choice for choice in choices if choice.tiebreaker_candidates), None)
+    if close is None:
+        return None
+    return Tiebreak(
+        candidates=close.tiebreaker_candidates,
+        margin=close.margin,
+        effective_margin=close.effective_margin,
+        used=close.tiebreaker_used,
+        outcome=close.tiebreaker_outcome,
+    )
+
+
+def _acted(events: Sequence[Event]) -> Acted | None:
+    iterations = tuple(_iteration(event) for event in events if isinstance(event, ActIterated))
+    finished = next((event for event in events if isinstance(event, ActFinished)), None)
+    if finished is None:
+        return Acted(iterations=iterations) if iterations else None
+    return Acted(iterations=iterations, termination=finished.termination, found=len(finished.findings))
+
+
+def _iteration(event: ActIterated) -> Iteration:
+    return Iteration(
+        iteration=event.iteration,
+        planner=event.planner,
+        steps=tuple(map(_performed, event.performed)),
+        elapsed_ms=event.elapsed_ms,
+        reason=event.reason,
+    )
+
+
+def _performed(performed: Performed) -> Step:
+    action = performed.action
+    return Step(
+        skill=action.skill,
+        query=action.query or action.key,
+        found=performed.found,
+        reason="" if performed.ok else performed.reason or "no reason given",
+    )

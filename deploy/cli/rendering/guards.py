@@ -1,0 +1,254 @@
+"""The numbers of the guards between reflex and the router, as lines for people. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.quoting import quoted
+from schemas.event import Event
+from schemas.unread import Unread
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.breaker import (
+    BreakerAttemptFailed,
+    BreakerCalmed,
+    BreakerCleared,
+    BreakerFilled,
+    BreakerRecovered,
+    BreakerRecoveryStarted,
+    BreakerReset,
+    BreakerTerminated,
+    BreakerTripped,
+    BreakerWarned,
+    BreakerWithheld,
+    Standing,
+)
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
+from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
+from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
+
+Lines = Sequence[RenderableType]
+
+
+def _felt(event: IntuitionRejected) -> Lines:
+    line = Text(f"{event.detector} in {printable(event.layer)}", "bold red").append(": ")
+    line.append(
+        f"nearest motif {_name(event.motif)}, similarity {event.similarity:g} (threshold {event.threshold:g}), "
+    )
+    line.append(f"severity {event.severity:g}; {_score(event.score)}, its threshold {event.score_threshold:g}")
+    return [line, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
+
+
+def _unalarmed(event: IntuitionPassed) -> Lines:
+    nearest = f"nearest motif {_name(event.nearest)}, similarity {event.similarity:g}"
+    line = Text(f"{nearest if event.nearest else 'no motif shares a shingle'}; {_score(event.score)}")
+    return [line, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
+
+
+def unread_lines(unread: Sequence[Unread]) -> Lines:
+    """Return what a sense did not look at, a line each: how much, where, which bound was met, and how that weighs."""
+    return [Text(f"not looked at: {_missed(each)}", "yellow") for each in unread]
+
+
+def _missed(each: Unread) -> str:
+    where = f" in {printable(each.layer)}" if each.layer else ""
+    return f"{each.amount:,} of {printable(each.what)}{where} (bound: {printable(each.why)}), weighs {each.share:g}"
+
+
+def _score(score: float | None) -> str:
+    return "scorer off" if score is None else f"score {score:g}"
+
+
+def _precedents(precedents: Sequence[Similar]) -> Lines:
+    return [
+        Text(
+            f"precedent {_name(each.precedent)}: similarity {each.similarity:g}, {printable(each.situation)}, "
+            f"{each.action}, {each.outcome}, harm {each.harm_level:g}{', with an answer' if each.answer else ''}",
+            "dim",
+        )
+        for each in precedents
+    ]
+
+
+def _appraised(event: AppraisalCompleted) -> Lines:
+    topic = Text(f"topic {_name(event.conversation_topic)}{' (new)' if event.is_new_topic else ''}")
+    topic.append(f", confidence {event.topic_confidence:g}, nearest {_name(event.similar_topic)}")
+    senses = Text(f"valence {event.valence:g}, arousal {event.arousal:g}, novelty {event.novelty:g}")
+    senses.append(f", uncertainty {event.uncertainty:g}")
+    thought = Text(f"proposes to {event.proposed_action}")
+    thought.append(", affects the swarm" if event.affects_swarm else "")
+    if event.risks.harm:
+        thought.append(", risk of harm", "bold red")
+    if event.risks.layer_0:
+        thought.append(", risk to layer 0", "bold red")
+    return [topic, senses, thought, *_turn(event), _layers(event), _models(event.models)]
+
+
+def _turn(event: AppraisalCompleted) -> Lines:
+    if event.turn is None:
+        return []
+    kinds = sorted(msgspec.structs.asdict(event.turn).items(), key=lambda kind: -kind[1])
+    return [Text(f"read as {', '.join(f'{name} {share:.2f}' for name, share in kinds)}")]
+
+
+def _answer(event: AnswerAppraised) -> Lines:
+    line = Text(f"answer of loop {printable(event.loop_id)}: alignment {event.alignment:g}, drift {event.drift:g}")
+    line.append("" if event.judged else ", neutral: too few words to judge by")
+    line.append(f", biases {printable(', '.join(event.bias_tags))}" if event.bias_tags else "")
+    return [line, _models(event.models)]
+
+
+def _layers(event: AppraisalCompleted) -> Table:
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("layer")
+    for heading in ("characters", "truth", "indeterminacy", "falsehood", "unread"):
+        grid.add_column(heading, justify="right")
+    for layer in event.layers:
+        shares = (f"{each:.3f}" for each in (layer.truth, layer.indeterminacy, layer.falsehood))
+        grid.add_row(printable(layer.layer), str(layer.characters), *shares, str(layer.unread))
+    return grid
+
+
+def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
+    """Return the entropy of a thought beside its threshold, and the three parts that it is made of."""
+    dissonant = event.entropy > event.threshold
+    line = Text().append(f"entropy {event.entropy:g}", "bold red" if dissonant else "bold")
+    line.append(f" {'above' if dissonant else 'within'} the threshold {event.threshold:g}")
+    parts = Text(f"knowledge {event.knowledge:g} (from {event.similar} similar precedents)")
+    parts.append(f", swarm {event.swarm:g} (coherence index {event.sci:g}), constitutional {event.constitutional}")
+    if event.violations:
+        parts.append(f": {printable(', '.join(event.violations))}", "bold red")
+    missed = [Text(f"unread {event.unread:g}: {_missed(event.unread_of)}", "yellow")] if event.unread_of else []
+    return [line, parts, *missed]
+
+
+def _tripped(event: BreakerTripped) -> Lines:
+    return [Text(f"{event.violation} in {printable(event.layer)}", "bold red"), *_standing(event.standing)]
+
+
+def _terminated(event: BreakerTerminated) -> Lines:
+    found = f", {event.violation} in {printable(event.layer)}" if event.violation else ""
+    return [Text(f"terminated: {event.reason}{found}", "bold red"), *_standing(event.standing)]
+
+
+def _recovering(event: BreakerRecoveryStarted) -> Lines:
+    return [Text(f"recovery attempt begun by {event.by}"), *_standing(event.standing)]
+
+
+def _reset(event: BreakerReset) -> Lines:
+    return [Text(f"by {quoted(event.by)}: {quoted(event.why)}"), *_standing(event.standing)]
+
+
+def _moved(event: BreakerCleared | BreakerRecovered | BreakerAttemptFailed | BreakerCalmed) -> Lines:
+    return _standing(event.standing)
+
+
+def _withheld(event: BreakerWithheld) -> Lines:
+    why = {"unappraised": "nothing was appraised", "record_full": "no room for another session"}.get(event.because)
+    return [*([Text(why, "bold red")] if why else []), *_standing(event.standing)]
+
+
+def _warned(event: BreakerWarned) -> Lines:
+    return [Text(f"in danger: {event.danger}", "bold yellow"), *_standing(event.standing)]
+
+
+def _filled(event: BreakerFilled) -> Lines:
+    return [Text(f"{event.terminated} terminated sessions are held, as many as may be", "bold red")]
+
+
+def _standing(standing: Standing) -> Lines:
+    colour = "green" if standing.state == "NORMAL" else "red"
+    line = Text(f"{standing.state_before} → ").append(standing.state, f"bold {colour}")
+    line.append(f", trust {standing.trust_before:g} → {standing.trust:g}, falsehood {standing.falsehood:g}")
+    line.append(f", stance {standing.stance}")
+    counts = f"violations {standing.violations}, attempts {standing.attempts}, turns of the attempt "
+    return [line, Text(f"{counts}{standing.attempt_turns}", "dim")]
+
+
+def _denied(event: ArbiterDenied) -> Lines:
+    return [Text(f"denied: {event.reason}", "bold red").append(_decisive(event.precedent, event.similarity))]
+
+
+def _immediate(event: ArbiterImmediate) -> Lines:
+    decisive = Text("answered at once", "bold green").append(_decisive(event.precedent, event.similarity))
+    return [decisive, Text(quoted(event.answer), "italic")]
+
+
+def _escalated(event: ArbiterEscalated) -> Lines:
+    line = Text(f"escalated: {event.reason}{_decisive(event.nearest, event.similarity)}")
+    return [line, Text(f"deadline {event.deadline_after_ms / 1000:g} s", "dim")]
+
+
+def _decisive(precedent: str, similarity: float) -> str:
+    return f", precedent {_name(precedent)}, similarity {similarity:g}" if precedent else ""
+
+
+def _measured(event: SwarmMeasured) -> Lines:
+    line = Text(f"coherence index {event.sci:g}", "bold" if event.healthy else "bold red")
+    line.append(f" ({'healthy' if event.healthy else 'not healthy'})")
+    parts = f"precedent agreement {event.precedent_agreement:g}, health alignment {event.health_alignment:g}, "
+    parts += f"delivered share {event.delivered_share:g}, decision consistency {event.decision_consistency:g}"
+    lost = [Text(f"nobody serves {', '.join(event.lost)}", "red")] if event.lost else []
+    return [line, Text(parts), *lost]
+
+
+def _lost(event: StageLost) -> Lines:
+    where = f"{len(event.partitions)} of {event.of} partitions"
+    return [Text(f"{event.actor}: {where} not served for {event.absent_ms:,} ms ({event.reason})", "bold red")]
+
+
+def _found(event: StageFound) -> Lines:
+    return [Text(f"{event.actor}: all partitions are served again")]
+
+
+def _slow(event: OverBudget) -> Lines:
+    within = f"within {event.window_s:g} s over {event.budget_ms:g} ms, the slowest {event.worst_ms:g} ms"
+    return [Text(f"{event.actor}: {counted(event.count, 'decision')} {within}", "yellow")]
+
+
+def _in_time(event: WithinBudget) -> Lines:
+    return [Text(f"{event.actor}: no decision over its budget for {event.quiet_s:g} s")]
+
+
+def _models(models: str) -> Text:
+    return Text(f"models {printable(models)}", "dim")
+
+
+def _name(name: str) -> str:
+    return printable(name) if name else "-"
+
+
+GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
+    IntuitionRejected: _felt,
+    IntuitionPassed: _unalarmed,
+    AppraisalCompleted: _appraised,
+    AnswerAppraised: _answer,
+    CoherencePassed: entropy,
+    CoherenceRejected: entropy,
+    BreakerTripped: _tripped,
+    BreakerTerminated: _terminated,
+    BreakerRecoveryStarted: _recovering,
+    BreakerReset: _reset,
+    BreakerCleared: _moved,
+    BreakerWithheld: _withheld,
+    BreakerWarned: _warned,
+    BreakerCalmed: _moved,
+    BreakerFilled: _filled,
+    BreakerRecovered: _moved,
+    BreakerAttemptFailed: _moved,
+    ArbiterDenied: _denied,
+    ArbiterImmediate: _immediate,
+    ArbiterEscalated: _escalated,
+    SwarmMeasured: _measured,
+    StageLost: _lost,
+    StageFound: _found,
+    OverBudget: _slow,
+    WithinBudget: _in_time,
+}
+"""Event type -> how a guard's numbers are told."""

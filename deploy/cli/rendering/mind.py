@@ -1,0 +1,231 @@
+"""What an answer came from (memory, ACT loop, models, specialists), as lines for people. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli.rendering.calls import told_call, told_cuts
+from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.drifting import wandered
+from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.reasons import ENDINGS, RETIRED
+from schemas.event import Event
+from schemas.vocabulary.act import (
+    ActActionsRequested,
+    ActDelegationRequested,
+    ActFinished,
+    Action,
+    ActIterated,
+    ActPlanRequested,
+    ActTimedOut,
+    Performed,
+)
+from schemas.vocabulary.delegate import DelegateAnswered
+from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.memory import (
+    ActionResult,
+    Fact,
+    FactsRetired,
+    Familiarity,
+    MemoryActionsAnswered,
+    MemoryForgotten,
+    MemoryRecalled,
+    MemoryRemembered,
+    MemoryWandered,
+    Recollection,
+    Retired,
+    TurnsForgotten,
+)
+from schemas.vocabulary.responder import Entity, ResponseRequested
+from schemas.vocabulary.router import FeedbackObserved, TiebreakRequested
+
+Lines = Sequence[RenderableType]
+
+LONGEST_MEMORY = 120
+
+
+def entities(found: Sequence[Entity]) -> Lines:
+    """Return the memories that an answer had before it; nothing where there were none."""
+    if not found:
+        return []
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("memory")
+    for heading in ("energy", "tokens", "share"):
+        grid.add_column(heading, justify="right")
+    for each in found:
+        grid.add_row(printable(each.id), f"{each.energy:.3f}", str(each.tokens), f"{each.share:.3f}")
+    return [grid]
+
+
+def _recalled(event: MemoryRecalled) -> Lines:
+    return [_familiarity(event.familiarity), *_recollections(event.recollections)]
+
+
+def _familiarity(known: Familiarity) -> Text:
+    line = Text(f"warmth {known.context_warmth:g}: {known.working_memory_turns} turns, {known.gist_count} gists, ")
+    line.append(f"{counted(known.fact_count, 'fact')}; topic {printable(known.conversation_topic)}")
+    line.append(f"{' (new)' if known.is_new_topic else ''}, confidence {known.topic_confidence:g}; ")
+    return line.append(f"exchange {known.session_exchange_count + 1} of the session")
+
+
+def _recollections(found: Iterable[Recollection]) -> Lines:
+    lines = [
+        Text(f"{each.energy:.3f} {each.layer} {printable(each.id)}: {quoted(each.text, LONGEST_MEMORY)}", "dim")
+        for each in found
+    ]
+    return lines or [Text("nothing came to mind", "dim")]
+
+
+def _remembered(event: MemoryRemembered) -> Lines:
+    line = Text(f"salience {event.salience:g}, topic {printable(event.conversation_topic)}: ")
+    line.append(quoted(event.gist), "italic")
+    lines: list[RenderableType] = [line, *_facts(event.facts)]
+    concepts = printable(", ".join(event.concepts))
+    return [*lines, Text(f"concepts {concepts}", "dim")] if concepts else lines
+
+
+def _facts(facts: Iterable[Fact]) -> Lines:
+    return [Text(f"fact {quoted(fact.key)}: {quoted(fact.value, LONGEST_MEMORY)}") for fact in facts]
+
+
+def _facts_retired(event: FactsRetired) -> Lines:
+    return [_retired(each) for each in event.retired]
+
+
+def _retired(fact: Retired) -> Text:
+    line = Text(f"fact {quoted(fact.key)} no more {quoted(fact.value, LONGEST_MEMORY)}: ", "yellow")
+    return line.append(f"{fact.why}, {RETIRED[fact.why]} (fact:{fact.fact})")
+
+
+def _actions_answered(event: MemoryActionsAnswered) -> Lines:
+    lines: list[RenderableType] = []
+    for result in event.results:
+        lines += [_result(result), *(_recollections(result.recollections) if result.recollections else ())]
+    return [*lines, *_facts(event.stored)]
+
+
+def _result(result: ActionResult) -> Text:
+    if not result.ok:
+        return Text(f"{result.index} {result.skill} failed: {printable(result.reason)}", "yellow")
+    line = Text(f"{result.index} {result.skill}: {len(result.recollections)} found")
+    seen = result.introspection
+    if seen is not None:
+        line.append(f"; warmth {seen.context_warmth:g}, feeling of knowing {seen.feeling_of_knowing:g}")
+        line.append(f", recall failure rate {seen.recall_failure_rate:g}")
+    return line
+
+
+def _forgotten(event: MemoryForgotten) -> Lines:
+    what = f"fact {quoted(event.key)}" if event.what == "fact" else "the session"
+    return [Text(f"{what}: memories dropped: {event.count}, by {quoted(event.by)}: {quoted(event.why)}")]
+
+
+def _said_in(event: TurnsForgotten) -> Lines:
+    return [Text(f"words of a forgotten fact are quoted no more in {len(event.sessions)} session(s)")]
+
+
+def _plan_requested(event: ActPlanRequested) -> Lines:
+    return [Text(f"iteration {event.iteration}, {told_call(event.call)}")]
+
+
+def _actions_requested(event: ActActionsRequested) -> Lines:
+    return [Text(f"iteration {event.iteration}"), *(Text(_action(action)) for action in event.actions)]
+
+
+def _delegation_requested(event: ActDelegationRequested) -> Lines:
+    line = f"iteration {event.iteration}: {_action(event.action)}, within {event.timeout_ms / 1000:g} s"
+    return [Text(line)]
+
+
+def _timed_out(event: ActTimedOut) -> Lines:
+    return [Text(f"time ran out for the {event.what}, in iteration {event.iteration}", "yellow")]
+
+
+def _iterated(event: ActIterated) -> Lines:
+    productive = "productive" if event.productive else f"unproductive: {printable(event.reason)}"
+    line = Text(f"iteration {event.iteration}, {event.planner} plan, {productive}, {event.elapsed_ms} ms so far")
+    return [line, *(_performed(each) for each in event.performed)]
+
+
+def _performed(performed: Performed) -> Text:
+    if performed.ok:
+        return Text(f"{_action(performed.action)}: {performed.found} found")
+    return Text(f"{_action(performed.action)}: failed, {printable(performed.reason)}", "yellow")
+
+
+def _finished(event: ActFinished) -> Lines:
+    productive = "productive" if event.productive else "unproductive"
+    line = Text(f"{event.termination} after {event.iterations} iterations and {event.elapsed_ms} ms, {productive}")
+    return [line, *_recollections(event.findings)]
+
+
+def _action(action: Action) -> str:
+    words = [quoted(action.query, LONGEST_MEMORY)] if action.query else []
+    words += [f"{quoted(action.key)} = {quoted(action.value, LONGEST_MEMORY)}"] if action.key else []
+    words += [f"of {printable(action.specialist)}"] if action.specialist else []
+    return " ".join([f"{action.index} {action.skill}", *words])
+
+
+def _completed(event: LlmCompleted) -> Lines:
+    line = Text(f"{event.purpose} by {printable(event.model)} ({printable(event.backend)}): ")
+    line.append(f"{event.prompt_tokens} + {event.completion_tokens} tokens, {event.attempts} attempts, ")
+    line.append(f"ended by {printable(event.finish_reason) or 'nothing it names'}")
+    told = [f"not whole: {ENDINGS[event.ended]}"] if event.ended in ENDINGS else []
+    told += [f"the endpoint does not take all: {printable(', '.join(event.adapted))}"] if event.adapted else []
+    told += [told_cuts(event.cuts)] if event.cuts else []
+    return [line, *(Text(each, "yellow") for each in told), Text(quoted(event.text), "italic")]
+
+
+def _specialist(event: DelegateAnswered) -> Lines:
+    return [Text(f"{event.index} {printable(event.specialist)}: ").append(quoted(event.answer), "italic")]
+
+
+def _tiebreak(event: TiebreakRequested) -> Lines:
+    pair = " or ".join(f"{mode} ({event.scores.get(mode, 0.0):.3f})" for mode in event.candidates)
+    line = Text(f"{pair}, margin {event.margin:g} below {event.effective_margin:g}")
+    return [line, Text(told_call(event.call), "dim")]
+
+
+def _feedback(event: FeedbackObserved) -> Lines:
+    colour = "green" if event.feedback == "correct_route" else "yellow"
+    line = Text().append(event.feedback, colour)
+    return [line.append(f": {event.mode} of exchange {printable(event.of_exchange)}, signal {printable(event.signal)}")]
+
+
+def _requested(event: ResponseRequested) -> Lines:
+    prompts = ", ".join(f"{name} {digest}" for name, digest in event.prompts.items())
+    loop = f"loop {printable(event.loop_id)}, to be judged" if event.loop_id else "not to be judged"
+    again = f", run again for {printable(event.rerun_reason)}" if event.rerun_reason else ""
+    return [
+        Text().append(event.mode, "bold").append(f", {told_call(event.call)}"),
+        Text(f"prompts {printable(prompts)}", "dim"),
+        Text(f"{loop}{again}", "dim"),
+        *entities(event.entities),
+    ]
+
+
+MIND_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
+    MemoryRecalled: _recalled,
+    MemoryRemembered: _remembered,
+    FactsRetired: _facts_retired,
+    MemoryActionsAnswered: _actions_answered,
+    MemoryForgotten: _forgotten,
+    MemoryWandered: wandered,
+    TurnsForgotten: _said_in,
+    ActPlanRequested: _plan_requested,
+    ActActionsRequested: _actions_requested,
+    ActDelegationRequested: _delegation_requested,
+    ActTimedOut: _timed_out,
+    ActIterated: _iterated,
+    ActFinished: _finished,
+    LlmCompleted: _completed,
+    DelegateAnswered: _specialist,
+    TiebreakRequested: _tiebreak,
+    FeedbackObserved: _feedback,
+    ResponseRequested: _requested,
+}
+"""Event type -> how it is told."""

@@ -1,0 +1,12 @@
+"""People's words on a terminal: on one line, bounded, with nothing in it that a terminal obeys. Pure."""
+
+from deploy.cli.rendering.printable import printable
+
+LONGEST_QUOTE = 300
+
+
+def quoted(text: str, limit: int = LONGEST_QUOTE) -> str:
+    """Return a text in quotes on one line, cut at ``limit`` characters."""
+    line = printable(" ".join(text[: limit * 2].split()))
+    cut = line if len(line) <= limit and len(text) <= limit * 2 else line[: limit - 1] + "…"
+    return f"“{cut}”"

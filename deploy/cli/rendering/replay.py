@@ -1,0 +1,162 @@
+"""A replay's outcome, for people. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli.rendering.counts import Counts
+from deploy.cli.rendering.quoting import quoted
+from deploy.replaying.what_if_verdicts import reason_text
+from events.replay.effects import EffectFinding, EffectReport
+from events.replay.pending import Pending
+from events.replay.replay import Coverage, Difference, Report
+
+_LONGEST_VALUE = 2_000
+_SHORT_HASH = 16
+_MISSING = object()
+
+
+def render_states(report: Report) -> Table:
+    """Return a table of the state hash of every partition, shortened; partitions of equal state share a row."""
+    grid = Table(box=None, pad_edge=False, header_style="bold")
+    grid.add_column("actor", no_wrap=True)
+    grid.add_column("state hash", no_wrap=True)
+    grid.add_column("partitions", overflow="fold")
+    equal: dict[tuple[str, str], list[str]] = {}
+    for name, digest in report.state_hashes.items():
+        actor, _, partition = name.partition("/")
+        equal.setdefault((actor, digest), []).append(partition)
+    for (actor, digest), partitions in equal.items():
+        grid.add_row(actor, digest[:_SHORT_HASH], " ".join(partitions))
+    return grid
+
+
+def render_coverage(coverage: Mapping[str, Coverage]) -> Iterator[RenderableType]:
+    """Yield a table of what became of each actor's decisions, why some could not be made again, and what is new."""
+    names = ("identical", "silent", "different", "pending", "timers", "facts", "unverified")
+    grid = Counts("actor", names)
+    for actor, counts in coverage.items():
+        numbers = (
+            counts.identical,
+            counts.silent,
+            counts.different,
+            counts.pending,
+            counts.timers,
+            counts.facts,
+            sum(counts.unverified.values()),
+        )
+        grid.add(actor, numbers, "red" if counts.different else "")
+    yield grid
+    for actor, counts in coverage.items():
+        for reason, count in sorted(counts.unverified.items()):
+            yield Text(f"{actor}: {count:,} unverified, {reason_text(reason)}", "yellow")
+    for actor, counts in coverage.items():
+        for place, count in counts.new_fields.items():
+            yield Text(new_field_text(actor, place, count))
+
+
+def new_field_text(actor: str, place: str, count: int) -> str:
+    """Return that bodies were recorded without a field that today's have."""
+    bodies = "1 event" if count == 1 else f"{count:,} events"
+    return f"{actor}: new in {bodies}, and not compared: {place}"
+
+
+def render_difference(difference: Difference) -> Iterator[RenderableType]:
+    """Yield what is known of a decision that came out otherwise: where, on what, and what differs."""
+    head = Text("first difference: ", "bold red")
+    head.append(f"{difference.actor}/{difference.partition} on sequence {difference.seq} ({difference.topic})")
+    yield head
+    yield Text(f"exchange {difference.exchange or '-'}, the {difference.field} differs")
+    changes = changed_fields(difference.recorded, difference.redecided) if difference.field == "body" else ()
+    if not changes:
+        yield Text(f"  recorded    {_cut(difference.recorded)}")
+        yield Text(f"  re-decided  {_cut(difference.redecided)}")
+    for path, was, now in changes:
+        yield Text(f"  {path}: recorded {was}, re-decided {now}")
+    hints = [
+        f"`neuraxis state {difference.actor} {difference.partition} --at {difference.seq - 1}` shows the state before"
+    ]
+    if difference.exchange:
+        hints.insert(0, f"`neuraxis why {difference.exchange}` shows the exchange")
+    yield Text("; ".join(hints), "dim")
+
+
+def render_effects(report: EffectReport) -> Iterator[RenderableType]:
+    """Yield a table of what was recorded of each effector, and the first that is wrong."""
+    if not report.counts:
+        return
+    grid = Counts("effects, not performed again", ("requests", "answered", "open", "wrong"))
+    for effector, counts in report.counts.items():
+        numbers = (counts.requests, counts.answered, counts.open, counts.wrong)
+        grid.add(effector, numbers, "red" if counts.wrong else "")
+    yield grid
+    for finding in report.findings[:1]:
+        yield Text(f"first wrong effect: {effect_text(finding)}", "bold red")
+
+
+def effect_text(finding: EffectFinding) -> str:
+    """Return which recorded effect is not as its effector would have recorded it, and why."""
+    problem = _PROBLEMS[finding.problem].format(finding.field)
+    return (
+        f"{finding.topic} of {finding.effector} (sequence {finding.seq}, exchange {finding.exchange or '-'}, "
+        f"cause {finding.cause or '-'}): {problem}"
+    )
+
+
+_PROBLEMS = {
+    "no_request": "no request of that id stands before it",
+    "other_request": "its cause is no request that this effector serves",
+    "answered_twice": "its request is answered already",
+    "place": "it names another sequence of its request, or events of its answer are missing before it",
+    "id": "its id is not the one that an answer to its request has",
+    "body": "its {} is not that of its request",
+    "exchange": "its request belongs to another exchange",
+    "unreadable": "its headers cannot be read",
+}
+
+
+def pending_text(pending: Pending, end_ns: int) -> str:
+    """Return what an actor owed, and for how long before a log's end (server time, nanoseconds)."""
+    of = f", exchange {pending.exchange}" if pending.exchange else ""
+    waited = max(0, end_ns - pending.time_ns) / 1e9  # a live log may have grown since its end was looked up
+    id = pending.id or "-"
+    if pending.is_timer:
+        owed = f"has not recorded {pending.topic} (set by {id}{of}), which was due"
+    else:
+        owed = f"has not decided {pending.topic} (sequence {pending.seq}, id {id}{of}),"
+    return f"{pending.actor}/{pending.partition} {owed} {waited:,.1f} s before the log's end"
+
+
+def changed_fields(recorded: str, redecided: str) -> tuple[tuple[str, str, str], ...]:
+    """Return the fields of two JSON bodies that differ, as (path, recorded, re-decided); none when one is no JSON."""
+    try:
+        was, now = msgspec.json.decode(recorded), msgspec.json.decode(redecided)
+    except msgspec.DecodeError:
+        return ()
+    return tuple((path or "(all)", _shown(left), _shown(right)) for path, left, right in _changes("", was, now))
+
+
+def _changes(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*was, *now)):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _changes(inner, was.get(name, _MISSING), now.get(name, _MISSING))
+    elif isinstance(was, list) and isinstance(now, list) and len(was) == len(now):
+        for place, (left, right) in enumerate(zip(was, now, strict=True)):
+            yield from _changes(f"{path}[{place}]", left, right)
+    elif was is _MISSING or now is _MISSING or was != now:
+        yield path, was, now
+
+
+def _shown(value: Any) -> str:
+    if value is _MISSING:
+        return "nothing"
+    return quoted(value) if isinstance(value, str) else _cut(msgspec.json.encode(value).decode())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

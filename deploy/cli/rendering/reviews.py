@@ -1,0 +1,101 @@
+"""An agent's reviews of its own prompting, as lines for people. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.quoting import quoted
+from schemas.event import Event
+from schemas.vocabulary.loops import Part, TickObserved
+from schemas.vocabulary.self_review import (
+    Resolved,
+    SeatAdded,
+    SelfReviewDisarmed,
+    SelfReviewMeasured,
+    SelfReviewResult,
+    SelfReviewTriggered,
+)
+
+Lines = Sequence[RenderableType]
+
+
+def _triggered(event: SelfReviewTriggered) -> Lines:
+    head = Text(f"tick {event.tick} of {printable(event.citizen)}: ").append(", ".join(event.reasons), "bold yellow")
+    metrics = msgspec.structs.asdict(event.metrics).items()
+    return [head, Text(", ".join(f"{name} {value:g}" for name, value in metrics), "dim")]
+
+
+def _result(event: SelfReviewResult) -> Lines:
+    parts = msgspec.structs.asdict(event.dimensions).items()
+    lines = [Text(f"score {event.score:g} of {', '.join(f'{name} {value:g}' for name, value in parts)}")]
+    if event.regret:
+        swap = event.counterfactual
+        line = f"better by {event.regret:g} with {printable(swap.swapped_in)} instead of {printable(swap.swapped_out)}"
+        return [*lines, Text(line, "yellow")]
+    return [*lines, Text("no swap of one entity would have been better", "dim")]
+
+
+def _measured(event: SelfReviewMeasured) -> Lines:
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("signal")
+    for heading in ("value", "record", "guard", "median", "mad", "normalised", "weight"):
+        grid.add_column(heading, justify="right")
+    for name, each in event.signals.items():
+        numbers = (each.value, each.record, each.guard, each.median, each.mad, each.normalised, each.weight)
+        grid.add_row(name, *(f"{number:g}" for number in numbers), style="bold yellow" if each.fired else "")
+    for name_of_part, part in event.parts.items():
+        numbers_of_part = (f"{part.value:g}", "", "", f"{part.median:g}", f"{part.mad:g}", f"{part.normalised:g}", "")
+        grid.add_row(name_of_part, *numbers_of_part)
+    modes = ", ".join(f"{printable(mode)} {activation:g}" for mode, activation in event.modes.items())
+    return [grid, Text(f"criticality {event.criticality:g}; modes: {modes or 'none'}", "dim")]
+
+
+def _seat(event: SeatAdded) -> Lines:
+    colour = "red" if event.value < 0 else "green"
+    line = Text(f"{printable(event.entity)} {event.seat_type} ").append(f"{event.value:+g}", colour)
+    about = ", ".join(map(quoted, event.context))
+    return [line.append(f", {event.scope}, said on {about}" if about else f", {event.scope}", "dim")]
+
+
+def _disarmed(event: SelfReviewDisarmed) -> Lines:
+    why = ": the review was never resolved, and has lapsed" if event.reason == "lapsed" else ""
+    return [Text(f"tick {event.tick} of {printable(event.citizen)}: the gate is open again{why}")]
+
+
+def _resolved(event: Resolved) -> Lines:
+    line = f"tick {event.tick} of {printable(event.citizen)}: scores "
+    line += ", ".join(f"{score:g}" for score in event.recent_scores)
+    return [Text(f"{line}, criticality {event.criticality:g}")]
+
+
+def _ticked(event: TickObserved) -> Lines:
+    line = f"arousal {event.arousal:g}, valence {event.valence:g}, novelty {event.novelty:g}"
+    line += f", uncertainty {event.uncertainty:g}, fatigue {event.fatigue:g}"
+    modes = ", ".join(f"{printable(mode)} {activation:g}" for mode, activation in event.modes.items())
+    return [
+        Text(line),
+        Text(f"modes: {modes or 'none'}; working memory of {len(event.working_memory)}", "dim"),
+        Text(f"chosen: {_names(event.chosen)}"),
+        Text(f"candidates: {_names(event.candidates)}", "dim"),
+    ]
+
+
+def _names(parts: Iterable[Part]) -> str:
+    return ", ".join(f"{printable(part.id)} ({part.energy:g}, {part.tokens} tokens)" for part in parts) or "none"
+
+
+REVIEW_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
+    SelfReviewTriggered: _triggered,
+    SelfReviewResult: _result,
+    SelfReviewMeasured: _measured,
+    SelfReviewDisarmed: _disarmed,
+    SeatAdded: _seat,
+    Resolved: _resolved,
+    TickObserved: _ticked,
+}
+"""Event type -> how it is told."""

@@ -1,0 +1,190 @@
+"""One plain sentence on how an exchange ended and why, from recorded facts. Pure.
+
+It is built from the end alone; events of the exchange that carry more, such as the phrase that was met, add detail.
+A reason that this release does not know is named as it is.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from deploy.cli.rendering import reasons
+from deploy.cli.rendering.calls import told_cuts
+from deploy.cli.rendering.quoting import quoted
+from schemas.event import Event
+from schemas.unread import What
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
+from schemas.vocabulary.breaker import BreakerTripped
+from schemas.vocabulary.coherence import CoherenceRejected
+from schemas.vocabulary.intuition import IntuitionRejected
+from schemas.vocabulary.reflex import ReflexBlocked
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import ModeSelected
+
+FACTS = (
+    ReflexBlocked,
+    IntuitionRejected,
+    CoherenceRejected,
+    BreakerTripped,
+    ArbiterDenied,
+    ArbiterImmediate,
+    ModeSelected,
+)
+"""Events of an exchange that a sentence takes detail from."""
+
+_LONGEST_QUOTE = 60
+E = TypeVar("E", bound=Event)
+
+
+def sentence_on(end: ResponseEmitted, events: Sequence[Event] = ()) -> str:
+    """Return how an exchange ended and why, in a sentence that begins with what became of it.
+
+    Args:
+        end: Its end.
+        events: Events of the exchange in stream order; all but :data:`FACTS` are passed over.
+    """
+    word = reasons.ACTIONS[end.action]
+    if end.action == "EXECUTED":
+        return f"{word} {_answered(end, events)}.{_not_whole(end)}"
+    return f"{word}: {_why(end, events) or f'for the reason {end.reason} of {end.stage}'}."
+
+
+def is_known(end: ResponseEmitted) -> bool:
+    """Whether this release has words for the reason of an end, rather than its bare name."""
+    return bool(_why(end, ()) if end.action != "EXECUTED" else _because(end, ()))
+
+
+def _why(end: ResponseEmitted, events: Sequence[Event]) -> str:
+    if end.action == "FAILED":
+        return _failed(end)
+    match end.stage:
+        case "REFLEX":
+            return _blocked(end, _last(events, ReflexBlocked))
+        case "INTUITION":
+            return _felt(end, _last(events, IntuitionRejected))
+        case "COHERENCE":
+            return _dissonant(end, _last(events, CoherenceRejected))
+        case "BREAKER":
+            return _withheld(end, _last(events, BreakerTripped))
+        case "ARBITER":
+            return _denied(end, _last(events, ArbiterDenied))
+    return ""
+
+
+def _blocked(end: ResponseEmitted, event: ReflexBlocked | None) -> str:
+    if event is None:
+        return f"it matches a known attack; pattern set {end.reason}"
+    return f"it has the phrase {quoted(event.signature, _LONGEST_QUOTE)} of a known attack; pattern set {end.reason}"
+
+
+def _felt(end: ResponseEmitted, event: IntuitionRejected | None) -> str:
+    if end.reason == "scorer":
+        plain = "the learned scorer takes it for an attack"
+        return plain if event is None else f"{plain}; score {event.score or 0.0:g}, threshold {event.score_threshold:g}"
+    near = "" if event is None else f", similarity {event.similarity:g} above {event.threshold:g}"
+    return f"it resembles a situation that did harm; precedent {end.reason}{near}"
+
+
+def _dissonant(end: ResponseEmitted, event: CoherenceRejected | None) -> str:
+    plain = reasons.COHERENCE.get(end.reason, "")
+    if event is None or not plain:
+        return plain
+    if end.reason == reasons.UNREAD:
+        missed = event.unread_of
+        return plain if missed is None else f"{plain}; {missed.amount:,} {_counted(missed.what)} were not"
+    if event.violations:
+        said = " and ".join(reasons.RULES[name] for name in event.violations if name in reasons.RULES)
+        return f"{said or 'a flagged phrase hints at a breach of the constitution'}; rule {', '.join(event.violations)}"
+    return f"{plain}; entropy {event.entropy:g} above {event.threshold:g}"
+
+
+def _counted(what: What) -> str:
+    return what if what in ("comparisons", "characters", "layers") else f"characters of {what}"
+
+
+def _withheld(end: ResponseEmitted, event: BreakerTripped | None) -> str:
+    plain = reasons.BREAKER.get(end.reason, "")
+    if event is None or event.violation != end.reason:
+        return plain and f"{plain}; breaker {end.reason}"
+    return f"{plain}; trust {event.standing.trust_before:g} → {event.standing.trust:g}"
+
+
+def _denied(end: ResponseEmitted, event: ArbiterDenied | None) -> str:
+    plain = reasons.ARBITER.get(end.reason, "")
+    if event is None or not event.precedent:
+        return plain and f"{plain}; arbiter {end.reason}"
+    return f"{plain}; precedent {event.precedent}, similarity {event.similarity:g}"
+
+
+def _failed(end: ResponseEmitted) -> str:
+    if end.reason == reasons.DEADLINE:
+        return f"no word came from {end.stage.lower()} before the deadline"
+    lack, named, stage = end.reason.partition(": ")
+    if named and lack in reasons.LACKS:
+        return f"it waited for {stage}, and {reasons.LACKS[lack]}"
+    actor = end.reason.removesuffix("_failed")
+    if end.reason.endswith("_failed") and actor in reasons.FAILED_ACTORS.get(end.stage, ()):
+        return f"the actor {actor} failed on it, and what is not cleared is not answered"
+    return reasons.DELIBERATIVE_FAILURES.get(end.reason, "") if end.stage == "DELIBERATIVE" else ""
+
+
+def _answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
+    if end.stage == "ARBITER":
+        return f"at once by precedent {end.reason}, because {_because(end, events)}"
+    how = reasons.MODES[end.mode] if end.mode is not None else "at once"
+    by = "" if end.mode == "IGNORE" else f"by {f'the model {end.model}' if end.model else f'the {end.backend}'} "
+    return f"{by}{how}, because {_because(end, events) or f'of {end.reason}'}"
+
+
+def _not_whole(end: ResponseEmitted) -> str:
+    """Return what an answer, or the prompt that it answers, lacks, as sentences of their own."""
+    ended = reasons.ENDINGS.get(end.finish_reason, "")
+    short = f" The answer may not be whole: {ended}." if ended else ""
+    return f"{short} The prompt was too long and was {told_cuts(end.cuts)}." if end.cuts else short
+
+
+def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
+    if end.stage == "ARBITER":
+        found = _last(events, ArbiterImmediate)
+        near = "" if found is None else f" (similarity {found.similarity:g})"
+        return f"its answer to nearly the same input was approved{near}"
+    head, _, rest = end.reason.partition(":")
+    if head == reasons.LLM_FAILED:
+        failure = _failure(rest)
+        return failure and f"{_chosen(end, events)}, and no model answered: {failure}"
+    if head != end.mode:
+        return ""
+    if not rest:
+        return _chosen(end, events)
+    remark = reasons.GUARDRAILS.get(rest, "")
+    lack, named, stage = rest.partition(": ")
+    if named and lack in reasons.LACKS:
+        remark = f"guardrails did not judge it, since it waited for {stage}, and {reasons.LACKS[lack]}"
+    kind, _, failure = rest.partition(":")
+    if kind == reasons.RERUN_FAILED:
+        said = _failure(failure)
+        remark = said and f"it was to be bettered, but {said}"
+    return remark and f"{_chosen(end, events)}; {remark}"
+
+
+def _failure(name: str) -> str:
+    return reasons.MODEL_FAILURES.get(name, "") or reasons.LACKS.get(name, "")
+
+
+def _chosen(end: ResponseEmitted, events: Sequence[Event]) -> str:
+    """Return why the mode was chosen, by the last choice among the events."""
+    choice = _last(events, ModeSelected)
+    if choice is None or choice.terminal_mode != end.mode:
+        return f"the router chose {end.mode}"
+    if choice.reason == "blank_input":
+        return "the input is blank"
+    sure = f"confidence {choice.router_confidence:.2f}"
+    if choice.reason == "tiebreak":
+        others = " and ".join(choice.tiebreaker_candidates)
+        return f"a model, asked to choose between {others}, took {end.mode} ({sure})"
+    if choice.reason == "act_unavailable":
+        return f"{end.mode} scored highest but for ACT, which is switched off ({sure})"
+    return f"{end.mode} scored highest{' after an ACT loop' if choice.rerouted else ''} ({sure})"
+
+
+def _last(events: Sequence[Event], kind: type[E]) -> E | None:
+    return next((event for event in reversed(events) if isinstance(event, kind)), None)

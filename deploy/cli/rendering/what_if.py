@@ -1,0 +1,167 @@
+"""What other settings would have changed, for people. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.counts import Counts
+from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.replay import new_field_text
+from deploy.cli.rendering.words import without_words
+from deploy.replaying.what_if_verdicts import headline, measured_texts, nothing_compared, reason_text, redecided
+from events.replay.whatif import LATEST, RECORDED, Example, Report, fields_of
+from schemas.catalogue import CATALOGUE
+
+_FIELDS_SHOWN = 8
+_LONGEST = 120
+_LONGEST_NAME = 72
+
+
+def render_report(report: Report, examples: int) -> Iterator[RenderableType]:
+    """Yield how many exchanges end otherwise and how, what became of each actor's decisions, and examples."""
+    yield Text(headline(report), "bold yellow" if report.changed or nothing_compared(report) else "bold green")
+    yield Text(redecided(report), "yellow" if report.taken else "")
+    yield Text(_UNDER[report.behaviour])
+    for text in measured_texts(report):
+        yield Text(text, "yellow")
+    for name in report.unanswered:
+        yield Text(
+            f"{name}: none of its decisions could be made anew, so that its other settings show nothing", "yellow"
+        )
+    if report.open:
+        yield Text(f"{report.open:,} without an end on record: nothing to compare")
+    if report.reworded:
+        yield Text(f"{report.reworded:,} more have the same decision in other words")
+    for why, count in report.without_end.items():
+        yield Text(f"{count:,} have no end: {_WITHOUT.get(why, why)}", "yellow")
+    for title, confusion in (("stage and action", report.ends), ("mode", report.modes)):
+        if any(was != now for was, row in confusion.items() for now in row):
+            yield Text(f"\n{title}, recorded → what-if", "bold")
+            yield from _confusion(confusion)
+    yield Text("\nevents by actor", "bold")
+    yield _tallies(report)
+    for actor, tally in report.tallies.items():
+        if len(tally.behaviours) > 1:
+            told = (f"{count:,} under behaviour {number}" for number, count in sorted(tally.behaviours.items()))
+            yield Text(f"{actor}: decided {', '.join(told)}")
+    for actor, tally in report.tallies.items():
+        for reason, count in sorted(tally.held.items()):
+            yield Text(f"{actor}: {counted(count, 'decision')} taken from the record, {reason_text(reason)}", "yellow")
+        for place, count in sorted(tally.new_fields.items()):
+            yield Text(new_field_text(actor, place, count))
+    if report.effects:
+        yield Text(
+            "\neffects: " + ", ".join(f"{count:,} {_EFFECTS.get(name, name)}" for name, count in report.effects.items())
+        )
+    for code, count in report.unreadable.items():
+        yield Text(f"{counted(count, 'event')} cannot be read by this release: {code}", "yellow")
+    for example in report.examples[:examples]:
+        yield Text("")
+        yield from _example(example)
+
+
+_UNDER = {
+    RECORDED: "each decided under the behaviour recorded as in force",
+    LATEST: "all decided under today's behaviours",
+}
+_WITHOUT = {
+    "effect_missing": "a decision asked for an effect that was never made",
+    "not_redecided": "a decision on the way cannot be made anew",
+    "open": "the log stops before it",
+}
+_EFFECTS = {
+    "reused": "reused from the record",
+    "never_asked": "never asked for on record",
+    "asked_otherwise": "asked for otherwise on record",
+}
+
+
+def without_texts(report: Report) -> Report:
+    """Return a report without people's words: texts are left out, and hidden in the events that differ."""
+    return msgspec.structs.replace(report, examples=tuple(map(_without_texts, report.examples)))
+
+
+def _without_texts(example: Example) -> Example:
+    outcome = example.outcome
+    first = outcome.first
+    if first is not None:
+        recorded, whatif = (_hidden(first.topic, body) for body in (first.recorded, first.whatif))
+        first = msgspec.structs.replace(first, recorded=recorded, whatif=whatif)
+    was, now = (msgspec.structs.replace(end, response="") for end in (outcome.recorded, outcome.whatif))
+    outcome = msgspec.structs.replace(outcome, text="", recorded=was, whatif=now, first=first)
+    return Example(outcome, fields_of(first))
+
+
+def _hidden(topic: str, body: dict[str, Any] | None) -> dict[str, Any] | None:
+    return body and without_words(msgspec.convert(body, CATALOGUE[topic].event))
+
+
+def render_sweep(key: str, reports: Sequence[tuple[str, Report]]) -> Table:
+    """Return a table of a sweep: by value, the share of exchanges that end otherwise, and the shares of modes."""
+    modes = sorted({now for _, report in reports for row in report.modes.values() for now in row})
+    grid = Table(box=None, pad_edge=False, header_style="bold", title=key, title_style="bold", title_justify="left")
+    for name in ("value", "changed", "share", "without end", *modes):
+        grid.add_column(name, justify="right")
+    for value, report in reports:
+        shares = mode_shares(report)
+        without = sum(report.without_end.values())
+        numbers = (f"{report.changed:,}", f"{report.share:.1%}", f"{without:,}")
+        grid.add_row(value, *numbers, *(f"{shares.get(mode, 0.0):.1%}" for mode in modes))
+    return grid
+
+
+def mode_shares(report: Report) -> dict[str, float]:
+    """Return the share of each mode among the second timeline's exchanges that have one, in [0, 1]."""
+    counts: dict[str, int] = {}
+    for row in report.modes.values():
+        for mode, count in row.items():
+            counts[mode] = counts.get(mode, 0) + count
+    total = sum(counts.values())
+    return {mode: count / total for mode, count in counts.items()} if total else {}
+
+
+def _confusion(confusion: Mapping[str, Mapping[str, int]]) -> Iterator[Text]:
+    """Yield what became of what, the changed ones first; a line each, since a matrix of words fits few terminals."""
+    counts = {(was, now): count for was, row in confusion.items() for now, count in row.items()}
+    wide = max(len(f"{count:,}") for count in counts.values())
+    for (was, now), count in sorted(counts.items(), key=lambda item: (item[0][0] == item[0][1], -item[1], item[0])):
+        same = was == now
+        yield Text(f"  {count:>{wide},}  {was}{' as before' if same else f' → {now}'}", "dim" if same else "yellow")
+
+
+def _tallies(report: Report) -> Counts:
+    grid = Counts("actor", ("decided", "identical", "different", "gone", "new", "pending"))
+    for actor, tally in report.tallies.items():
+        numbers = (tally.decided, tally.identical, tally.different, tally.gone, tally.new, tally.pending)
+        changed = tally.different or tally.gone or tally.new
+        grid.add(actor, numbers, "yellow" if changed else "")
+    return grid
+
+
+def _example(example: Example) -> Iterator[Text]:
+    outcome = example.outcome
+    was, now = outcome.recorded, outcome.whatif
+    if outcome.text:
+        yield Text(quoted(outcome.text, _LONGEST_NAME), "bold italic")
+    head = Text(f"exchange {outcome.exchange}", "" if outcome.text else "bold")
+    head.append(f" (sequence {outcome.seq}): {was.label} {was.reason} → {now.label} {now.reason}", "not bold")
+    yield head
+    first = outcome.first
+    if first is None:
+        return
+    what = "is gone" if first.whatif is None else "is new" if first.recorded is None else "differs"
+    yield Text(f"  first, at sequence {first.seq}: {first.topic} of {first.actor} {what}")
+    for path, (left, right) in list(example.fields.items())[:_FIELDS_SHOWN]:
+        yield Text(f"    {path}: {_shown(left)} → {_shown(right)}")
+    if len(example.fields) > _FIELDS_SHOWN:
+        yield Text(f"    and {len(example.fields) - _FIELDS_SHOWN} more fields", "dim")
+
+
+def _shown(value: Any) -> str:
+    text = quoted(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

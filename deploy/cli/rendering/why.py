@@ -1,0 +1,128 @@
+"""The causal tree of an exchange, for people. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import msgspec
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+from actors.coherence.settings import CoherenceSettings
+from actors.router.settings import RouterSettings
+from deploy.cli.rendering.details import Case, details
+from deploy.cli.rendering.hops import hops
+from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.sentences import sentence_on
+from deploy.cli.rendering.trunks import nodes_below, trunk
+from events.replay.explain import Explanation, Node
+from schemas.catalogue import CATALOGUE
+from schemas.errors import UNREADABLE
+from schemas.event import ROOT, Event, Failed, topic_of
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.responder import ResponseEmitted
+
+E = TypeVar("E", bound=Event)
+
+
+def nodes_of(explanation: Explanation) -> Iterator[Node]:
+    """Yield every event of an exchange, causes before what they led to."""
+    for root in explanation.roots:
+        yield from nodes_below(root)
+
+
+def event_of(node: Node) -> Event:
+    """Return a node's event, typed."""
+    return msgspec.convert(node.body, CATALOGUE[node.topic].event)
+
+
+def last_of(explanation: Explanation, kind: type[E]) -> tuple[Node, E] | None:
+    """Return the exchange's last event of a kind, in the order of the tree; None where it has none."""
+    found = None
+    for node in nodes_of(explanation):
+        event = event_of(node)
+        if isinstance(event, kind):
+            found = node, event
+    return found
+
+
+def render(
+    explanation: Explanation, router: RouterSettings | None = None, coherence: CoherenceSettings | None = None
+) -> RenderableType:
+    """Return the tree with the numbers of each decision, where the time went, and what was never reached.
+
+    ``router`` and ``coherence`` are the settings in force then, where they are not the defaults.
+    """
+    events = [event_of(node) for node in nodes_of(explanation)]
+    case = Case(next((event for event in events if isinstance(event, InputReceived)), None), router, coherence)
+    title = Text().append("exchange ").append(printable(explanation.exchange), "bold")
+    title.append(printable(f"  agent {explanation.agent}  session {explanation.session}"))
+    title.append("\n↓ follows from the event above it at its level; what else that led to is set in", "dim")
+    tree = Tree(title, guide_style="dim")
+    way = frozenset(explanation.way)
+    for root in explanation.roots:
+        _grow(tree, root, way, case)
+    return Group(_sentence(explanation, events), tree, *_closing(explanation, events))
+
+
+def plain_sentence(explanation: Explanation) -> str:
+    """Return how an exchange ended and why, in a plain sentence."""
+    return _sentence(explanation, [event_of(node) for node in nodes_of(explanation)]).plain
+
+
+def _sentence(explanation: Explanation, events: list[Event]) -> Text:
+    end = next((event for event in events if isinstance(event, ResponseEmitted)), None)
+    if end is None and (sentence := _never_read(explanation, events)):
+        return Text(printable(sentence), "bold red")
+    if end is None:
+        return Text("Open: it has no end yet.", "bold yellow")
+    return Text(printable(sentence_on(end, events)), "bold green" if end.action == "EXECUTED" else "bold red")
+
+
+def _never_read(explanation: Explanation, events: list[Event]) -> str:
+    """Return, of an exchange whose input nobody could read, that this is so and what to do; else nothing."""
+    topic = topic_of(InputReceived)
+    failed = [event for event in events if isinstance(event, Failed) and event.failed_topic == topic]
+    if not failed or any(isinstance(event, InputReceived) for event in events):
+        return ""
+    seq = failed[0].failed_seq
+    if seq not in explanation.unreadable and not all(event.reason in UNREADABLE for event in failed):
+        return ""
+    return (
+        f"Never begun: the input at sequence {seq} cannot be read ({failed[0].reason}), so that all actors passed it "
+        "over and no end will come. Whoever wrote it did not write it as docs/inputs.md describes: send it again."
+    )
+
+
+def _grow(tree: Tree, root: Node, way: frozenset[int], case: Case) -> None:
+    for node, branches in trunk(root, way):
+        heading = Text("" if node is root else "↓ ", "dim").append(
+            node.topic.removeprefix(f"{ROOT}."), "not dim bold cyan"
+        )
+        heading.append(f"  sequence {node.seq}", "dim")
+        if node.seq and node.since_start_ms:
+            heading.append(f"  +{node.since_start_ms:g} ms", "dim")
+        place = tree.add(Group(heading, *details(event_of(node), case)))
+        for branch in branches:
+            _grow(place, branch, way, case)
+
+
+def _closing(explanation: Explanation, events: Iterable[Event]) -> Iterator[RenderableType]:
+    events = list(events)
+    ended = any(isinstance(event, ResponseEmitted) for event in events)
+    if not ended and not _never_read(explanation, events):
+        yield Text("the exchange is open: it has no end yet", "yellow")
+    yield from hops(explanation)
+    if explanation.unreached:
+        why = explanation.absent[explanation.unreached[0]]
+        yield Text(f"never reached: {', '.join(explanation.unreached)}: {why}")
+    for owner, why in explanation.absent.items():
+        if owner not in explanation.unreached:
+            yield Text(f"not called on: {owner}: {why}", "dim")
+    if explanation.unreadable:
+        places = ", ".join(map(str, explanation.unreadable))
+        yield Text(f"cannot be read by this release: sequence {places}", "red")
+    if explanation.complete:
+        yield Text("causal chain: complete, from the end back to the input")
+    elif ended:
+        yield Text("causal chain: broken, a cause between the end and the input is missing from the log", "red")

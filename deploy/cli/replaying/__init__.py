@@ -1,0 +1,1 @@
+"""Commands that read a log: decisions explained, made again and compared."""

@@ -1,0 +1,89 @@
+"""``neuraxis bisect``."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from events.replay.bisecting import Found
+    from events.replay.conditions import Condition
+    from events.replay.replaying import Point
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis bisect breaker travel 'trust < 0.5'",
+        "neuraxis bisect breaker travel 'state == \"VIOLATED\"' --log backup/ledger.db",
+        "neuraxis bisect router travel 'pending exists' --to 1200 --json",
+    )
+)
+@click.argument("actor")
+@click.argument("key")
+@click.argument("condition")
+@target_options
+@log_option
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@json_option
+def bisect(
+    target: Target, actor: str, key: str, condition: str, log_file: Path | None, upto: str, as_json: bool
+) -> None:
+    """Find the first event after which CONDITION holds of an actor's state; exit status 1 if none.
+
+    CONDITION is a path as `neuraxis state` prints it, below anything that is kept under KEY or else from the top; one
+    of == != < <= > >= in exists; and a JSON value. It may come and go: every state on the way is looked at.
+    """
+    import msgspec
+
+    from actors.registry import actor_named
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.rendering.printable import printable
+    from events.replay.conditions import BadCondition, condition_of
+    from events.replay.replaying import END, point_of
+
+    try:
+        wanted = condition_of(condition)
+    except BadCondition as bad:
+        raise WrongUse(str(bad)) from None
+    name = actor_named(actor).name
+    found = asyncio.run(_bisect(target, log_file, name, key, wanted, point_of(upto) if upto else END))
+    if found is None:
+        raise CheckFailed(f"{condition} holds of no state of {name} under {key}")
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    if not found.seq:
+        saying.say(f"{found.actor}/{found.partition}: it holds from the start")
+        return
+    moment = datetime.fromtimestamp(found.time_ns / 1e9, UTC).isoformat(timespec="milliseconds")
+    was, now = (
+        "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
+        for value in (found.before, found.after)
+    )
+    saying.say(printable(f"{found.actor}/{found.partition}: sequence {found.seq}, {moment}, {found.topic}"))
+    saying.say(printable(f"  {was} → {now}"))
+    if found.exchange:
+        saying.say(printable(f"  `neuraxis why {found.exchange}` shows the exchange"))
+
+
+async def _bisect(
+    target: Target, log_file: Path | None, name: str, key: str, condition: "Condition", upto: "Point"
+) -> "Found | None":
+    from actors.registry import ACTORS
+    from deploy.cli.rendering.terminal import progress
+    from events.replay.bisecting import first_holding
+    from events.replay.looking import look_for, look_upto
+    from events.replay.states import partition_named
+
+    async with opened(target, log_file) as source:
+        say(await look_upto(source, upto))
+        partition = partition_named(ACTORS[name], key, source.partitions)
+        await look_for(source, key, tokens=[partition])
+        with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
+            return await first_holding(source, ACTORS[name], partition, key, condition, upto, advance)

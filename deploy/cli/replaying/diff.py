@@ -1,0 +1,112 @@
+"""``neuraxis diff``."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from events.replay.diffing import Changed
+    from events.replay.replaying import Point
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis diff breaker ann --at 1200 --at 1300",
+        "neuraxis diff 1200 1300 --log backup/ledger.db",
+        "neuraxis diff 1200 2026-01-31T12:00:00Z --actor router --key travel --json",
+    )
+)
+@click.argument("first", metavar="ACTOR|FROM")
+@click.argument("second", metavar="KEY|TO")
+@target_options
+@log_option
+@click.option("--at", "at", multiple=True, metavar="SEQ|TIME", help="A point; twice, with ACTOR and KEY.")
+@click.option("--actor", "actor", default="", metavar="NAME", help="With FROM and TO: this actor only.")
+@click.option("--key", "key", default="", metavar="KEY", help="With --actor: this session's, agent's or partition's.")
+@json_option
+def diff(
+    target: Target,
+    first: str,
+    second: str,
+    log_file: Path | None,
+    at: Sequence[str],
+    actor: str,
+    key: str,
+    as_json: bool,
+) -> None:
+    """Print what changed in the actors' states between two points of the log.
+
+    Either one actor's partition, `diff ACTOR KEY --at FROM --at TO`, or all of them, `diff FROM TO`. With --json, a
+    line for each change: op, path, before, after. The states hold people's words.
+    """
+    import msgspec
+
+    from actors.registry import ACTORS, actor_named
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.rendering.printable import printable
+    from events.replay.diffing import path_text
+    from events.replay.replaying import point_of
+
+    if at and (len(at) != 2 or actor or key):
+        raise WrongUse("--at is given twice, with an actor and a key: neuraxis diff ACTOR KEY --at FROM --at TO")
+    if not at and first in ACTORS:
+        raise WrongUse(f"{first} is an actor: give two points, too: neuraxis diff {first} {second} --at FROM --at TO")
+    if at and not second:
+        raise WrongUse("the key is empty: name a session, an agent or a partition")
+    if key and not actor:
+        raise WrongUse("--key needs --actor: keys of different actors name different things")
+    name, wanted = (first, second) if at else (actor, key)
+    names = [actor_named(name).name] if name else list(ACTORS)
+    points = (point_of(at[0]), point_of(at[1])) if at else (point_of(first), point_of(second))
+    if _is_behind(*points):
+        raise WrongUse("the first point lies behind the second: give the earlier one first")
+    found = asyncio.run(_diff(target, log_file, names, wanted, points))
+    for part in found:
+        if not as_json:
+            saying.say(f"{part.actor}/{part.partition} from sequence {part.place_before} to {part.place_after}")
+        for change in part.changes:
+            if as_json:
+                where = {"actor": part.actor, "partition": part.partition}
+                click.echo(msgspec.json.encode(where | msgspec.to_builtins(change)).decode())
+            else:
+                was, now = (
+                    "nothing" if value is msgspec.UNSET else msgspec.json.encode(value).decode()
+                    for value in (change.before, change.after)
+                )
+                saying.say(printable(f"  {path_text(change.path)}: {was} → {now}"))
+    if not found and not as_json:
+        saying.say("nothing changed")
+
+
+def _is_behind(first: "Point", second: "Point") -> bool:
+    """Whether the first of two points is surely the later one; a sequence and a time are not compared."""
+    if first.time_ns == second.time_ns:
+        return first.seq > second.seq
+    return first.seq == second.seq and first.time_ns > second.time_ns
+
+
+async def _diff(
+    target: Target, log_file: Path | None, names: Sequence[str], key: str, points: "tuple[Point, Point]"
+) -> "tuple[Changed, ...]":
+    from actors.registry import ACTORS
+    from deploy.cli.rendering.terminal import progress
+    from events.replay.diffing import changed_between
+    from events.replay.looking import look_between, look_for
+    from events.replay.states import partition_named
+
+    actors = [ACTORS[name] for name in names]
+    async with opened(target, log_file) as source:
+        partition = partition_named(actors[0], key, source.partitions) if key else None
+        say(await look_between(source, *points))
+        if partition and key:
+            await look_for(source, key, tokens=[partition])
+        last = (await source.info()).last_seq
+        with progress("folding", min(last, max(point.seq for point in points))) as advance:
+            return await changed_between(source, actors, partition, points, advance)

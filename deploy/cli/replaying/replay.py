@@ -1,0 +1,210 @@
+"""``neuraxis replay``."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import Target, examples, json_option, models_option, target_options
+from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from events.replay.effects import EffectReport
+    from events.replay.replay import Report
+    from events.replay.replaying import Point
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis replay --verify",
+        "neuraxis replay --log backup/ledger.db --to 12000 --actor router",
+        "neuraxis replay --verify --log backup/ledger.db --models weights-of-march",
+        "neuraxis replay --to 2026-01-31T12:00:00Z --json | jq .overall",
+    )
+)
+@target_options
+@log_option
+@click.option("--verify", is_flag=True, help="Make every decision again and compare what it says with the record.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="With --verify: what cannot be verified, or waits for long, is a failure, too.",
+)
+@models_option
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@click.option("--actor", "names", multiple=True, metavar="NAME", help="Replay this actor only; may be repeated.")
+@click.option(
+    "--key", default="", metavar="KEY", help="Replay only the partitions of this session, agent or partition."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that share --log.  [default: as many as help]",
+)
+@json_option
+def replay(
+    target: Target,
+    log_file: Path | None,
+    verify: bool,
+    strict: bool,
+    models: str,
+    upto: str,
+    names: Sequence[str],
+    key: str,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Fold the recorded events into every actor's state and print the states' hashes; run no effect.
+
+    Nothing needs to run but the broker, and with --log not even that. Equal logs give equal hashes. With --verify,
+    exit status 1 tells of a decision that came out otherwise than recorded, and the first is shown. Decisions that need
+    words which were forgotten, or whose keys are out of reach, are counted apart: nobody can verify them.
+    """
+    import msgspec
+
+    from actors.registry import ACTORS, actor_named
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.rendering.replay import pending_text
+    from events.replay.replaying import END, overall_hash, point_of
+
+    if strict and not verify:
+        raise WrongUse("--strict says what --verify is to fail on: give both")
+    if models and not verify:
+        raise WrongUse("--models says what --verify is to decide with: give both")
+    if log_file is None and (jobs or 1) > 1:
+        raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
+    actors = [actor_named(name).name for name in names] or list(ACTORS)
+    point = point_of(upto) if upto else END
+    name, report, effects, end_ns = asyncio.run(_replay(target, log_file, actors, key, verify, models, point, jobs))
+    if as_json:
+        found = {
+            "source": name,
+            "verified": verify,
+            "clean": report.clean and not effects.wrong,
+            "overall": overall_hash(report),
+            **msgspec.structs.asdict(report),
+            "effects": effects,
+        }
+        if not verify:
+            del found["coverage"], found["differences"], found["waiting"], found["effects"]
+        click.echo(msgspec.json.encode(found).decode())
+    else:
+        _show(name, report, effects, verify, end_ns)
+    if not report.events:
+        raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
+    if not report.clean or effects.wrong:
+        raise CheckFailed(_complaint(report, effects))
+    if verify and not report.identical:
+        why = (
+            _unverified(report) if report.unverified else f"{name} holds no decision of {', '.join(actors)} up to there"
+        )
+        raise CheckFailed(f"nothing was verified: {why}")
+    if verify and strict and report.unverified:
+        raise CheckFailed(_unverified(report))
+    overdue = [pending_text(each, end_ns) for each in report.waiting if each.is_overdue(end_ns)]
+    if verify and strict and overdue:
+        raise CheckFailed(f"decisions are missing, or their actors stood still: {'; '.join(overdue)}")
+
+
+async def _replay(
+    target: Target,
+    log_file: Path | None,
+    names: Sequence[str],
+    key: str,
+    verify: bool,
+    models: str,
+    upto: "Point",
+    jobs: int | None,
+) -> "tuple[str, Report, EffectReport, int]":
+    from actors.registry import ACTORS
+    from deploy.cli.rendering.terminal import progress
+    from deploy.replaying.effects import check_effects
+    from deploy.replaying.jobs import Work, jobs_for, replay_in_jobs
+    from events.replay.effects import EffectReport
+    from events.replay.looking import look_for, look_upto
+    from events.replay.replay import Replay
+    from events.replay.replaying import run
+    from events.replay.sources import LedgerSource, time_of_end
+    from events.replay.states import partition_named
+
+    async with opened(target, log_file) as source:
+        say(await look_upto(source, upto))
+        last = min((await source.info()).last_seq, upto.seq)
+        actors = [ACTORS[name] for name in names]
+        only = {one.name: partition_named(one, key, source.partitions) for one in actors} if key else None
+        if only:
+            await look_for(source, key, tokens=[token for token in only.values() if token == key])
+        if not isinstance(source, LedgerSource):
+            jobs = 1
+        elif jobs is None:
+            jobs = 1 if key else jobs_for(last, verify)
+        end_ns = min(await time_of_end(source, last), upto.time_ns)
+        whole = not key and {*names} == {*ACTORS}
+        effects = await check_effects(source, upto) if verify and whole else EffectReport({}, ())
+        with progress("verifying" if verify else "replaying", last) as advance:
+            if jobs > 1 and isinstance(source, LedgerSource):
+                work = Work(tuple(names), only, verify, upto, models)
+                opener = partial(opened, target, source.file)
+                return source.name, await replay_in_jobs(source, opener, work, jobs, advance), effects, end_ns
+            replaying = Replay(actors, source.partitions, verify=verify, only=only)
+            return source.name, await run(source, replaying, upto, progress=advance), effects, end_ns
+
+
+def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:
+    from deploy.cli.rendering.replay import (
+        pending_text,
+        render_coverage,
+        render_difference,
+        render_effects,
+        render_states,
+    )
+    from deploy.cli.rendering.terminal import console
+    from events.replay.replaying import overall_hash
+
+    out = console()
+    out.print(render_states(report))
+    span = f"sequence {report.first_seq:,} to {report.last_seq:,}" if report.events else "nothing"
+    out.print(f"\nfolded {counted(report.events, 'event')}, {span}, of {name}")
+    for code, count in report.unreadable.items():
+        out.print(f"{count:,} of them cannot be read by this release: {code}")
+    saying.say(f"overall state hash {overall_hash(report)}")
+    if not verify:
+        return
+    out.print()
+    for part in (*render_coverage(report.coverage), *render_effects(effects)):
+        out.print(part)
+    if report.differences:
+        out.print()
+        for line in render_difference(report.differences[0]):
+            out.print(line)
+    elif report.clean and not effects.wrong:
+        made = counted(report.identical, "decision")
+        out.print(
+            f"\n{'verified' if report.identical else 'nothing to verify'}: {made} made again came out as recorded"
+        )
+        if report.unverified:
+            out.print(_unverified(report), soft_wrap=True)
+        if report.pending:
+            out.print(f"{counted(report.pending, 'message')} waited for a decision when the log ended", soft_wrap=True)
+    for each in report.waiting:
+        style = "yellow" if each.is_overdue(end_ns) else ""
+        out.print(f"oldest without one: {pending_text(each, end_ns)}", style=style, soft_wrap=True)
+
+
+def _complaint(report: "Report", effects: "EffectReport") -> str:
+    different = sum(counts.different for counts in report.coverage.values())
+    said = [f"{counted(different, 'decision')} came out otherwise than recorded"] if different else []
+    said += [f"{counted(report.fold_errors, 'recorded event')} could not be folded"] if report.fold_errors else []
+    said += [f"{counted(effects.wrong, 'recorded effect')} without a request of its own"] if effects.wrong else []
+    return "; ".join(said)
+
+
+def _unverified(report: "Report") -> str:
+    reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(report.unverified.items()))
+    return f"{counted(sum(report.unverified.values()), 'decision')} could not be made again: {reasons}"

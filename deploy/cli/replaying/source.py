@@ -1,0 +1,263 @@
+"""Which recorded events a command reads: those of ``--log``, of the data folder's ledger, or of the stream."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target
+
+if TYPE_CHECKING:
+    from events.jetstream import JetStreamLog
+    from events.log import Log
+    from events.replay.sources import LedgerSource, Source
+    from events.sealing.keys import KeyEntry, KeyStore
+
+_CATCH_UP_S = 2.0
+"""Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
+
+
+def log_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--log``, as the argument ``log_file``."""
+    file = click.Path(path_type=Path, dir_okay=False)
+    help = "Read this ledger file or bundle instead of a live log; nothing needs to run."
+    return click.option("--log", "log_file", type=file, metavar="FILE", help=help)(command)
+
+
+def filter_of(topic: str) -> str:
+    """Return the filter over stored subjects that a pattern of public ones stands for; raises WrongUse."""
+    from deploy.cli.failures import WrongUse
+    from schemas.event import ROOT
+    from schemas.subjects import topic_filter
+
+    if not topic or topic == f"{ROOT}.>":
+        return "log.>"
+    tokens = topic.split(".")
+    if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
+        raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
+    _tell_of_no_subject(tokens)
+    return topic_filter(topic)
+
+
+def _tell_of_no_subject(pattern: list[str]) -> None:
+    """Say so where no event of this release is of a subject: a log of another one may have some, and is looked at."""
+    from difflib import get_close_matches
+
+    from schemas.catalogue import CATALOGUE
+
+    subjects = [topic.split(".") for topic in CATALOGUE]
+    if any(_matches(pattern, subject) for subject in subjects):
+        return
+    known = {".".join(subject[:-1] + pattern[-1:]) if pattern[-1] == ">" else ".".join(subject) for subject in subjects}
+    near = get_close_matches(".".join(pattern), sorted(known), n=1)
+    meant = f"did you mean {near[0]}?" if near else "`neuraxis schema subjects` lists all"
+    say(f"no event of this release is of the subject {'.'.join(pattern)}: {meant}")
+
+
+def _matches(pattern: list[str], subject: list[str]) -> bool:
+    if pattern[-1] == ">":
+        pattern, subject = pattern[:-1], subject[: len(pattern) - 1] if len(subject) >= len(pattern) else []
+    return len(pattern) == len(subject) and all(
+        each in ("*", token) for each, token in zip(pattern, subject, strict=True)
+    )
+
+
+@asynccontextmanager
+async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+    """Open the ledger file, or the stream when none is named; of a set that does not run, the ledger in its folder.
+
+    A file's sealed words are opened where the keys can be reached: at the broker that was named, or at the running set.
+    A broker that no flag names is asked only where a word is sealed.
+
+    Whoever finds nothing in a log that holds no event at all is told that, and why where the file tells.
+
+    Raises:
+        LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
+        NothingThere: the file is a copy that lacks all its rows.
+    """
+    from events.replay.sources import LedgerSource, StreamSource
+
+    async with AsyncExitStack() as open_things:
+        if log_file is None:
+            found = await open_things.enter_async_context(stream_or_ledger(target))
+            async with _telling_of_emptiness(found if isinstance(found, LedgerSource) else StreamSource(found)) as one:
+                yield one
+            return
+        ledger = LedgerSource(log_file)
+        open_things.callback(ledger.close)
+        await check_shortfall(ledger)
+        await _find_keys(open_things, target, ledger)
+        async with _telling_of_emptiness(ledger) as one:
+            yield one
+
+
+@asynccontextmanager
+async def _telling_of_emptiness(source: "Source") -> AsyncIterator["Source"]:
+    """Raise, in the stead of what one thing is missing, that all of it is: where the log holds no event."""
+    from events.replay.looking import NothingThere, span_of
+
+    try:
+        yield source
+    except NothingThere:
+        await span_of(source)
+        raise
+
+
+@asynccontextmanager
+async def stream_or_ledger(target: Target) -> AsyncIterator["JetStreamLog | LedgerSource"]:
+    """Open the stream, or the ledger of the data folder where no flag names a broker and none answers; says so then.
+
+    Raises:
+        LogError, NotRunning, BadContext: as ``connected`` does, where there is no ledger either.
+    """
+    from deploy.cli.connect import connected
+    from deploy.processes.running_set import NotRunning
+    from events.errors import Unavailable, UnknownOutcome
+
+    async with AsyncExitStack() as open_things:
+        try:
+            found: JetStreamLog | LedgerSource = await open_things.enter_async_context(connected(target))
+        except (NotRunning, Unavailable, UnknownOutcome) as why:
+            if target.flags.named or not target.data.ledger.exists():
+                raise
+            found = await _ledger_instead(open_things, target, why)
+        yield found
+
+
+async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exception) -> "LedgerSource":
+    from deploy.processes.running_set import NotRunning
+    from events.replay.sources import LedgerSource
+
+    ledger = LedgerSource(target.data.ledger)
+    open_things.callback(ledger.close)
+    await check_shortfall(ledger)
+    stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
+    last = (await ledger.info()).last_seq
+    say(f"{stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
+    return ledger
+
+
+@asynccontextmanager
+async def opened_with_index(target: Target, log_file: Path | None) -> AsyncIterator["Source"]:
+    """Open what finds an exchange fastest: the ledger file of the data folder if it is up to date, else the stream.
+
+    A ledger is up to date that holds all of the stream, or whose stream nobody can reach.
+
+    Raises:
+        LogError, NotRunning, BadContext: as :func:`opened` does.
+    """
+    from events.replay.sources import LedgerSource, StreamSource
+
+    async with AsyncExitStack() as open_things:
+        if log_file is not None or target.flags.named or not target.data.ledger.exists():
+            yield await open_things.enter_async_context(opened(target, log_file))
+            return
+        found = await open_things.enter_async_context(stream_or_ledger(target))
+        if isinstance(found, LedgerSource):
+            yield found
+            return
+        ledger = LedgerSource(target.data.ledger)
+        open_things.callback(ledger.close)
+        if await _holds_all(ledger, found.as_stored()):
+            ledger.sealing = found.sealing or ledger.sealing
+            yield ledger
+            return
+        yield StreamSource(found)
+
+
+async def check_shortfall(ledger: "LedgerSource") -> None:
+    """Raise NothingThere for a copy that lacks all its rows, and say of one that may lack its last ones that it may."""
+    from events.replay.looking import span_of
+
+    if ledger.lacks_journal:
+        await span_of(ledger)
+    warn_of_shortfall(ledger)
+
+
+def warn_of_shortfall(ledger: "LedgerSource") -> None:
+    """Say on stderr that a file may lack its last rows, where it may."""
+    if ledger.lacks_journal:
+        say(
+            f"{ledger.name} was copied while a set wrote to it: if without the {ledger.file.name}-wal beside it, "
+            "the last rows may be missing; `neuraxis backup` copies all"
+        )
+
+
+def say(note: str) -> None:
+    """Say on stderr what a reader of the output must know of what was looked at, if anything."""
+    from deploy.cli import saying
+
+    if note:
+        saying.say(f"neuraxis: {note}", err=True)
+
+
+async def _find_keys(open_things: AsyncExitStack, target: Target, ledger: "LedgerSource") -> None:
+    """Give a ledger the keys of the broker that was named by a flag; else of the one at hand, once a word is sealed."""
+    from deploy.cli.connect import connected
+    from events.sealing.keys import Keyring
+    from events.sealing.sealing import Sealing
+
+    if target.flags.named:
+        log = await open_things.enter_async_context(connected(target))
+        ledger.sealing = log.sealing or ledger.sealing
+    else:
+        ledger.sealing = Sealing(Keyring(_KeysAtHand(open_things, target)))
+
+
+class _KeysAtHand:
+    """The keys of the set that runs, or of the broker in the environment; none where neither can be reached.
+
+    Nobody is connected to before a key is asked for: most files hold nothing sealed, and are read where no broker is.
+    """
+
+    def __init__(self, open_things: AsyncExitStack, target: Target) -> None:
+        self._open_things = open_things
+        self._target = target
+        self._store: KeyStore | None = None
+
+    async def _reached(self) -> "KeyStore":
+        from deploy.cli.connect import connected
+        from deploy.processes.running_set import NotRunning
+        from events.errors import Misconfigured, Unavailable, UnknownOutcome
+        from events.sealing.keys import NoKeys
+
+        if self._store is None:
+            self._store = NoKeys()
+            with suppress(NotRunning, Misconfigured, Unavailable, UnknownOutcome):
+                log = await self._open_things.enter_async_context(connected(self._target))
+                if log.sealing is not None:
+                    self._store = log.sealing.keyring.store
+        return self._store
+
+    async def load(self, names: Collection[str]) -> "Mapping[str, KeyEntry]":
+        """Return what is held under these names."""
+        return await (await self._reached()).load(names)
+
+    async def confirm(self, name: str) -> "KeyEntry | None":
+        """Return what is held under a name now."""
+        return await (await self._reached()).confirm(name)
+
+    async def create(self, name: str, secret: bytes, revision: int) -> bool:
+        """Store nothing: who reads a file makes no keys."""
+        return False
+
+    async def destroy(self, name: str) -> bool:
+        """Destroy nothing."""
+        return False
+
+
+async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
+    """Whether the ledger follows this very stream, and reaches its end within a moment."""
+    end = (await log.info()).last_seq
+    give_up = asyncio.get_running_loop().time() + _CATCH_UP_S
+    while (await ledger.info()).last_seq < end:
+        if asyncio.get_running_loop().time() > give_up:
+            return False
+        await asyncio.sleep(0.02)
+    async for batch in log.history(["log.>"], end - 1, end):
+        row = ledger.at(end)
+        return row is not None and (row.time_ns, row.data) == (batch[0].time_ns, batch[0].data)
+    return False

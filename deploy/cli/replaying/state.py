@@ -1,0 +1,102 @@
+"""``neuraxis state``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from events.replay.states import PartState
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis state router travel",
+        "neuraxis state responder 07 --at 1200 --json | jq .state",
+        "neuraxis state breaker travel --path trust",
+        "neuraxis state clock all --log backup/ledger.db",
+    )
+)
+@click.argument("actor")
+@click.argument("key")
+@target_options
+@log_option
+@click.option("--at", "at", default="", metavar="SEQ|TIME", help="As of then.  [default: now]")
+@click.option("--path", "path", default="", metavar="PATH", help="Print what is there alone, as JSON.")
+@json_option
+def state(target: Target, actor: str, key: str, log_file: Path | None, at: str, path: str, as_json: bool) -> None:
+    """Print what an actor's partition knew at a point of the log: what is kept under KEY, and the whole state.
+
+    KEY is a session's or agent's name, whichever the actor is divided by, or a partition: two digits, or `all` for an
+    actor that is not divided.
+    PATH is written as paths are printed, `sessions["travel"].trust`. It is looked up below every entry kept under KEY,
+    and where it leads nowhere there, from the top. The state holds people's words.
+    """
+    import msgspec
+
+    from actors.registry import actor_named
+    from deploy.cli.failures import CheckFailed, WrongUse
+    from deploy.cli.rendering.printable import printable
+    from events.replay.conditions import BadCondition, path_of
+    from events.replay.replaying import END, point_of
+    from events.replay.states import found_at, nowhere
+
+    try:
+        steps = path_of(path) if path else ()
+    except BadCondition as bad:
+        raise WrongUse(str(bad)) from None
+    found, unknown = asyncio.run(_state(target, log_file, actor_named(actor).name, key, point_of(at) if at else END))
+    if not found.under_key and key != found.partition:
+        # On stderr, so that a reader of JSON is told, too.
+        told = f"nothing is kept under {key} there: this is all of {found.actor}/{found.partition}, which would hold it"
+        saying.say(printable(told), err=True)
+    if steps:
+        values = found_at(found.state, found.under_key, steps)
+        if not values:
+            raise CheckFailed(f"{found.actor}/{found.partition}: {nowhere(found.state, found.under_key, path)}")
+        value = next(iter(values.values())) if len(values) == 1 else values
+        click.echo(msgspec.json.encode(value).decode() if as_json else _pretty(value))
+    elif as_json:
+        click.echo(msgspec.json.encode(found).decode())
+    else:
+        saying.say(f"{found.actor}/{found.partition} after sequence {found.place}, state hash {found.state_hash}")
+        if found.under_key:
+            click.echo(f"\nunder {key}:\n{_pretty(found.under_key)}")
+        click.echo(f"\nstate:\n{_pretty(found.state)}")
+    if unknown:
+        raise CheckFailed(unknown)
+
+
+async def _state(target: Target, log_file: Path | None, actor: str, key: str, upto: Any) -> "tuple[PartState, str]":
+    """Return the state, and what is to be said where no event at all reached it, or is of the key."""
+    from actors.registry import ACTORS
+    from deploy.cli.rendering.terminal import progress
+    from events.replay.looking import NothingThere, look_at, look_for, span_of
+    from events.replay.states import partition_named, state_at
+
+    async with opened(target, log_file) as source:
+        say(await look_at(source, upto))
+        partition = partition_named(ACTORS[actor], key, source.partitions)
+        with progress("folding", min((await source.info()).last_seq, upto.seq)) as advance:
+            found = await state_at(source, ACTORS[actor], partition, key, upto, advance)
+        if not found.place and key == partition:
+            end = (await span_of(source)).end
+            where = f"{actor}/{partition}, so that it knows nothing: the {source.name} ends at {end}"
+            return found, f"no event up to there reached {where}"
+        try:
+            if not found.under_key:
+                await look_for(source, key, tokens=[partition])
+        except NothingThere as nobody:
+            return found, str(nobody)
+        return found, ""
+
+
+def _pretty(value: Any) -> str:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value)).decode()

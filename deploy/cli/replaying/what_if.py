@@ -1,0 +1,243 @@
+"""``neuraxis what-if``."""
+
+import asyncio
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deploy.cli.options import Target, content_of, examples, json_option, models_option, target_options
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from deploy.config.loading import Layer
+    from deploy.replaying.what_if import Sweep
+    from events.replay.replaying import Point
+    from events.replay.whatif import Report
+    from schemas.vocabulary.patterns import PatternSet
+    from schemas.vocabulary.precedents import PrecedentRecorded
+
+
+@click.command(
+    name="what-if",
+    epilog=examples(
+        "neuraxis what-if --set router.base_scores.RESPOND=0.55",
+        "neuraxis what-if --config stricter.toml --log backup/ledger.db --fail-over 2",
+        "neuraxis what-if --patterns house-rules.yaml --json | jq .changed",
+        "neuraxis what-if --behaviour latest --log backup/ledger.db",
+        "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05 --plot sweep.svg",
+    ),
+)
+@target_options
+@log_option
+@click.option("--patterns", default="", metavar="FILE", help="These imported patterns instead of the recorded ones.")
+@click.option("--precedents", default="", metavar="FILE", help="These precedents instead of the recorded ones.")
+@click.option("--agent", default="default", show_default=True, help="The agent whose precedents FILE holds.")
+@click.option("--sweep", default="", metavar="KEY=FROM:TO:STEP", help="Try each of these values.")
+@click.option(
+    "--plot",
+    "plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw the sweep there, as its name ends: .svg or .png. Needs the extra neuraxis[plot].",
+)
+@click.option(
+    "--behaviour",
+    type=click.Choice(("recorded", "latest")),
+    default="recorded",
+    show_default=True,
+    help="Decide each stretch under the behaviour that was in force there, or all under today's.",
+)
+@models_option
+@click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
+@click.option(
+    "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
+)
+@click.option(
+    "--fail-over",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit status 1 if more than this share of exchanges ends otherwise, or may, as far as can be told.",
+)
+@click.option("--text/--no-text", "texts", default=True, show_default=True, help="Show people's words, or hide them.")
+@json_option
+def what_if(
+    target: Target,
+    log_file: Path | None,
+    patterns: str,
+    precedents: str,
+    agent: str,
+    sweep: str,
+    plot: Path | None,
+    behaviour: str,
+    models: str,
+    upto: str,
+    shown: int,
+    fail_over: float | None,
+    texts: bool,
+    as_json: bool,
+) -> None:
+    """Decide the recorded inputs anew under other settings, and tell which decisions change.
+
+    --set and --config say what is otherwise; all other settings are as recorded. Inputs, times and a model's answers
+    are taken from the log: nothing runs, and nothing is recorded. A decision that asks a model something it was never
+    asked ends its exchange there, and is counted. With unchanged settings nothing changes.
+
+    Changed exchanges are named by the beginning of their text; --no-text hides people's words.
+    """
+    from deploy.cli.failures import WrongUse
+    from deploy.config.loading import file_layer
+    from deploy.operating.operator_edge import who
+    from deploy.operating.patterns import sets_in
+    from deploy.operating.precedents import precedents_in
+    from deploy.replaying.what_if import sweep_of
+    from events.replay.replaying import END, point_of
+
+    if fail_over is not None and isnan(fail_over):
+        raise WrongUse("--fail-over: a share from 0 to 100, in percent")
+    flags = target.changes()
+    written = file_layer(target.config_file) if target.config_file is not None else None
+    sets = sets_in(patterns, content_of(patterns)) if patterns else ()
+    known = precedents_in(precedents, content_of(precedents), who()) if precedents else []
+    values = sweep_of(sweep) if sweep else None
+    if values is not None:
+        _check_sweep(values, target.sets)
+    if plot is not None:
+        _check_plot(plot, values)
+    point = point_of(upto) if upto else END
+    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, behaviour, point, shown))
+    if not texts:
+        from deploy.cli.rendering.what_if import without_texts
+
+        reports = list(map(without_texts, reports))
+    if values is None:
+        _show(reports[0], shown, as_json)
+    else:
+        _show_sweep(values, reports, as_json)
+        if plot is not None:
+            _draw(plot, values, reports)
+    _judge(reports, fail_over)
+
+
+def _check_sweep(sweep: "Sweep", assignments: "Sequence[str]") -> None:
+    """Refuse to set what is to be swept: one of both would count for nothing."""
+    from deploy.cli.failures import WrongUse
+
+    for key in (assignment.partition("=")[0] for assignment in assignments):
+        if f"{sweep.key}.".startswith(f"{key}.") or key.startswith(f"{sweep.key}."):
+            raise WrongUse(f"--set {key} and --sweep {sweep.key} change the same setting: give one of them")
+
+
+def _check_plot(plot: Path, sweep: "Sweep | None") -> None:
+    """Refuse what could not be drawn, before anything is decided."""
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.replaying.plotting import check_plot
+
+    if sweep is None:
+        raise WrongUse("--plot draws a sweep: give --sweep KEY=FROM:TO:STEP, too")
+    check_plot(plot)
+
+
+def _draw(plot: Path, sweep: "Sweep", reports: "Sequence[Report]") -> None:
+    from deploy.cli.rendering.sweeps import sweep_drawn
+    from deploy.cli.writing import write_file
+
+    points = list(zip(sweep.values, reports, strict=True))
+    write_file(plot, sweep_drawn(sweep.key, points, plot.suffix.lower()))
+
+
+async def _run(
+    target: Target,
+    log_file: Path | None,
+    written: "Layer | None",
+    flags: "Sequence[Layer]",
+    sweep: "Sweep | None",
+    patterns: "Sequence[PatternSet]",
+    precedents: "Sequence[PrecedentRecorded]",
+    agent: str,
+    behaviour: str,
+    upto: "Point",
+    shown: int,
+) -> "list[Report]":
+    from deploy.cli.rendering.terminal import progress
+    from deploy.replaying.what_if import changes_of, layer_at, run, settings_of
+    from events.replay.looking import NothingThere, look_upto, span_of
+
+    variants = [[*flags, layer_at(sweep, value)] for value in sweep.values] if sweep is not None else [flags]
+    settings = [settings_of(written, variant) for variant in variants]
+    async with opened(target, log_file) as source:
+        changes = [
+            changes_of(
+                each,
+                source.partitions,
+                patterns=patterns,
+                precedents=precedents,
+                agent=agent,
+                latest=behaviour == "latest",
+            )
+            for each in settings
+        ]
+        say(await look_upto(source, upto))
+        last = min((await source.info()).last_seq, upto.seq)
+        with progress("deciding anew", last) as advance:
+            reports = await run(source, changes, upto=upto, examples=shown, progress=advance)
+        if not any(report.exchanges for report in reports):
+            end = (await span_of(source)).end
+            raise NothingThere(
+                f"no exchange in the {source.name} up to there, which ends at {end}: nothing was decided anew; send an "
+                "input with `neuraxis ask`, or name another log"
+            )
+        return reports
+
+
+def _show(report: "Report", shown: int, as_json: bool) -> None:
+    if as_json:
+        _print({"share": report.share, "compared": report.compared}, report)
+        return
+    from rich.text import Text
+
+    from deploy.cli.rendering.terminal import console, print_hanging
+    from deploy.cli.rendering.what_if import render_report
+
+    out = console()
+    for part in render_report(report, shown):
+        if isinstance(part, Text):
+            print_hanging(out, part, 4)
+        else:
+            out.print(part)
+
+
+def _show_sweep(sweep: "Sweep", reports: "Sequence[Report]", as_json: bool) -> None:
+    if as_json:
+        for value, report in zip(sweep.values, reports, strict=True):
+            _print({"key": sweep.key, "value": value, "share": report.share, "compared": report.compared}, report)
+        return
+    from rich.text import Text
+
+    from deploy.cli.rendering.terminal import console, print_hanging
+    from deploy.cli.rendering.what_if import render_sweep
+    from deploy.replaying.what_if_verdicts import measured_texts
+
+    out = console()
+    out.print(render_sweep(sweep.key, list(zip(sweep.values, reports, strict=True))))
+    for told in dict.fromkeys(text for report in reports for text in measured_texts(report)):
+        print_hanging(out, Text(told, "yellow"), 4)
+
+
+def _print(more: dict[str, Any], report: "Report") -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode({**more, **msgspec.structs.asdict(report)}).decode())
+
+
+def _judge(reports: "Sequence[Report]", fail_over: float | None) -> None:
+    from deploy.cli.failures import CheckFailed
+    from deploy.replaying.what_if_verdicts import complaint
+
+    if fail_over is None:
+        return
+    for report in sorted(reports, key=lambda report: report.share, reverse=True):
+        if reason := complaint(report, fail_over):
+            raise CheckFailed(reason)

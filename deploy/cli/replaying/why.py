@@ -1,0 +1,152 @@
+"""``neuraxis why``."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.replaying.source import log_option, opened_with_index
+
+if TYPE_CHECKING:
+    from actors.coherence.settings import CoherenceSettings
+    from actors.router.settings import RouterSettings
+    from events.replay.explain import Explanation
+    from events.replay.sources import Source
+    from schemas.event import Configured
+
+S = TypeVar("S")
+
+LAST = "last"
+_LISTED = 5
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis why last",
+        "neuraxis why 01936f2c8a41",
+        "neuraxis why last --svg why.svg",
+        "neuraxis why last --log backup/ledger.db --json | jq .complete",
+    )
+)
+@click.argument("exchange")
+@target_options
+@log_option
+@click.option(
+    "--svg",
+    "svg",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw the tree there, with each event's verdict and time.",
+)
+@json_option
+def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, as_json: bool) -> None:
+    """Explain how an exchange ended: its events as a tree of causes, with the numbers behind each decision.
+
+    The first line says it in plain words; docs/decisions-explained.md says what each word and number means.
+    EXCHANGE is an exchange's id, the beginning of one if no other begins so, or `last`. The tree and the picture hold
+    people's words.
+    """
+    import msgspec
+
+    from deploy.cli.rendering.terminal import console
+    from deploy.cli.rendering.why import plain_sentence, render
+    from deploy.cli.writing import write_file
+
+    explanation, router, coherence = asyncio.run(_look_up(target, log_file, exchange))
+    if svg is not None:
+        from deploy.cli.rendering.picture import picture_of
+
+        write_file(svg, picture_of(explanation))
+    if as_json:
+        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation)}
+        click.echo(msgspec.json.encode(told).decode())
+    else:
+        console().print(render(explanation, router, coherence))
+
+
+async def _look_up(
+    target: Target, log_file: Path | None, wanted: str
+) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None"]:
+    from events.replay.explain import explain
+    from events.replay.looking import NothingThere
+
+    async with opened_with_index(target, log_file) as source:
+        exchange = await _resolve(source, wanted)
+        explanation = explain(await source.exchange(exchange))
+        if explanation is None:
+            raise NothingThere(f"no event of exchange {exchange} in the {source.name} can be read by this release")
+        return explanation, await _router(source, explanation), await _coherence(source, explanation)
+
+
+async def _resolve(source: "Source", wanted: str) -> str:
+    from deploy.cli.failures import WrongUse
+    from events.replay.looking import NothingThere
+
+    if wanted == LAST:
+        last = await source.last_exchange()
+        if last is None:
+            raise NothingThere(f"the {source.name} holds no exchange yet: send one with `neuraxis ask`")
+        return last
+    found = await source.exchange_ids(wanted, _LISTED + 1)
+    if wanted in found or len(found) == 1:
+        return wanted if wanted in found else found[0]
+    if not found:
+        raise NothingThere(
+            f"no exchange in the {source.name} begins with {wanted!r}: `neuraxis why last` takes the latest"
+        )
+    more = ", ..." if len(found) > _LISTED else ""
+    raise WrongUse(
+        f"more than one exchange begins with {wanted!r}: {', '.join(found[:_LISTED])}{more}; give more of it"
+    )
+
+
+async def _router(source: "Source", explanation: "Explanation") -> "RouterSettings | None":
+    """Return the router's settings at a decision that the default ones do not explain; None otherwise."""
+    from actors.router.settings import RouterSettings
+    from deploy.cli.rendering.routing import adds_up, score_table
+    from deploy.cli.rendering.why import last_of
+    from schemas.vocabulary.router import ModeSelected, RouterConfigured
+
+    decision = last_of(explanation, ModeSelected)
+    if decision is None or adds_up(score_table(decision[1])):
+        return None
+    return await _settings_in_force(source, explanation, decision[0].seq, RouterConfigured, RouterSettings)
+
+
+async def _coherence(source: "Source", explanation: "Explanation") -> "CoherenceSettings | None":
+    """Return the coherence gate's settings at a verdict that the default ones do not explain; None otherwise."""
+    from actors.coherence.settings import CoherenceSettings
+    from deploy.cli.rendering.entropy import explains
+    from deploy.cli.rendering.why import last_of
+    from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
+
+    passed, rejected = last_of(explanation, CoherencePassed), last_of(explanation, CoherenceRejected)
+    verdict = passed or rejected
+    if verdict is None or explains(verdict[1], CoherenceSettings()):
+        return None
+    return await _settings_in_force(source, explanation, verdict[0].seq, CoherenceConfigured, CoherenceSettings)
+
+
+async def _settings_in_force(
+    source: "Source", explanation: "Explanation", upto: int, configured: "type[Configured]", settings: type[S]
+) -> S | None:
+    """Return what an actor's partition of the exchange was last configured with up to a sequence."""
+    import msgspec
+
+    from events.codec import Recorded, decode
+    from schemas.actor import settings_of
+    from schemas.event import topic_of
+
+    found = None
+    name = topic_of(configured).partition(".")[2]
+    filters = [f"log.*.{source.partitions.session_token(explanation.session)}.{name}"]
+    async for batch in source.history(filters, 0, upto):
+        for recorded in map(decode, batch):
+            if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):
+                try:
+                    found = settings_of(recorded.message.event, settings)
+                except msgspec.ValidationError:
+                    found = None  # another release's: the numbers are then shown without an explanation
+    return found

@@ -1,0 +1,1 @@
+"""Commands that run a set and look at it."""

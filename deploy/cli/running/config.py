@@ -1,0 +1,45 @@
+"""``neuraxis config``."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from deploy.cli.groups import Commands
+from deploy.cli.options import config_options, examples, json_option
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis config show"))
+def config() -> None:
+    """Look at the configuration."""
+
+
+@config.command(
+    epilog=examples(
+        "neuraxis config show",
+        "neuraxis config show router --set router.base_scores.RESPOND=0.45",
+        "NEURAXIS_BROKER__SYNC=1s neuraxis config show broker --json",
+    )
+)
+@click.argument("sections", nargs=-1, metavar="[SECTION]...")
+@config_options
+@json_option
+def show(sections: tuple[str, ...], config_file: Path | None, sets: Sequence[str], as_json: bool) -> None:
+    """Print the values in effect and where each came from: the default, a file, a variable or a flag."""
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.output import emit
+    from deploy.config.loading import all_sections, assignment_layer, load
+    from schemas.strict import hint
+
+    known = all_sections()
+    if unknown := [name for name in sections if name not in known]:
+        raise WrongUse(f"there is no section {unknown[0]!r}: {hint(unknown[0], known)}")
+    effective = load(
+        known,
+        file=config_file,
+        environment=os.environ,
+        flags=[assignment_layer(assignment) for assignment in sets],
+    )
+    shown = (value for value in effective.values() if not sections or value.key.split(".")[0] in sections)
+    emit(shown, as_json=as_json)

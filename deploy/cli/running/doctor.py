@@ -1,0 +1,85 @@
+"""``neuraxis doctor``."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli.options import Target, examples, json_option, target_options
+
+if TYPE_CHECKING:
+    from deploy.health.doctor import Patient
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis doctor", "neuraxis doctor --nats nats://broker.example:4222 --json | jq 'select(.remedy)'"
+    )
+)
+@target_options
+@json_option
+def doctor(target: Target, as_json: bool) -> None:
+    """Check broker, stream, durability, clocks, lag, processes, model and receivers; exit status 1 when a check fails.
+
+    Each line is ok, warn, fail or n/a, with what to do about it.
+    """
+    from deploy.cli.failures import CheckFailed
+    from deploy.cli.output import emit
+    from deploy.health.doctor import examine
+    from deploy.health.finding import Verdict
+
+    findings = asyncio.run(examine(_patient(target)))
+    emit(findings, as_json=as_json)
+    if failed := [finding.check for finding in findings if finding.verdict is Verdict.FAIL]:
+        raise CheckFailed(f"{len(failed)} of {len(findings)} checks failed: {', '.join(failed)}")
+
+
+def _patient(target: Target) -> "Patient":
+    from actors.llm.endpoint import base_url
+    from actors.llm.settings import LlmSettings
+    from actors.registry import ACTORS
+    from actors.webhook.settings import WebhookSettings
+    from deploy.cli.connect import stream_of
+    from deploy.config.models import names_of
+    from deploy.health.doctor import Patient
+    from deploy.health.serving import needed_by
+    from deploy.processes.access import access_of, stated
+    from deploy.processes.broker import ADMIN, SYSTEM
+    from deploy.processes.effectors import needed
+    from deploy.processes.running_set import ModelInUse
+    from schemas.subjects import Partitions
+
+    config = target.config(every_section=True)
+    llm = config.section("llm", LlmSettings)
+    reach = stated(target.flags, config.broker, os.environ)
+    run = None if reach.named else target.data.read()  # a broker that was named may be another set's
+    embedded = run is not None and run.contexts
+    model = run.model if run is not None else None
+    if model is None and llm.base_url:
+        model = ModelInUse(backend="openai", base_url=base_url(llm.base_url), models=names_of(llm.models))
+    receivers, key_file = config.section("webhook", WebhookSettings).receivers, llm.api_key_file
+    expected = Partitions(config.log.agents, config.log.sessions)
+    effectors = needed(config, attached=model is not None and model.backend != "composer")
+    stages = needed_by(config)
+    in_force = run.in_force if run is not None else None
+    if in_force is not None and target.config_file is None and not target.sets:
+        # What the set was started with, wherever from; no configuration that lies here is its own.
+        receivers, effectors, key_file = in_force.receivers, in_force.effectors, in_force.key_file
+        stages = in_force.stages or stages
+        expected = Partitions(in_force.agents, in_force.sessions)
+    return Patient(
+        access=access_of(reach, target.data, user=ADMIN, name="neuraxis doctor"),
+        system=access_of(reach, target.data, user=SYSTEM, name="neuraxis doctor") if embedded else None,
+        stream=stream_of(target),
+        expected=expected,
+        actors=tuple(ACTORS),
+        effectors=effectors,
+        stages=(*stages, *effectors),
+        model=model,
+        key_file=key_file,
+        receivers=receivers,
+        data=target.data.path,
+        ledger=target.data.ledger,
+        run=run,
+    )

@@ -1,0 +1,56 @@
+"""``neuraxis gateway``."""
+
+import os
+import socket
+
+import click
+
+from deploy.cli.options import Target, examples, target_options
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis gateway --nats nats://broker.example:4222",
+        "neuraxis gateway --http 127.0.0.1:9000",
+        "NEURAXIS_API_KEYS=... neuraxis gateway --http 0.0.0.0:8642 --context production",
+    )
+)
+@target_options
+@click.option("--http", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8642]")
+@click.option("--listener", type=int, hidden=True, help="Descriptor of a socket that listens already.")
+@click.option("--name", default="gateway", help="What this process is called in its log.")
+@click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
+def gateway(target: Target, http: str | None, listener: int | None, name: str, lifeline: int | None) -> None:
+    """Serve the set over HTTP in this process, against a broker, until SIGTERM or Ctrl-C.
+
+    `neuraxis up` runs one already. An address that other machines reach takes API keys, in NEURAXIS_API_KEYS or the
+    file gateway.key_file; TLS is a reverse proxy's. Any number of gateways may serve one log.
+    """
+    from actors.gateway.http.keys import keys_for
+    from actors.swarm.settings import SwarmSettings
+    from deploy import logs
+    from deploy.cli.failures import WrongUse
+    from deploy.config.loading import flag_layer
+    from deploy.processes import gateway
+    from deploy.processes.access import access_of, stated
+    from deploy.processes.broker import GATEWAY
+    from deploy.processes.lifeline import Lifeline
+    from deploy.processes.listening import address_of, listen
+
+    flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
+    config = target.config(flags, more={"swarm": SwarmSettings})
+    logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    address = address_of(config.gateway.http)
+    if address is None:
+        raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
+    gateway.run(
+        gateway.Job(
+            access=access_of(
+                stated(target.flags, config.broker, os.environ), target.data, user=GATEWAY, name="gateway"
+            ),
+            config=config,
+            keys=keys_for(address.host, config.gateway.key_file, os.environ),
+            listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
+        ),
+        Lifeline(lifeline),
+    )

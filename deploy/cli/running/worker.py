@@ -1,0 +1,65 @@
+"""``neuraxis worker``."""
+
+import os
+from pathlib import Path
+
+import click
+
+from deploy.cli.options import Target, check_own_weights, examples, target_options
+
+
+@click.command(
+    epilog=examples(
+        "neuraxis worker all --nats nats://broker.example:4222",
+        "neuraxis worker reflex router responder clock --nats nats://broker.example:4222",
+        "neuraxis worker llm delegate --nats nats://broker.example:4222 --set llm.base_url=https://llm.example/v1",
+        "neuraxis worker ledger --context production --ledger /var/lib/neuraxis/ledger.db",
+    )
+)
+@click.argument("actors", nargs=-1, required=True, metavar="ACTOR...")
+@target_options
+@click.option(
+    "--ledger",
+    "ledger_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The ledger's file.  [default: ledger.db in the data folder]",
+)
+@click.option("--name", default="worker", help="What this process is called in its log.")
+@click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
+def worker(target: Target, actors: tuple[str, ...], ledger_file: Path | None, name: str, lifeline: int | None) -> None:
+    """Run some actors in this process, against a broker, until SIGTERM or Ctrl-C.
+
+    This is what production runs: several such processes share out the partitions among themselves. ACTOR is the name of
+    one, or `all` for every actor that decides; a wrong name is answered with the list of them. `ledger` stands for the
+    projector that writes the log into an SQLite file. `llm`, `delegate` and `webhook` speak to the world outside: to
+    language models (key in NEURAXIS_LLM_API_KEY), to specialists, and to the receivers of alerts; `effectors` stands
+    for those of them that are configured.
+    """
+    check_own_weights()
+    from deploy import logs
+    from deploy.cli.failures import WrongUse
+    from deploy.processes import worker
+    from deploy.processes.access import access_of, stated
+    from deploy.processes.broker import DECIDERS, EFFECTORS, LEDGER
+    from deploy.processes.effectors import EFFECTORS as HOSTED
+    from deploy.processes.lifeline import Lifeline
+
+    worker.check_work(actors)
+    config = target.config(every_section=True)
+    hosts = worker.with_something_to_do(actors, config)
+    logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
+    reach = stated(target.flags, config.broker, os.environ)
+    alone = {worker.LEDGER: LEDGER, **dict.fromkeys(HOSTED, EFFECTORS)}
+    user, *others = dict.fromkeys(alone.get(host, DECIDERS) for host in hosts)
+    if others and not reach.named:
+        apart = " ".join(host for host in hosts if alone.get(host, DECIDERS) != DECIDERS)
+        raise WrongUse(f"the embedded broker has users for each kind of work: run `neuraxis worker {apart}` by itself")
+    worker.run(
+        worker.Job(
+            hosts=hosts,
+            access=access_of(reach, target.data, user=user, name=f"neuraxis {name}"),
+            config=config,
+            ledger_file=ledger_file or target.data.ledger,
+        ),
+        Lifeline(lifeline),
+    )

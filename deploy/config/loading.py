@@ -1,0 +1,364 @@
+"""The configuration: defaults, one TOML file, environment, flags; the later wins, and values know where they came from.
+
+A section is a frozen struct: those of ``deploy.config.settings``, and one an actor. Unknown keys are refused with the
+nearest known name. Tables are merged key by key; every other value, a list included, is replaced whole.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
+
+import actors
+from deploy.config.faults import blame
+from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
+from deploy.config.text_files import with_texts
+from schemas.choices import members
+from schemas.strict import hint
+
+DEFAULT_FILE = Path("neuraxis.toml")
+ENVIRONMENT = "NEURAXIS_"
+"""Prefix of the variables that set values: ``NEURAXIS_<SECTION>__<KEY>``, deeper keys after further ``__``."""
+
+MODEL_VARIABLE = "NEURAXIS_LLM_URL"
+"""Variable that names the language model in one word: see :func:`model_layer`."""
+
+VARIABLES = (MODEL_VARIABLE, "NEURAXIS_LLM_API_KEY", "NEURAXIS_API_KEYS", "NEURAXIS_MODELS")
+"""The variables that are no keys of sections. Tests have some of their own, which are like none of these."""
+
+BY_DEFAULT = "default"
+
+Sections = Mapping[str, type[msgspec.Struct]]
+"""Section name -> the struct of its settings."""
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class BadConfiguration(ValueError):
+    """The configuration cannot be used; the message names the place, the key and the remedy."""
+
+    code = "bad_configuration"
+
+
+class Layer(msgspec.Struct, frozen=True):
+    """Values from one place, nested by section and key.
+
+    ``textual`` values are text that stands for a TOML value, unless the key takes text; their keys' case is free.
+    """
+
+    origin: str
+    values: Mapping[str, Any]
+    textual: bool = False
+
+
+class Value(msgspec.Struct, frozen=True):
+    """A value in effect, under its dotted key, and where it came from."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The configuration in effect: a struct a section, and the origin of every key that is not at its default."""
+
+    sections: Mapping[str, msgspec.Struct]
+    origins: Mapping[str, str]
+
+    def section(self, name: str, kind: type[T]) -> T:
+        """Return a section as the struct it is."""
+        found = self.sections[name]
+        if not isinstance(found, kind):
+            raise TypeError(f"section {name} is a {type(found).__name__}, not a {kind.__name__}")
+        return found
+
+    @property
+    def broker(self) -> BrokerSettings:
+        """The section ``broker``."""
+        return self.section("broker", BrokerSettings)
+
+    @property
+    def log(self) -> LogSettings:
+        """The section ``log``."""
+        return self.section("log", LogSettings)
+
+    @property
+    def runtime(self) -> RuntimeSettings:
+        """The section ``runtime``."""
+        return self.section("runtime", RuntimeSettings)
+
+    @property
+    def gateway(self) -> GatewaySettings:
+        """The section ``gateway``."""
+        return self.section("gateway", GatewaySettings)
+
+    def values(self) -> Iterator[Value]:
+        """Yield every value in effect, sections in order."""
+        for name, settings in self.sections.items():
+            for key, value in _leaves(name, msgspec.to_builtins(settings)):
+                yield Value(key, value, self.origins.get(key, BY_DEFAULT))
+
+
+SET_SECTIONS: Sections = {
+    "broker": BrokerSettings,
+    "log": LogSettings,
+    "runtime": RuntimeSettings,
+    "gateway": GatewaySettings,
+}
+"""The sections about running the set."""
+
+
+def all_sections() -> Sections:
+    """Return every section there is: those about the set, one an actor, one an effector. Loads all of them."""
+    from actors.ledger import LedgerSettings
+    from actors.registry import ACTORS
+    from deploy.processes.effectors import EFFECTORS
+
+    deciding = {name: actor.settings_type for name, actor in ACTORS.items()}
+    acting = {name: hosting.settings_type for name, hosting in EFFECTORS.items()}
+    return {**SET_SECTIONS, **deciding, **acting, "ledger": LedgerSettings}
+
+
+def section_names() -> tuple[str, ...]:
+    """Return the names of :func:`all_sections`, and load none: each package of actors has one."""
+    packages = (each.name for each in iter_modules(actors.__path__) if each.ispkg)
+    return tuple(dict.fromkeys((*SET_SECTIONS, *sorted(packages))))
+
+
+def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
+    """Read the TOML file ``path``, or ``neuraxis.toml`` in ``folder`` when there is one.
+
+    Raises:
+        BadConfiguration: ``path`` is missing, or it, or a file that it names for a text, cannot be read.
+    """
+    found = path or folder / DEFAULT_FILE
+    try:
+        written = tomllib.loads(found.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if path is None:
+            return None
+        raise BadConfiguration(f"there is no configuration file {path}: correct --config, or leave it out") from None
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadConfiguration(f"{found} cannot be read: {wrong}") from wrong
+    except (tomllib.TOMLDecodeError, RecursionError) as wrong:
+        raise BadConfiguration(f"{found} is not TOML: {wrong}") from wrong
+    try:
+        return Layer(str(found), with_texts(written, found.parent))
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise BadConfiguration(f"a file that {found} names cannot be read: {wrong}") from wrong
+
+
+def model_layer(origin: str, value: str) -> Layer:
+    """Return the layer of one word on the language model: ``local``, ``composer``, ``auto``, or an endpoint's URL."""
+    word = value.strip()
+    if word in ("local", "composer", "auto"):
+        return Layer(origin, {"llm": {"backend": word}})
+    return Layer(origin, {"llm": {"backend": "openai", "base_url": word}})
+
+
+def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
+    """Return a layer for each variable ``NEURAXIS_<SECTION>__<KEY>``, sorted, behind that of ``NEURAXIS_LLM_URL``.
+
+    Others are none of our business: orchestrators set some of that beginning, such as ``NEURAXIS_PORT``.
+
+    Raises:
+        BadConfiguration: a variable is one of ours but for a slip, which would leave its value unread.
+    """
+    for name in sorted(environment):
+        if name.startswith(ENVIRONMENT) and "__" not in name and name not in VARIABLES:
+            _refuse_slip(name)
+    word = environment.get(MODEL_VARIABLE, "")
+    return [model_layer(MODEL_VARIABLE, word)] * bool(word.strip()) + [
+        Layer(name, _nested(name.removeprefix(ENVIRONMENT).split("__"), value), textual=True)
+        for name, value in sorted(environment.items())
+        if name.startswith(ENVIRONMENT) and "__" in name
+    ]
+
+
+def _refuse_slip(name: str) -> None:
+    near = get_close_matches(name, VARIABLES, n=1, cutoff=0.88)
+    if near:
+        raise BadConfiguration(f"{name}: there is no such variable: did you mean {near[0]}?")
+
+
+def _refuse_joined(name: str, sections: Sections) -> None:
+    """Refuse a variable that joins section and key by one underscore: its value would go unread."""
+    written = name.removeprefix(ENVIRONMENT).lower()
+    if not name.startswith(ENVIRONMENT) or "__" in name or name in VARIABLES:
+        return
+    for section, kind in sections.items():
+        key = written.removeprefix(f"{section}_")
+        if key != written and key in kind.__struct_fields__:
+            meant = f"{ENVIRONMENT}{section}__{key}".upper()
+            raise BadConfiguration(f"{name}: there is no such variable: did you mean {meant}?")
+
+
+def flag_layer(flag: str, key: str, value: str) -> Layer:
+    """Return the layer of one flag: ``key`` is dotted, ``value`` as it was typed."""
+    return Layer(flag, _nested(key.split("."), value), textual=True)
+
+
+def assignment_layer(assignment: str, flag: str = "--set") -> Layer:
+    """Return the layer of ``SECTION.KEY=VALUE``; raises BadConfiguration when it is not of that form."""
+    key, equals, value = assignment.partition("=")
+    if not equals or "." not in key:
+        raise BadConfiguration(f"{flag} {assignment!r}: write SECTION.KEY=VALUE, such as router.profile=seed")
+    return flag_layer(f"{flag} {key}", key, value)
+
+
+def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool = False) -> Config:
+    """Lay ``layers`` over the defaults, the later the stronger.
+
+    Args:
+        sections: The known sections.
+        layers: Where values come from.
+        ignore_others: Pass over the sections of actors that are not in ``sections``, rather than refuse them.
+
+    Raises:
+        BadConfiguration: an unknown section or key, or a value that its key does not take.
+    """
+    merged, origins = _portions(sections, layers, ignore_others)
+    return Config({name: _convert(name, sections[name], portions) for name, portions in merged.items()}, origins)
+
+
+def overrides(sections: Sections, layers: Sequence[Layer]) -> dict[str, dict[str, Any]]:
+    """Return what ``layers`` set, by section, without the defaults below; the later the stronger.
+
+    Raises:
+        BadConfiguration: an unknown section or key, or a value that its key does not take beside the defaults.
+    """
+    resolve(sections, layers)
+    merged, _ = _portions(sections, layers, ignore_others=False)
+    found: dict[str, dict[str, Any]] = {}
+    for name, portions in merged.items():
+        for _, values in portions:
+            found[name] = _merge(found.get(name, {}), values)
+    return found
+
+
+def _portions(
+    sections: Sections, layers: Sequence[Layer], ignore_others: bool
+) -> tuple[dict[str, list[tuple[Layer, dict[str, Any]]]], dict[str, str]]:
+    """Return each section's values, layer by layer, and where each key's last one came from."""
+    merged: dict[str, list[tuple[Layer, dict[str, Any]]]] = {name: [] for name in sections}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        for written, values in layer.values.items():
+            name = written.lower() if layer.textual else written
+            if name not in sections:
+                known = section_names() if ignore_others else sections
+                if ignore_others and name in known:
+                    continue
+                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {hint(name, known)}")
+            checked = _check(inspect.type_info(sections[name]), values, name, layer)
+            if not isinstance(checked, dict):
+                raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")
+            merged[name].append((layer, checked))
+            origins.update((key, layer.origin) for key, _ in _leaves(name, checked))
+    return merged, origins
+
+
+def load(
+    sections: Sections,
+    *,
+    file: Path | None = None,
+    environment: Mapping[str, str],
+    flags: Sequence[Layer] = (),
+    ignore_others: bool = False,
+) -> Config:
+    """Return the configuration in effect: file, then environment, then flags; raises as :func:`resolve` does."""
+    for name in sorted(environment):
+        _refuse_joined(name, sections)
+    written = file_layer(file)
+    layers = [*([written] if written else []), *environment_layers(environment), *flags]
+    return resolve(sections, layers, ignore_others=ignore_others)
+
+
+def _nested(path: Sequence[str], value: str) -> dict[str, Any]:
+    head, *rest = path
+    return {head: _nested(rest, value) if rest else value}
+
+
+def _check(kind: inspect.Type, value: Any, key: str, layer: Layer) -> Any:
+    """Refuse unknown keys, read text as what the key takes, and join the keys of tables into a flat mapping."""
+    if not isinstance(value, Mapping):
+        return _read(value) if layer.textual and isinstance(value, str) and not _takes_text(kind) else value
+    for member in members(kind):
+        if isinstance(member, inspect.StructType):
+            fields = {field.encode_name: field.type for field in member.fields}
+            checked = {}
+            for written, inner in value.items():
+                name = written.lower() if layer.textual else written
+                if name not in fields:
+                    raise BadConfiguration(f"{layer.origin}: {key} has no key {name!r}: {hint(name, fields)}")
+                checked[name] = _check(fields[name], inner, f"{key}.{name}", layer)
+            return checked
+        if isinstance(member, inspect.DictType):
+            if any(isinstance(inner, inspect.StructType | inspect.DictType) for inner in members(member.value_type)):
+                return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in value.items()}
+            flat = {name.removeprefix("."): inner for name, inner in _leaves("", value)}
+            return {name: _check(member.value_type, inner, f"{key}.{name}", layer) for name, inner in flat.items()}
+    return value
+
+
+def _takes_text(kind: inspect.Type) -> bool:
+    return any(
+        isinstance(member, inspect.StrType | inspect.EnumType)
+        or (isinstance(member, inspect.LiteralType) and any(isinstance(value, str) for value in member.values))
+        for member in members(kind)
+    )
+
+
+def _read(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text  # the conversion then says what was expected instead
+
+
+def _leaves(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from _leaves(f"{key}.{name}", inner)
+    else:
+        yield key, value
+
+
+def _merge(below: Any, above: Any) -> Any:
+    if not (isinstance(below, Mapping) and isinstance(above, Mapping)):
+        return above
+    return {**below, **{key: _merge(below.get(key), value) for key, value in above.items()}}
+
+
+def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
+    try:
+        return _laid_over(kind, portions)
+    except msgspec.ValidationError as wrong:
+        # Settings may be at odds with each other, so only the whole is judged; the blame is the first layer's from
+        # which on this fault is there.
+        culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
+        fault = blame(inspect.type_info(kind), name, str(wrong))
+        origin = portions[culprit - 1][0].origin
+        # A flag that sets one key has its name in it already.
+        said = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
+        raise BadConfiguration(f"{origin}: {said}") from wrong
+
+
+def _laid_over(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
+    values = msgspec.to_builtins(kind())
+    for _, portion in portions:
+        values = _merge(values, portion)
+    return msgspec.convert(values, kind)
+
+
+def _fault(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> str:
+    try:
+        _laid_over(kind, portions)
+    except msgspec.ValidationError as wrong:
+        return str(wrong)
+    return ""

@@ -1,0 +1,224 @@
+"""Which language model a set uses: the one it was told, else an Ollama on this machine, else none.
+
+Without one the composer answers, and says so. Looking asks the network; what follows from what was seen is pure.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import get_args
+from urllib.parse import urlsplit
+
+import msgspec
+
+from actors.llm.endpoint import Endpoint, api_key, base_url
+from actors.llm.local import model_file
+from actors.llm.reading import ListedModel
+from actors.llm.settings import LlmSettings, Models
+from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
+from deploy.config.loading import BadConfiguration, Config
+from deploy.processes.running_set import ModelInUse
+from schemas.calls import Purpose
+
+OLLAMA = "http://127.0.0.1:11434/v1"
+"""Where an Ollama listens unless it was told otherwise."""
+
+GLANCE_S = 0.5
+"""Seconds that nobody was promised: what does not answer by then on this machine is not there."""
+
+PATIENCE_S = 3.0
+"""Seconds that an endpoint somebody named gets to list its models."""
+
+OLLAMA_CONTEXT = 4_096
+"""Tokens of context that an Ollama gives a model unless it was told otherwise; a longer prompt it cuts in silence."""
+
+PURPOSES: tuple[str, ...] = get_args(Purpose)
+
+
+_ASKING = (
+    ("router", "tiebreak"),
+    ("act", "planner"),
+    ("responder", "backend"),
+    ("guardrails", "loop_critic"),
+    ("reflection", "backend"),
+    ("drift", "synthesis"),
+)
+"""The settings of actors that have them ask a language model where they say ``llm``."""
+
+
+class Attachment(msgspec.Struct, frozen=True, kw_only=True):
+    """The model of a set: what its workers are told, ``why`` it is this one, and what is wrong with it (or empty).
+
+    ``context`` is what the models take in tokens, by the settings or the endpoint; 0: nobody says. ``assumed``: it is
+    what an Ollama takes that was not told otherwise.
+    """
+
+    use: ModelInUse
+    models: Models = Models()
+    why: str
+    warning: str = ""
+    context: int = 0
+    assumed: bool = False
+
+
+async def attach(config: Config, environment: Mapping[str, str], *, ollama: str = OLLAMA) -> Attachment:
+    """Return the model that a configuration comes to; an endpoint that was named counts even if it does not answer.
+
+    Raises:
+        BadEndpoint: an address, a key or a local model that cannot be used.
+    """
+    settings = config.section("llm", LlmSettings)
+    if settings.backend == "composer":
+        return _composer("llm.backend says so")
+    if settings.backend == "local":
+        file = model_file(settings)
+        use = ModelInUse(backend="local", models=(file.stem,))
+        context = settings.context_tokens or settings.local_context
+        return Attachment(use=use, models=settings.models, why=f"{file.name} in the worker itself", context=context)
+    pinned = {purpose for purpose in PURPOSES if f"llm.models.{purpose}" in config.origins}
+    if settings.backend == "auto" and not settings.base_url:
+        listed = await listed_models(Endpoint(ollama), GLANCE_S)
+        models = usable(settings.models, names_in(listed), pinned) if isinstance(listed, tuple) else None
+        if models is None or isinstance(listed, str):
+            seen = "no Ollama answers here" if isinstance(listed, str) else "the Ollama here has no model for it"
+            return _composer(f"no endpoint is set, and {seen}")
+        found = _attached(ollama, models, "an Ollama answers on this machine")
+        return _with_context(found, settings, listed, is_ollama=True)
+    endpoint = Endpoint(base_url(settings.base_url), api_key(environment, settings.api_key_file))
+    listed = await listed_models(endpoint, PATIENCE_S)
+    is_ollama = urlsplit(endpoint.base_url).port == urlsplit(OLLAMA).port
+    if isinstance(listed, str):
+        found = _attached(endpoint.base_url, settings.models, "it was named", f"it does not list its models: {listed}")
+        return _with_context(found, settings, (), is_ollama=is_ollama)
+    models = usable(settings.models, names_in(listed), pinned) or settings.models
+    lacking = missing_models(models, names_in(listed))
+    warning = f"it does not list {', '.join(lacking)}" if lacking else ""
+    found = _attached(endpoint.base_url, models, "it was named", warning)
+    return _with_context(found, settings, listed, is_ollama=is_ollama)
+
+
+def _with_context(
+    found: Attachment, settings: LlmSettings, listed: Sequence[ListedModel], *, is_ollama: bool
+) -> Attachment:
+    """Return what is attached with the context of its models: as set, as listed, or as an Ollama has it."""
+    asked = [each.context for each in listed if each.context and is_listed_as(each.name, names_of(found.models))]
+    known = settings.context_tokens or min(asked, default=0)
+    assumed = not known and is_ollama
+    return msgspec.structs.replace(found, context=OLLAMA_CONTEXT if assumed else known, assumed=assumed)
+
+
+async def listed_models(endpoint: Endpoint, within_s: float) -> tuple[ListedModel, ...] | str:
+    """Return the models that an endpoint lists, or what went wrong in a word or two."""
+    from actors.llm.client import CallFailed, ChatClient  # an HTTP client takes a tenth of a second to load
+
+    try:
+        async with (
+            asyncio.timeout(within_s),
+            ChatClient.open(endpoint, connect_s=within_s, concurrency=1) as client,
+        ):
+            return await client.models()
+    except TimeoutError:
+        return f"no answer within {within_s:g} s"
+    except CallFailed as failed:
+        return f"{failed.reason.replace('_', ' ')} ({failed.error})"
+
+
+def usable(wanted: Models, listed: Sequence[str], pinned: Collection[str]) -> Models | None:
+    """Return the models to ask at an endpoint that lists ``listed``; None when it lists none that talks.
+
+    A model that is wanted and listed is asked; one that somebody set (``pinned``, purposes) is asked in any case. In
+    place of another the first wanted one that is listed is asked, else the first listed.
+    """
+    talking = [name for name in listed if "embed" not in name.lower()]
+    if not talking:
+        return None
+    there = [name for name in (wanted.of(purpose) for purpose in get_args(Purpose)) if is_listed(name, talking)]
+    instead = (there or talking)[0]
+    chosen = {
+        purpose: name if purpose in pinned or not name or is_listed(name, talking) else instead
+        for purpose, name in ((purpose, getattr(wanted, purpose)) for purpose in PURPOSES)
+    }
+    return Models(**chosen)
+
+
+def missing_models(models: Models, listed: Sequence[str]) -> list[str]:
+    """Return the models to be asked that an endpoint does not list."""
+    return [name for name in names_of(models) if not is_listed(name, listed)]
+
+
+def names_of(models: Models) -> tuple[str, ...]:
+    """Return the models in use, each once."""
+    return tuple(dict.fromkeys(name for name in (getattr(models, purpose) for purpose in PURPOSES) if name))
+
+
+def worker_flags(attachment: Attachment) -> tuple[str, ...]:
+    """Return the configuration flags that tell the worker of the effectors which model to use."""
+    use = attachment.use
+    assignments = [f"llm.backend={use.backend}"]
+    if use.base_url:
+        assignments.append(f"llm.base_url={use.base_url}")
+    assignments += [f"llm.models.{purpose}={getattr(attachment.models, purpose)}" for purpose in PURPOSES]
+    if attachment.context and not attachment.assumed:
+        assignments.append(f"llm.context_tokens={attachment.context}")
+    return _sets(assignments)
+
+
+def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
+    """Return the configuration flags that have the actors ask the model; what somebody has set stays as it is."""
+    if attachment.use.backend == "composer":
+        return ()
+    asked: dict[tuple[str, str], object] = dict.fromkeys(_ASKING, "llm")
+    if attachment.context:
+        asked["responder", "context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
+    asked["arbiter", "deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
+    return _sets(
+        f"{section}.{key}={value}"
+        for (section, key), value in asked.items()
+        if section in config.sections
+        and key in config.sections[section].__struct_fields__
+        and f"{section}.{key}" not in config.origins
+    )
+
+
+def check_answerable(attachment: Attachment, config: Config) -> None:
+    """Refuse settings that have an actor ask a language model where none is attached: nobody would answer.
+
+    Raises:
+        BadConfiguration: there is such a setting; the message names it and the ways out.
+    """
+    if attachment.use.backend != "composer":
+        return
+    for section, key in _ASKING:
+        name = f"{section}.{key}"
+        if name in config.origins and getattr(config.sections[section], key) == "llm":
+            raise BadConfiguration(
+                f"{name}=llm ({config.origins[name]}) asks a language model, and none is attached: {attachment.why}. "
+                f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
+            )
+
+
+def _sets(assignments: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part for assignment in assignments for part in ("--set", assignment))
+
+
+def _composer(why: str) -> Attachment:
+    return Attachment(use=ModelInUse(backend="composer"), why=why)
+
+
+def _attached(base_url: str, models: Models, why: str, warning: str = "") -> Attachment:
+    use = ModelInUse(backend="openai", base_url=base_url, models=names_of(models))
+    return Attachment(use=use, models=models, why=why, warning=warning)
+
+
+def names_in(listed: Iterable[ListedModel]) -> tuple[str, ...]:
+    """Return the names of listed models."""
+    return tuple(each.name for each in listed)
+
+
+def is_listed_as(name: str, asked: Iterable[str]) -> bool:
+    """Whether a listed model is one of those that are asked."""
+    return any(is_listed(each, (name,)) for each in asked)
+
+
+def is_listed(name: str, listed: Collection[str]) -> bool:
+    """Whether a model is listed; Ollama lists one without a tag as ``<name>:latest``."""
+    return bool(name) and (name in listed or f"{name}:latest" in listed)

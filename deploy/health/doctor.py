@@ -1,0 +1,356 @@
+"""What ``neuraxis doctor`` looks at, and how it judges. Looking waits for the broker; judging is pure."""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from actors.gateway.http.keys import is_loopback
+from actors.runtime.attendance import readable
+from actors.webhook.settings import Receiver
+from deploy.cli.rendering.counting import counted
+from deploy.health.finding import Finding, Verdict
+from deploy.health.gateway import examine_gateway
+from deploy.health.lost_keys import examine_keys
+from deploy.health.models import examine_effectors, examine_model
+from deploy.health.readiness import NO_LEDGER, ledger_fault
+from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
+from deploy.health.webhooks import examine_receivers
+from deploy.processes.broker.storing import storing_failure
+from deploy.processes.running_set import ModelInUse, RunFile
+from deploy.processes.up import promise
+from events.errors import LogError
+from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.storing import NO_STREAM, storing_fault
+from events.jetstream.stream import ensure_stream
+from events.ledger import LedgerReader
+from schemas.stages import LEDGER
+from schemas.subjects import Partitions
+
+LAG_WARNING = 1_000
+"""Messages a reader or the ledger may be behind before that is worth a word."""
+
+CLOCK_WARNING_S, CLOCK_FAILURE_S = 0.5, 30.0
+"""Difference between the broker's clock and ours: deadlines are set by the one and slept for by the other."""
+
+_NEVER_S = 365 * 24 * 3600.0
+"""An interval that nobody waits for: ``--sync never``."""
+
+DISK_WARNING = 0.1
+"""Share of the disk that should be free."""
+
+_NO_BROKER = (
+    "start a set with `neuraxis up`; of one that runs, name the folder with --data; of a broker of your own, check "
+    "--nats, the login (--creds or --context) and whether this machine reaches it"
+)
+_NO_STREAM = (
+    "start the workers, which make the stream: `neuraxis up`, or `neuraxis worker all`; one of another name is named "
+    "by log.stream, and a login that may read it by --context"
+)
+_NEW_LEDGER = "move the file aside: the ledger's process then writes a new one from the stream"
+_BAD_LEDGER = f"`neuraxis log verify` tells what is wrong with it; then {_NEW_LEDGER}"
+_OTHER_USER = "look with a login that may: --context of an operator, or --creds"
+_NOT_READY = (
+    "wait a minute; then read what `neuraxis up` printed of it, and start the set again: nothing that is stored is lost"
+)
+_RESTARTED = "read what `neuraxis up` printed before each `program_restarts`; short of memory is the usual reason"
+
+
+class Patient(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be looked at.
+
+    ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
+    partitions configured, ``actors`` and ``effectors`` those that should be live; ``stages`` have to be served.
+    ``model`` is the language model in use as far as that is known, ``key_file`` where its key is, if not in the
+    environment. ``receivers`` get alerts.
+    """
+
+    access: Access
+    system: Access | None
+    stream: str
+    expected: Partitions
+    actors: tuple[str, ...]
+    effectors: tuple[str, ...]
+    stages: tuple[str, ...]
+    model: ModelInUse | None
+    key_file: str
+    receivers: Mapping[str, Receiver]
+    data: Path
+    ledger: Path
+    run: RunFile | None
+
+
+async def examine(patient: Patient) -> list[Finding]:
+    """Look at everything; a check that cannot be made says so instead of failing the others."""
+    findings = [
+        judge_processes(patient.run),
+        await examine_gateway(patient.run),
+        judge_sharing(patient.run),
+        judge_disk(patient.data, _disk(patient.data)),
+        *await examine_receivers(patient.receivers, os.environ),
+    ]
+    try:
+        connection = await Connection.open(patient.access)
+    except LogError as wrong:
+        return [Finding("broker", Verdict.FAIL, str(wrong), _NO_BROKER), *findings]
+    try:
+        version = connection.nc.connected_server_version
+        seen = f"nats-server {version.major}.{version.minor}.{version.patch} at {patient.access.servers}"
+        broker = [Finding("broker", Verdict.OK, seen), await _jetstream(connection)]
+        if broker[-1].verdict is Verdict.FAIL:
+            return [*broker, *findings]
+        failure = await storing_failure(patient.system) if patient.system is not None else ""
+        storing = judge_storing(failure or await storing_fault(connection, patient.stream))
+        return [*broker, storing, *await _log(connection, patient), *findings]
+    finally:
+        await connection.close()
+
+
+async def _jetstream(connection: Connection) -> Finding:
+    try:
+        info = await connection.api("INFO")
+    except LogError as wrong:
+        remedy = "start nats-server with `jetstream { store_dir: ... }`, and allow this user $JS.API.INFO"
+        return Finding("jetstream", Verdict.FAIL, f"not on, or not for this user: {wrong}", remedy)
+    return Finding("jetstream", Verdict.OK, f"on, {info['streams']} streams, {info['storage']:,} bytes stored")
+
+
+def judge_storing(failure: str) -> Finding:
+    """Judge whether the broker still writes; ``failure`` is why not, empty if it does."""
+    if failure.startswith(NO_STREAM):
+        return Finding("storing", Verdict.SKIP, failure)
+    if not failure:
+        return Finding("storing", Verdict.OK, "the broker writes what it is given")
+    remedy = "make room: `neuraxis up` then starts its broker anew; one of your own is yours to start"
+    return Finding("storing", Verdict.FAIL, f"nothing is stored: {failure}", remedy)
+
+
+async def _log(connection: Connection, patient: Patient) -> list[Finding]:
+    try:
+        partitions = (await ensure_stream(connection, patient.stream, None, create=False)).partitions
+        before = time.time()
+        info = await connection.api(f"STREAM.INFO.{patient.stream}")
+        here = (before + time.time()) / 2
+    except LogError as wrong:
+        return [Finding("stream", Verdict.FAIL, str(wrong), _NO_STREAM)]
+    replicas = int(info["config"]["num_replicas"])
+    state = info["state"]
+    return [
+        judge_stream(patient.stream, state, replicas),
+        judge_partitions(partitions, patient.expected),
+        await examine_keys(connection, patient.stream),
+        judge_sync(await _storage(patient.system), replicas),
+        judge_clock(_seconds(info.get("ts", "")), here),
+        await _readers(connection, patient.stream),
+        *await _workers(connection, patient, partitions),
+        await _ledger(connection, patient.ledger, int(state["last_seq"])),
+        await examine_effectors(connection, patient.stream, patient.effectors),
+        await examine_model(patient.model, os.environ, patient.key_file),
+    ]
+
+
+async def _storage(system: Access | None) -> Mapping[str, Any] | None:
+    """Ask the embedded server how it flushes; None where nobody may know."""
+    if system is None:
+        return None
+    try:
+        connection = await Connection.open(system)
+        try:
+            answer = await connection.request("$SYS.REQ.SERVER.PING.JSZ", b'{"config":true}', deadline=2.0)
+        finally:
+            await connection.close()
+    except LogError:
+        return None
+    found: Mapping[str, Any] | None = msgspec.json.decode(answer.data).get("data", {}).get("config")
+    return found
+
+
+async def _readers(connection: Connection, stream: str) -> Finding:
+    try:
+        page = await connection.api(f"CONSUMER.LIST.{stream}")
+    except LogError as wrong:
+        return Finding("readers", Verdict.WARN, f"this user may not list them: {wrong}", _OTHER_USER)
+    return judge_readers([int(consumer["num_pending"]) for consumer in page.get("consumers") or ()])
+
+
+async def _workers(connection: Connection, patient: Patient, partitions: Partitions) -> list[Finding]:
+    try:
+        members = await KeyValueMembership(connection).members()
+    except LogError as wrong:
+        seen = f"this user may not ask who is alive: {wrong}"
+        return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
+    alive = readable(members)
+    return [
+        judge_workers(patient.actors, [presence.actors for presence in alive if presence.actors]),
+        judge_stages(alive, partitions, (*patient.stages, *(() if patient.run is None else (LEDGER,)))),
+        judge_budgets(alive),
+        judge_snapshots(alive),
+    ]
+
+
+async def _ledger(connection: Connection, path: Path, last: int) -> Finding:
+    fault = await ledger_fault(connection)
+    if fault and fault != NO_LEDGER:
+        return Finding(
+            "ledger", Verdict.FAIL, f"{path}: {fault}", "nothing is lost: the ledger is written on once it can be"
+        )
+    return judge_ledger(path, await asyncio.to_thread(_ledger_position, path), last)
+
+
+def _ledger_position(path: Path) -> int | str | None:
+    """Return the last sequence in the ledger, None where there is no file, or what is wrong with it."""
+    if not path.exists():
+        return None
+    try:
+        with LedgerReader(path) as ledger:
+            return ledger.info().last_seq
+    except LogError as wrong:
+        return str(wrong)
+
+
+def judge_sharing(run: RunFile | None) -> Finding:
+    """Judge whether people who may not know of each other share an agent, which remembers across its sessions."""
+    if run is None or run.in_force is None:
+        return Finding("agents", Verdict.SKIP, "nobody says here which agents inputs are for")
+    per = run.in_force.agent_per
+    if per != "shared":
+        return Finding("agents", Verdict.OK, f"inputs that name no agent have one for each {per}")
+    seen = "inputs that name no agent share one, which remembers across all sessions"
+    if run.http and not is_loopback(urlsplit(run.http).hostname or ""):
+        remedy = 'set gateway.agent_per = "user" unless all who reach the gateway may know of each other'
+        return Finding("agents", Verdict.WARN, f"{seen}, and other machines reach the gateway", remedy)
+    return Finding("agents", Verdict.OK, seen)
+
+
+def judge_stream(name: str, state: Mapping[str, Any], replicas: int) -> Finding:
+    """Judge whether the stream holds every message it was given."""
+    first, last, held = int(state["first_seq"]), int(state["last_seq"]), int(state["messages"])
+    expected = last - first + 1 if held else 0
+    copies = "1 copy, not highly available" if replicas == 1 else f"{replicas} copies"
+    if held < expected or first > 1:
+        missing = max(expected - held, 0) + max(first - 1, 0)
+        remedy = "its files were damaged: compare with the ledger by `neuraxis log verify`, and restore a copy"
+        return Finding("stream", Verdict.FAIL, f"{name} misses {missing:,} of {counted(last, 'message')}", remedy)
+    return Finding("stream", Verdict.OK, f"{name}, {counted(held, 'message')}, {int(state['bytes']):,} bytes, {copies}")
+
+
+def judge_partitions(there: Partitions, expected: Partitions) -> Finding:
+    """Judge whether the stream's partition counts are those configured."""
+    seen = f"{there.agents} for agents, {there.sessions} for sessions"
+    if there == expected:
+        return Finding("partitions", Verdict.OK, seen)
+    remedy = f"set log.agents = {there.agents} and log.sessions = {there.sessions}, or start a new stream"
+    configured = f"{expected.agents} and {expected.sessions}"
+    return Finding("partitions", Verdict.FAIL, f"{seen}; configured are {configured}", remedy)
+
+
+def judge_sync(storage: Mapping[str, Any] | None, replicas: int) -> Finding:
+    """Judge which promise holds for what was acknowledged."""
+    if storage is None:
+        seen = "this user cannot see how the broker flushes"
+        if replicas > 1:
+            return Finding("durability", Verdict.OK, f"{seen}; {replicas} copies guard against the loss of a server")
+        return Finding(
+            "durability", Verdict.WARN, seen, "make sure that every server has `jetstream { sync_interval: always }`"
+        )
+    if storage.get("sync_always"):
+        return Finding("durability", Verdict.OK, promise("always", replicas))
+    seconds = int(storage.get("sync_interval", 0)) / 1e9
+    interval = f"{seconds:g} s" if seconds < _NEVER_S else "never"
+    return Finding("durability", Verdict.WARN, promise(interval, replicas), "start with `--sync always`")
+
+
+def judge_clock(there: float | None, here: float) -> Finding:
+    """Judge how far the broker's clock and ours are apart, in Unix seconds."""
+    if there is None:
+        return Finding("clock", Verdict.WARN, "the broker does not tell its time", "use nats-server 2.12 or later")
+    apart = abs(there - here)
+    seen = f"broker and this machine are {apart:.3f} s apart"
+    if apart <= CLOCK_WARNING_S:
+        return Finding("clock", Verdict.OK, seen)
+    verdict = Verdict.FAIL if apart > CLOCK_FAILURE_S else Verdict.WARN
+    return Finding("clock", verdict, seen, "synchronise both by NTP: deadlines fire by the wrong clock")
+
+
+def judge_readers(pending: Sequence[int]) -> Finding:
+    """Judge how far the stream's consumers are behind; each number is one consumer's messages to come."""
+    worst = max(pending, default=0)
+    seen = f"{counted(len(pending), 'consumer')}, the slowest {counted(worst, 'message')} behind"
+    if worst <= LAG_WARNING:
+        return Finding("readers", Verdict.OK, seen)
+    return Finding("readers", Verdict.WARN, seen, "more load than the workers take: add processes with --processes")
+
+
+def judge_workers(actors: Sequence[str], alive: Sequence[tuple[str, ...]]) -> Finding:
+    """Judge whether every actor has a living worker; ``alive`` lists what each living worker hosts."""
+    missing = [actor for actor in actors if not any(actor in hosted for hosted in alive)]
+    if missing:
+        remedy = f"run `neuraxis up`, or `neuraxis worker {' '.join(missing)}`"
+        return Finding("workers", Verdict.FAIL, f"nobody runs {', '.join(missing)}", remedy)
+    return Finding("workers", Verdict.OK, f"{len(alive)} alive, all {len(actors)} actors hosted")
+
+
+def judge_ledger(path: Path, position: int | str | None, last: int) -> Finding:
+    """Judge how far the ledger is behind the stream."""
+    if position is None:
+        return Finding("ledger", Verdict.WARN, f"there is no {path}", "run `neuraxis worker ledger`")
+    if isinstance(position, str):
+        return Finding("ledger", Verdict.FAIL, position, _BAD_LEDGER)
+    behind = last - position
+    seen = f"{path} is {counted(behind, 'event')} behind the stream's {last:,}"
+    if behind < 0:
+        return Finding(
+            "ledger",
+            Verdict.FAIL,
+            f"{path} is ahead of the stream by {-behind:,}",
+            f"it is another stream's: name its own folder with --data, or {_NEW_LEDGER}",
+        )
+    if behind <= LAG_WARNING:
+        return Finding("ledger", Verdict.OK, seen)
+    return Finding("ledger", Verdict.WARN, seen, "is `neuraxis worker ledger` running, and the disk not full?")
+
+
+def judge_processes(run: RunFile | None) -> Finding:
+    """Judge the processes that ``run.json`` names."""
+    if run is None:
+        return Finding("processes", Verdict.SKIP, "no set runs in this data folder")
+    down = [process.name for process in run.processes if not process.ready]
+    if down:
+        return Finding("processes", Verdict.FAIL, f"{', '.join(down)} not ready", _NOT_READY)
+    restarted = {process.name: process.restarts for process in run.processes if process.restarts}
+    names = ", ".join(f"{name} {counted(times, 'time')}" for name, times in restarted.items())
+    if names:
+        return Finding("processes", Verdict.WARN, f"started again: {names}", _RESTARTED)
+    return Finding("processes", Verdict.OK, f"{len(run.processes)} run, since {run.started}")
+
+
+def judge_disk(folder: Path, free: tuple[int, int] | None) -> Finding:
+    """Judge the room on the data folder's disk; ``free`` is (free, total) bytes."""
+    if free is None:
+        return Finding("disk", Verdict.SKIP, f"there is no {folder}")
+    share = free[0] / free[1]
+    seen = f"{share:.0%} of the disk of {folder} is free ({free[0] / 1e9:,.1f} GB)"
+    if share >= DISK_WARNING:
+        return Finding("disk", Verdict.OK, seen)
+    return Finding("disk", Verdict.WARN, seen, "make room: appends are refused on a full disk")
+
+
+def _disk(folder: Path) -> tuple[int, int] | None:
+    if not folder.exists():
+        return None
+    usage = shutil.disk_usage(folder)
+    return usage.free, usage.total
+
+
+def _seconds(timestamp: str) -> float | None:
+    try:
+        return datetime.fromisoformat(timestamp[:26].rstrip("Z") + "+00:00").timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,78 @@
+"""Whether the keys of sessions are there: a lost or cut bucket closes people's words, as if they had been forgotten."""
+
+import msgspec
+
+from deploy.health.finding import Finding, Verdict
+from events.errors import LogError
+from events.jetstream import Connection
+from events.jetstream.sessionkeys import KeyValueKeys
+from events.loggers import get_logger
+from events.sealing.bodies import GONE, HEADER
+from events.sealing.keys import key_name_in_headers
+from schemas.event import topic_of
+from schemas.permissions import keys_bucket
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived
+
+_logger = get_logger("neuraxis.keys")
+
+
+class Keys(msgspec.Struct, frozen=True):
+    """Of how many sessions that spoke last in their partition the keys were looked for, and how many have none."""
+
+    looked: int
+    missing: int
+
+
+async def keys_of_latest(connection: Connection, stream: str) -> Keys:
+    """Look for the keys of the sealed sessions that spoke last, one of each partition of the log.
+
+    A key that was destroyed on purpose has left a note in its place, and is not missing.
+
+    Raises:
+        LogError: the broker cannot be asked.
+    """
+    asked = msgspec.json.encode({"multi_last": [topic_filter(topic_of(InputReceived))]})
+    names = {
+        key_name_in_headers(answer.headers.get("ce-agent", ""), answer.headers.get("ce-session", ""))
+        async for answer in connection.gather(f"$JS.API.DIRECT.GET.{stream}", asked)
+        if answer.headers.get(HEADER, GONE) != GONE
+    }
+    held = await KeyValueKeys(connection, keys_bucket(stream)).load(names) if names else {}
+    return Keys(len(names), len(names - held.keys()))
+
+
+async def tell_of_lost_keys(connection: Connection, stream: str) -> None:
+    """Say in this process's log where keys are missing; raises LogError."""
+    keys = await keys_of_latest(connection, stream)
+    if keys.missing:
+        found = judge_keys(keys)
+        _logger.error("session_keys_lost", looked=keys.looked, missing=keys.missing, remedy=found.remedy)
+
+
+async def examine_keys(connection: Connection, stream: str) -> Finding:
+    """Return what is to be said of the keys."""
+    try:
+        return judge_keys(await keys_of_latest(connection, stream))
+    except LogError as wrong:
+        return Finding(
+            "keys",
+            Verdict.WARN,
+            f"this user may not look for them: {wrong}",
+            "look with a login that may: --context of an operator, or --creds",
+        )
+
+
+def judge_keys(keys: Keys) -> Finding:
+    """Judge whether the sessions that spoke last can be read."""
+    if not keys.looked:
+        return Finding("keys", Verdict.OK, "no session's words are sealed")
+    if not keys.missing:
+        return Finding("keys", Verdict.OK, f"those of the {keys.looked} sessions looked at are there")
+    return Finding(
+        "keys",
+        Verdict.FAIL,
+        f"{keys.missing} of the {keys.looked} sessions looked at have none, and were not forgotten: what was said in "
+        "them stays closed",
+        "stop the set and put back a copy of the broker's store that holds the bucket of keys",
+    )

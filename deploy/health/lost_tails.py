@@ -1,0 +1,50 @@
+"""What is known of a lost tail where no ledger is left: the snapshots say how far the log had come."""
+
+import asyncio
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from actors.registry import ACTORS
+from deploy.config.configured_log import configured_log
+from deploy.config.loading import Config
+from events.jetstream import Access, Connection, KeyValueSnapshots
+from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
+from events.loss_recording import record_loss, tell
+from events.routes import partition_names
+from events.snapshot import partition_key
+from schemas.moments import rfc3339
+from schemas.vocabulary.ledger import LossRecorded
+
+
+async def record_what_snapshots_know(access: Access, config: Config, ledger: Path) -> None:
+    """Record in the log what it has lost, if snapshots are ahead of it and there is no ledger, which would know more.
+
+    To be called while no worker runs: the first event that one appends takes a sequence that was lost.
+
+    Raises:
+        LogError: the broker cannot be asked.
+    """
+    if ledger.exists():  # noqa: ASYNC240  # one look, before anything runs
+        return
+    connection = await Connection.open(access)
+    try:
+        bucket = await connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
+        if not bucket["state"]["messages"]:
+            return
+        log = await configured_log(connection, config.log, create=False)
+        snapshots = KeyValueSnapshots(connection)
+        keys = [
+            partition_key(actor.name, partition)
+            for actor in ACTORS.values()
+            for partition in partition_names(actor, log.partitions)
+        ]
+        reached = max((upto or 0 for upto in await asyncio.gather(*map(snapshots.upto, keys))), default=0)
+        last = (await log.info()).last_seq
+        if reached <= last:
+            return
+        loss = LossRecorded(first_seq=last + 1, through_seq=reached, known_by="snapshots", given_again=True)
+        await record_loss(log.as_stored(), loss, "neuraxis/up/ledger", rfc3339(time.time_ns()), version("neuraxis"))
+        tell(loss, None)
+    finally:
+        await connection.close()

@@ -1,0 +1,1 @@
+"""What operators have done: orders, overrides, forgetting, imports and copies."""

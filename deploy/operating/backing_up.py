@@ -1,0 +1,85 @@
+"""Backing up a set: its ledger as it is at one moment, and, where asked for, the same events as a bundle."""
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from deploy.operating.exporting import export_bundle
+from events.bundles import read_events
+from events.errors import Misconfigured, Unavailable
+from events.ledger import back_up
+from events.private_files import make_private_folder, remove_if_empty
+from events.replay.looking import NothingThere
+from events.replay.sources import LedgerSource
+
+LEDGER = "ledger.db"
+BUNDLE = "log.nxb"
+"""Names of what a backup's folder holds."""
+
+
+class BackedUp(msgspec.Struct, frozen=True, kw_only=True):
+    """What was copied and proved sound. ``bundle`` is empty where none was asked for; ``head`` is the chain's."""
+
+    ledger: str
+    bundle: str
+    rows: int
+    first_seq: int
+    last_seq: int
+    head: str
+
+
+def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
+    """Copy a ledger into a folder, or into a file whose name ends with ``.db``.
+
+    Args:
+        ledger: The ledger file; a set may write to it meanwhile.
+        to: Where to. A folder is made; nothing that is there is replaced.
+        bundle: Write the copy's events as a bundle beside it, too.
+
+    Raises:
+        Misconfigured: there is no ledger, or something of that name is there already.
+        NothingThere: the ledger holds no rows.
+        LedgerDamaged, Unavailable: as for ``events.ledger.back_up``.
+    """
+    if to.exists() and not to.is_dir():
+        raise Misconfigured(f"{to} exists: name another file or folder, or delete it")
+    is_file = to.suffix == ".db" and not to.is_dir()
+    folder, copy = (to.parent, to) if is_file else (to, to / LEDGER)
+    archive = copy.with_suffix(".nxb") if is_file else to / BUNDLE
+    for taken in (copy, archive):
+        if taken.exists():
+            raise Misconfigured(f"{taken} exists: name another place, or move it away")
+    try:
+        made = make_private_folder(folder)
+    except OSError as wrong:
+        raise Unavailable(f"{folder} cannot be made: {wrong.strerror or wrong}") from wrong
+    try:
+        found = back_up(ledger, copy)
+    except Exception:
+        remove_if_empty(made)
+        raise
+    if not found.rows:
+        copy.unlink()
+        remove_if_empty(made)
+        raise NothingThere(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
+    if bundle:
+        asyncio.run(_bundle(copy, archive))
+    return BackedUp(
+        ledger=str(copy),
+        bundle=str(archive) if bundle else "",
+        rows=found.rows,
+        first_seq=found.first_seq,
+        last_seq=found.last_seq,
+        head=found.head,
+    )
+
+
+async def _bundle(copy: Path, archive: Path) -> None:
+    source = LedgerSource(copy)
+    try:
+        await export_bundle(source, archive)
+    finally:
+        source.close()
+    for _ in read_events(archive):  # to its end, where the chain is checked
+        pass

@@ -1,0 +1,186 @@
+"""Exporting recorded events as lines of CloudEvents or as a bundle, people's words as stored or hashed."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from events.bundles import Manifest, Redaction, redacted, to_line, write_bundle
+from events.bundles.archive import FORMAT
+from events.errors import LedgerDamaged, Misconfigured
+from events.ledger.chain import GENESIS
+from events.ledger.rows import link_row, to_row
+from events.log import Stored
+from events.replay.looking import NothingThere, span_of
+from events.replay.replaying import END, Point
+from events.replay.sources import EVERYTHING, Source, exchange_of
+from schemas.envelope import decode_headers
+from schemas.errors import UndecodableEvent
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.responder import ResponseEmitted
+
+_ENDS = topic_filter(topic_of(ResponseEmitted))
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events to export; empty fields select all. ``filter`` is over stored subjects."""
+
+    filter: str = EVERYTHING
+    first: int = 1
+    upto: Point = END
+    agent: str = ""
+    session: str = ""
+    exchange: str = ""
+
+    @property
+    def named(self) -> str:
+        """Whose events are selected, in words; empty when it is everybody's."""
+        parts = (("exchange", self.exchange), ("session", self.session), ("agent", self.agent))
+        return ", ".join(f"{kind} {name!r}" for kind, name in parts if name)
+
+    def takes(self, stored: Stored) -> bool:
+        """Whether an event within the range and the filter is selected; unreadable ones belong to nobody."""
+        if self.exchange and exchange_of(stored) != self.exchange:
+            return False
+        if not (self.agent or self.session):
+            return True
+        try:
+            envelope = decode_headers(stored.headers)
+        except UndecodableEvent:
+            return False
+        return self.agent in ("", envelope.agent) and self.session in ("", envelope.session)
+
+
+async def export_lines(
+    source: Source, selection: Selection, write: Callable[[bytes], object], key: bytes | None = None
+) -> int:
+    """Write the selected events, one line each; return their number.
+
+    Args:
+        source: Where they are read.
+        selection: Which ones.
+        write: Takes each line, its end included.
+        key: Redact people's words under this key; None writes them as they are stored.
+
+    Raises:
+        NothingThere: no event is selected.
+        LogError: the source cannot be read.
+    """
+    count = 0
+    last = min((await source.info()).last_seq, selection.upto.seq)
+    async for batch in source.as_stored([selection.filter], selection.first - 1, last):
+        chosen = [one for one in batch if one.time_ns <= selection.upto.time_ns and selection.takes(one)]
+        if key is not None:
+            chosen = [redacted(opened, key) for opened in await source.sealing.open(chosen)]
+        for stored in chosen:
+            write(to_line(stored) + b"\n")
+        count += len(chosen)
+    if not count:
+        end, of = (await span_of(source)).end, f" of {selection.named}" if selection.named else ""
+        raise NothingThere(
+            f"the {source.name}, which ends at {end}, holds no such event{of}: nothing was exported; check --from, "
+            "--to and --topic, and give names and ids as a whole"
+        )
+    return count
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """Exchanges to record, by id, and the sequence of the last event of any of them."""
+
+    exchanges: tuple[str, ...]
+    last_seq: int
+
+
+async def choose(source: Source, *, exchanges: Sequence[str] = (), session: str = "", last: int = 0) -> Chosen:
+    """Return the exchanges that are named, or ended in ``session``; of these, or of all, the ``last`` to end.
+
+    Raises:
+        NothingThere: an exchange that is named is unknown or has not ended, or none is chosen.
+        LogError: the source cannot be read.
+    """
+    end = (await source.info()).last_seq
+    of_session = Selection(session=session)
+    found: dict[str, int] = {}
+    async for batch in source.as_stored([_ENDS], 0, end):
+        for stored in batch:
+            exchange = exchange_of(stored)
+            if exchange and (exchange in exchanges if exchanges else of_session.takes(stored)):
+                found.setdefault(exchange, stored.seq)
+    if missing := [one for one in exchanges if one not in found]:
+        raise NothingThere(f"the {source.name} has no exchange {missing[0]!r} that has ended: name it by its whole id")
+    chosen = tuple(found)[-last:] if last else tuple(found)
+    if not chosen:
+        raise NothingThere(f"the {source.name} has no such exchange that has ended: nothing is recorded")
+    last_seq, wanted = max(found[one] for one in chosen), frozenset(chosen)
+    # An exchange leads to events behind its end, such as what is kept in memory of it.
+    async for batch in source.as_stored([EVERYTHING], last_seq, end):
+        last_seq = max([last_seq, *(stored.seq for stored in batch if exchange_of(stored) in wanted)])
+    return Chosen(chosen, last_seq)
+
+
+async def export_bundle(
+    source: Source, path: Path, upto: Point = END, key: bytes | None = None, chosen: Sequence[str] = ()
+) -> Manifest:
+    """Write the log up to a point as a bundle; return its manifest. ``key``: see :func:`export_lines`.
+
+    A redacted bundle has a chain of its own and names the head of the one it was made from. ``chosen`` are the
+    exchanges it is recorded for.
+
+    Raises:
+        Misconfigured: the log does not begin at its first event, so that nobody could replay the bundle.
+        LedgerDamaged: the ledger's rows are not those that its hash chain was made of.
+        LogError: the source cannot be read, or the file not be written.
+    """
+    info = await source.info()
+    if info.first_seq > 1:
+        raise Misconfigured(f"the {source.name} begins at sequence {info.first_seq}, not 1: take a copy that is whole")
+    # One end for both readings: a live log grows.
+    upto = msgspec.structs.replace(upto, seq=min(info.last_seq, upto.seq))
+    origin = Manifest(
+        format=FORMAT,
+        project=version("neuraxis"),
+        stream=source.stream,
+        agent_partitions=source.partitions.agents,
+        session_partitions=source.partitions.sessions,
+        events=0,
+        last_seq=0,
+        head="",
+        redacted=key is not None,
+        original_head=await _original_head(source, upto, key),
+        versions={},
+        chosen=tuple(chosen),
+    )
+    return await write_bundle(path, _batches(source, upto, Redaction(key) if key is not None else None), origin)
+
+
+async def _original_head(source: Source, upto: Point, key: bytes | None) -> str:
+    # A reading of its own: the manifest is made before the archive is.
+    if key is None:
+        return ""
+    redaction = Redaction(key)
+    async for _ in _batches(source, upto, redaction):
+        pass
+    return redaction.original.hex()
+
+
+async def _batches(source: Source, upto: Point, redaction: Redaction | None) -> AsyncIterator[Sequence[Stored]]:
+    last, head = 0, GENESIS
+    async for batch in source.as_stored([EVERYTHING], 0, upto.seq):
+        within = [stored for stored in batch if stored.time_ns <= upto.time_ns]
+        for stored in within:
+            last, head = stored.seq, link_row(head, to_row(stored))
+        if redaction is None:
+            yield within
+        else:
+            opened = await source.sealing.open(within)
+            yield [redaction.take(raw, open_one) for raw, open_one in zip(within, opened, strict=True)]
+        if len(within) < len(batch):
+            break
+    # A bundle has a chain of its own, which would vouch for rows that are not what was recorded.
+    if source.recorded_head(last) not in (None, head):
+        raise LedgerDamaged(
+            f"{source.name}: not exported, since its rows are not those that its hash chain was made of: "
+            "`neuraxis log verify` lists what differs"
+        )

@@ -1,0 +1,283 @@
+"""Forgetting a session's words, or a fact: what would go, doing it step by step, and proving it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from actors.registry import ACTORS, actor_named
+from deploy.operating.deadline import Deadline
+from deploy.operating.operator_edge import Order, append
+from deploy.operating.reminded import reminded_sessions
+from events.codec import Recorded, decode
+from events.errors import LogError
+from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.log import Record, Seal, Stored
+from events.replay.replay import Replay
+from events.replay.replaying import run
+from events.replay.sources import StreamSource
+from events.routes import partition_filters, partitions_of
+from events.sealing.bodies import HEADER, holds_words, part_to_seal
+from events.sealing.keys import Keyring, key_name
+from events.sealing.sealing import Sealing
+from events.snapshot import snapshot_key
+from schemas.actor import Message
+from schemas.event import topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.memory import MemoryForgotten, TurnsForgotten
+from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.responder import ResponseEmitted
+
+FACTS_SESSION = "operator"
+"""The session that orders about facts are addressed to. It must not be forgotten itself: the orders name the facts."""
+
+_SNAPSHOT_WAIT_S = 10.0
+"""Seconds that living workers get to replace a snapshot, before it is dropped."""
+
+_LOOK_S = 0.2
+
+
+class NotForgotten(LogError):
+    """Forgetting stopped half-way; the message says where, and that it may be tried again."""
+
+    code = "not_forgotten"
+
+
+class NothingToForget(LogError):
+    """The log knows no such session."""
+
+    code = "nothing_to_forget"
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What the log holds of a session.
+
+    ``sealed`` events have words that its key opens, ``gone`` ones words that nothing opens any more, ``readable`` ones
+    words that lie open. ``open`` exchanges have no end yet. ``sample_seq`` is the first sealed event, 0 for none.
+    ``reminded`` are sessions of the agent whose own events repeat words of this one; see ``deploy.operating.reminded``.
+    """
+
+    agent: str
+    session: str
+    events: int
+    exchanges: int
+    open: int
+    sealed: int
+    gone: int
+    readable: int
+    sample_seq: int
+    reminded: tuple[str, ...]
+
+
+class Forgotten(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done: the order's and memory's sequences, the memories dropped, and the snapshots replaced or dropped.
+
+    ``key_destroyed`` is False where there was no key. ``unreadable`` events have words that nothing opens any more,
+    ``readable`` ones words that still lie open, in a log that is not sealed. ``reminded`` sessions repeat its words in
+    events of their own, which stay.
+    """
+
+    agent: str
+    session: str
+    ordered_seq: int
+    forgotten_seq: int = 0
+    memories: int = 0
+    snapshots_replaced: int = 0
+    snapshots_dropped: int = 0
+    key_destroyed: bool = False
+    unreadable: int = 0
+    readable: int = 0
+    reminded: tuple[str, ...] = ()
+
+
+async def survey(log: JetStreamLog, agent: str, session: str) -> Survey:
+    """Look at all that the log holds of a session; raises LogError."""
+    key = None
+    if log.sealing is not None:
+        key = await Keyring(log.sealing.keyring.store).to_seal(key_name(agent, session), begins=False)
+    counts = {"events": 0, "sealed": 0, "gone": 0, "readable": 0}
+    inputs: set[str] = set()
+    ends: set[str] = set()
+    sample = 0
+    async for stored in _messages(log.as_stored(), agent, session):
+        counts["events"] += 1
+        kind = _kind_of(stored, key.id if key is not None else "")
+        if kind:
+            counts[kind] += 1
+        if kind == "sealed":
+            sample = sample or stored.seq
+        topic, exchange = stored.headers.get("ce-type"), stored.headers.get("ce-exchange", "")
+        if topic == topic_of(InputReceived):
+            inputs.add(exchange)
+        elif topic == topic_of(ResponseEmitted):
+            ends.add(exchange)
+    return Survey(
+        agent=agent,
+        session=session,
+        exchanges=len(inputs),
+        open=len(inputs - ends),
+        sample_seq=sample,
+        reminded=await reminded_sessions(log, agent, session),
+        **counts,
+    )
+
+
+async def memories(log: JetStreamLog, agent: str, order: ForgetOrdered, session: str) -> int:
+    """Return how many memories an order would drop, by memory's own decision on the log as it is; raises LogError."""
+    actor = actor_named("memory")
+    partition = log.partitions.agent_token(agent)
+    replay = Replay([actor], log.partitions)
+    filters = partition_filters(actor, partition)
+    await run(StreamSource(log), replay, filters=filters, progress=lambda _: None)
+    view = replay.views.get((actor.name, partition))
+    state = view.state if view is not None else actor.initial()
+    message = Message(order, (await log.info()).last_seq + 1, "", time.time_ns(), agent, session)
+    emitted = actor.decide(state, message)
+    return sum(event.count for event in emitted if isinstance(event, MemoryForgotten))
+
+
+async def forget_session(
+    log: JetStreamLog, agent: str, session: str, *, by: str, why: str, deadline: Deadline
+) -> Forgotten:
+    """Have a session's words forgotten, by memory, by snapshots, and in the log where it is sealed.
+
+    May be repeated, also after it stopped half-way.
+
+    Raises:
+        NothingToForget: the log holds nothing of such a session.
+        NotForgotten: an exchange stays open or memory does not answer in time, or the words still open.
+        LogError: the broker cannot be reached.
+    """
+    found = await _at_rest(log, agent, session, deadline)
+    if not found.events:
+        raise NothingToForget(
+            f"the log holds nothing of session {session} of agent {agent}: nothing was done; look at both names "
+            "(`neuraxis log tail --no-follow --since 1` shows those there are)"
+        )
+    order = ForgetOrdered(what="session", by=by, why=why)
+    done = await _ordered(log, order, agent, session, deadline)
+    if log.sealing is not None:
+        destroyed = await log.sealing.keyring.store.destroy(key_name(agent, session))
+        done = msgspec.structs.replace(done, key_destroyed=destroyed)
+        await _prove(log, found.sample_seq)
+    after = await survey(log, agent, session)
+    return msgspec.structs.replace(done, unreadable=after.gone, readable=after.readable, reminded=found.reminded)
+
+
+async def forget_fact(log: JetStreamLog, agent: str, key: str, *, by: str, why: str, deadline: Deadline) -> Forgotten:
+    """Have memory forget a fact of an agent; the words in which it was told stay in the log with their sessions.
+
+    Raises:
+        NotForgotten: memory does not answer in time.
+        LogError: the broker cannot be reached.
+    """
+    return await _ordered(log, ForgetOrdered(what="fact", key=key, by=by, why=why), agent, FACTS_SESSION, deadline)
+
+
+async def _at_rest(log: JetStreamLog, agent: str, session: str, deadline: Deadline) -> Survey:
+    """Wait for the end of what is under way: whoever works on it has its words in hand."""
+    while (found := await survey(log, agent, session)).open:
+        if deadline.inner_s < _LOOK_S:
+            raise NotForgotten(
+                f"{found.open} exchange(s) of session {session} are still open after {deadline.waited:.1f} s: nothing "
+                "was done; wait for their end, and order it again"
+            )
+        await asyncio.sleep(_LOOK_S)
+    return found
+
+
+async def _ordered(log: JetStreamLog, order: ForgetOrdered, agent: str, session: str, deadline: Deadline) -> Forgotten:
+    # What is half done may be done again: repeating the order is the way out of every doubt.
+    deadline.sending("the order to forget", "order it again, once the broker answers")
+    seq = await append(log, [Order(event=order, agent=agent, session=session)], time.time_ns(), deadline.inner_s)
+    deadline.stored(seq, "it is not carried out to its end: order it again, once `neuraxis doctor` finds all well")
+    async for batch in log.history([topic_filter(topic_of(ForgetOrdered))], seq - 1, seq):
+        stored = batch[0]
+    answer = await _answered(log, stored, deadline)
+    assert isinstance(answer.message.event, MemoryForgotten)
+    count, forgotten_seq = answer.message.event.count, answer.stored.seq
+    done = Forgotten(agent=agent, session=session, ordered_seq=seq, forgotten_seq=forgotten_seq, memories=count)
+    replaced, dropped = await _renew_snapshots(log, [stored, *await _quoting(log, answer)])
+    return msgspec.structs.replace(done, snapshots_replaced=replaced, snapshots_dropped=dropped)
+
+
+async def _quoting(log: JetStreamLog, answer: Recorded) -> list[Stored]:
+    """Return what memory said besides its answer: in which sessions the fact was told."""
+    rest = answer.envelope.count - 1 - answer.envelope.index
+    filters = [topic_filter(topic_of(TurnsForgotten))]
+    first = answer.stored.seq
+    return [stored async for batch in log.history(filters, first, first + rest) for stored in batch]
+
+
+async def _answered(log: JetStreamLog, order: Stored, deadline: Deadline) -> Recorded:
+    tail = await log.tail([topic_filter(topic_of(MemoryForgotten))], order.seq)
+    try:
+        async with asyncio.timeout(deadline.inner_s):
+            while True:
+                for recorded in map(decode, await tail.next()):
+                    if isinstance(recorded, Recorded) and recorded.envelope.cause_seq == order.seq:
+                        return recorded
+    except TimeoutError:
+        raise NotForgotten(
+            f"memory has not answered the order (sequence {order.seq}) after {deadline.waited:.1f} s: it will when its "
+            "worker runs; the words are not forgotten before you order it again then"
+        ) from None
+    finally:
+        await tail.close()
+
+
+async def _renew_snapshots(log: JetStreamLog, orders: Sequence[Stored]) -> tuple[int, int]:
+    """Wait until no snapshot is left that may hold the words; return how many were replaced, and how many dropped."""
+    snapshots = KeyValueSnapshots(log.connection)
+    keys = {
+        snapshot_key(actor, partition)
+        for order in orders
+        for actor in ACTORS.values()
+        for partition in partitions_of(actor, order.subject, log.partitions)
+    }
+    last = max(order.seq for order in orders)
+    give_up = time.monotonic() + _SNAPSHOT_WAIT_S
+    stale = [key for key in keys if await snapshots.upto(key) is not None]
+    there = len(stale)
+    while stale := [key for key in stale if (found := await snapshots.upto(key)) is not None and found < last]:
+        if time.monotonic() > give_up:
+            break
+        await asyncio.sleep(_LOOK_S)
+    for key in stale:
+        # Nobody leads that partition now; whoever does next folds it from the log.
+        await snapshots.drop(key)
+    return there - len(stale), len(stale)
+
+
+async def _prove(log: JetStreamLog, seq: int) -> None:
+    """Make sure that a sealed event does not open any more, for somebody who asks the store of keys anew."""
+    if not seq or log.sealing is None:
+        return
+    fresh = Sealing(Keyring(log.sealing.keyring.store))
+    async for batch in log.as_stored().history(["log.>"], seq - 1, seq):
+        if (await fresh.open(batch))[0].seal is not Seal.CLOSED:
+            raise NotForgotten(f"the event at sequence {seq} still opens: its key was not destroyed; order it again")
+
+
+async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
+    upto = (await log.info()).last_seq
+    filters = [f"log.{log.partitions.agent_token(agent)}.{log.partitions.session_token(session)}.>"]
+    async for batch in log.history(filters, 0, upto):
+        for stored in batch:
+            recorded = decode(stored)
+            if not isinstance(recorded, Recorded):
+                continue
+            if (recorded.message.agent, recorded.message.session) == (agent, session):
+                yield stored
+
+
+def _kind_of(stored: Stored, key_id: str) -> str:
+    """Return whether a message's words are sealed, gone or readable; nothing where it has none."""
+    id = stored.headers.get(HEADER)
+    if id is not None:
+        return "sealed" if id == key_id else "gone"
+    part = part_to_seal(stored.headers)
+    record = Record(stored.subject, stored.headers, stored.data)
+    return "readable" if part is not None and holds_words(record, part) else ""

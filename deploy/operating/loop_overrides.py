@@ -1,0 +1,84 @@
+"""Overrides of guardrails: given through the log, and answered there."""
+
+import time
+
+import msgspec
+
+from actors.gateway import Edge
+from actors.gateway.agent_events import id_of, told
+from deploy.operating.deadline import Deadline
+from events.codec import Recorded, decode
+from events.log import Log, Tail
+from schemas.vocabulary.guardrails import GuardrailsOverridden, GuardrailsRefused
+from schemas.vocabulary.loops import LoopOverridden
+
+
+class Overridden(msgspec.Struct, frozen=True, kw_only=True):
+    """An override that is in force for ``lasts_s`` seconds, and the sequences of order and answer."""
+
+    agent: str
+    loop_id: str
+    family: str
+    fatigue: bool
+    max_reruns: bool
+    by: str
+    why: str
+    lasts_s: float
+    ordered_seq: int
+    answered_seq: int
+
+
+class NotOverridden(Exception):
+    """An override that guardrails have dealt with, but not taken; the message says why."""
+
+    code = "not_overridden"
+
+
+async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadline) -> Overridden:
+    """Append an override and wait for what guardrails say to it, in the time that is left.
+
+    ``deadline`` is told how far the override has come; who keeps it tells what is known at its end.
+
+    Raises:
+        NotOverridden: guardrails know no such loop of the agent, or failed on it.
+        InvalidInput, LogError: see ``actors.gateway.agent_events.told`` and ``Edge.submit``.
+    """
+    async with Edge.open(log) as edge:
+        addressed = told(order, agent, key="", partitions=log.partitions, now_ns=time.time_ns())
+        find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
+        deadline.sending(f"the override of loop {order.loop_id!r}", find)
+        # An edge sends it again while its fate is unknown.
+        ordered = await edge.submit(addressed, deadline.inner_s)
+    deadline.stored(ordered, "guardrails have not answered: they will when their worker runs; `neuraxis doctor` tells")
+    subject = f"log.{log.partitions.agent_token(agent)}.*.guardrails"
+    tail = await log.tail([f"{subject}.{name}" for name in ("overridden", "refused", "failed")], ordered)
+    try:
+        answer = await _answer_to(id_of(addressed), tail)
+    finally:
+        await tail.close()
+    event = answer.message.event
+    if isinstance(event, GuardrailsRefused):
+        raise NotOverridden(
+            f"guardrails know no loop {event.loop_id!r} of agent {agent!r}: check its name, or name its --agent"
+        )
+    if not isinstance(event, GuardrailsOverridden):
+        raise NotOverridden(f"guardrails could not take the override: see sequence {answer.stored.seq} of the log")
+    return Overridden(
+        agent=agent,
+        loop_id=event.loop_id,
+        family=event.family,
+        fatigue=event.override_fatigue,
+        max_reruns=event.override_max_reruns,
+        by=event.overridden_by,
+        why=event.override_reason,
+        lasts_s=event.lasts_ms / 1000,
+        ordered_seq=ordered,
+        answered_seq=answer.stored.seq,
+    )
+
+
+async def _answer_to(cause: str, tail: Tail) -> Recorded:
+    while True:
+        for recorded in map(decode, await tail.next()):
+            if isinstance(recorded, Recorded) and recorded.envelope.cause == cause:
+                return recorded

@@ -1,0 +1,116 @@
+"""Pattern sets as people write them in files, and the imports that the log holds."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import yaml
+
+from actors.reflex.imports import Imports, after
+from actors.reflex.library import InvalidLibrary, Path, make_library
+from deploy.operating.item_files import YAML, BadFile, Item, items_of
+from events.codec import Recorded, decode
+from events.replay.sources import Source
+from schemas.event import topic_of
+from schemas.names import wrong_with_name
+from schemas.strict import fault, hint, shown
+from schemas.subjects import NO_PARTITION, stored_subject
+from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn, Signature
+
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
+_EXPONENT = re.compile(r"[-+]?\d+[eE][-+]?\d+")
+_UNPRINTABLE = yaml.reader.Reader.NON_PRINTABLE
+
+
+def sets_in(name: str, raw: bytes) -> tuple[PatternSet, ...]:
+    """Return the pattern sets of a file: a YAML list, a JSON array, or a JSON value a line.
+
+    Raises:
+        BadFile: the file or anything in it cannot be used; the message names the line.
+    """
+    items = items_of(name, raw)
+    if not items:
+        raise BadFile(f"{name}: there is no pattern set in it")
+    try:
+        sets = tuple(_set_of(item, place) for place, item in enumerate(items))
+        make_library(sets)
+    except InvalidLibrary as wrong:
+        place = wrong.path[0] if wrong.path else 0
+        line = line_of(raw, wrong.path) or items[int(place)].line
+        raise BadFile.at(name, line, str(wrong)) from wrong
+    return sets
+
+
+def _set_of(item: Item, place: int) -> PatternSet:
+    try:
+        pattern = msgspec.convert(item.value, PatternSet)
+    except msgspec.ValidationError as wrong:
+        what, (_, _, where) = str(fault(PatternSet, wrong, "a pattern set")), str(wrong).partition(" - at `$")
+        path = tuple(int(index) if index else key for key, index in _STEP.findall(where))
+        if path == ("confidence",) and _EXPONENT.fullmatch(str(item.value["confidence"])):
+            written = item.value["confidence"]
+            what = f"confidence: YAML reads {written!r} as a text, for want of a point: write 0.000000001 or 1.0e-9"
+        raise InvalidLibrary(what, (place, *path)) from wrong
+    _refuse_unknown_keys(item.value, PatternSet, (place,))
+    if complaint := wrong_with_name(pattern.name):
+        raise InvalidLibrary(f"the name {complaint}", (place, "name"))
+    for number, written in enumerate(item.value["signatures"]):
+        if isinstance(written, dict):
+            _refuse_unknown_keys(written, Signature, (place, "signatures", number))
+    return pattern
+
+
+def _refuse_unknown_keys(written: dict[str, Any], kind: type[msgspec.Struct], path: Path) -> None:
+    # Events take unknown keys, so that older readers survive newer writers. In a file one is a slip of the pen.
+    for key in written:
+        if key not in kind.__struct_fields__:
+            what = f"there is no field {shown(str(key))}: {hint(str(key), kind.__struct_fields__)}"
+            raise InvalidLibrary(what, (*path, key))
+
+
+def line_of(raw: bytes, path: Path) -> int | None:
+    """Return the line, counted from 1, on which a place in a JSON or YAML document stands; None if it cannot be told.
+
+    JSON is read as YAML, of which it is a part but for tabs between tokens and some characters in strings.
+    """
+    text = _UNPRINTABLE.sub("?", raw.decode(errors="replace").replace("\t", " "))
+    try:
+        node = yaml.compose(text, Loader=YAML)
+        for step in path:
+            node = _below(node, step)
+    except (yaml.YAMLError, RecursionError, LookupError):
+        return None
+    return None if node is None else int(node.start_mark.line) + 1
+
+
+def _below(node: yaml.Node | None, step: str | int) -> yaml.Node:
+    if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+        found: yaml.Node = node.value[step]
+        return found
+    if isinstance(node, yaml.MappingNode):
+        # Of a key that is wrong or missing, the mapping's own line is the nearest there is.
+        return next((value for key, value in node.value if key.value == step), node)
+    raise LookupError(step)
+
+
+def in_force(imports: Imports, event: PatternsImported) -> bool:
+    """Whether the same sets are in force under the same name already, whoever imported them."""
+    return any(entry.name == event.name and entry.sets == event.sets for entry in imports.entries)
+
+
+async def imports_in(source: Source) -> Imports:
+    """Return the imports in force at the end of a log."""
+    kinds = (PatternsImported, PatternsWithdrawn)
+    filters = [stored_subject(topic_of(kind), NO_PARTITION, NO_PARTITION) for kind in kinds]
+    found = Imports()
+    async for batch in source.history(filters, 0, (await source.info()).last_seq):
+        found = _fold(found, (decode(stored) for stored in batch))
+    return found
+
+
+def _fold(imports: Imports, records: Iterable[object]) -> Imports:
+    for record in records:
+        if isinstance(record, Recorded) and isinstance(record.message.event, PatternsImported | PatternsWithdrawn):
+            imports = after(imports, record.message.event)
+    return imports

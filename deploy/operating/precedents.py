@@ -1,0 +1,142 @@
+"""Precedents as people write them in files, and as the log holds them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import msgspec
+
+from deploy.operating.item_files import BadFile, Item, items_of
+from events.codec import Recorded, decode
+from events.replay.sources import Source
+from schemas.event import topic_of
+from schemas.names import wrong_with_name
+from schemas.strict import BadInput, convert
+from schemas.subjects import NO_PARTITION, stored_subject
+from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
+
+Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A precedent in a file. ``outcome`` is harmful where ``harm_level`` is above 0, unless said."""
+
+    precedent: Name
+    description: Annotated[str, msgspec.Meta(min_length=1, max_length=16_000)]
+    situation: Situation = "general"
+    action: ProposedAction = "answer"
+    outcome: str = ""
+    harm_level: Annotated[float, msgspec.Meta(ge=0.0, le=1.0)] = 0.0
+    answer: Annotated[str, msgspec.Meta(max_length=8_000)] = ""
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A precedent in force, and the sequence of the event that recorded it."""
+
+    precedent: str
+    situation: str
+    action: str
+    outcome: str
+    harm_level: float
+    description: str
+    answer: str
+    by: str
+    seq: int
+
+
+def precedents_in(name: str, raw: bytes, by: str) -> list[PrecedentRecorded]:
+    """Return the precedents of a file, as the events that record them.
+
+    Raises:
+        BadFile: the file or any item of it cannot be used.
+    """
+    items = items_of(name, raw)
+    if not items:
+        raise BadFile(f"{name}: there is no precedent in it")
+    lines: dict[str, int] = {}
+    events = []
+    for item in items:
+        event = _event_of(name, item, by)
+        if wrong := wrong_with_name(event.precedent):
+            raise BadFile.at(name, item.line, f"precedent: the name {wrong}")
+        if event.precedent in lines:
+            first = lines[event.precedent]
+            raise BadFile.at(name, item.line, f"{event.precedent!r} was on line {first} already: rename one of them")
+        lines[event.precedent] = item.line
+        events.append(event)
+    return events
+
+
+def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
+    try:
+        written = convert(item.value, Written, "a precedent")
+    except BadInput as wrong:
+        raise BadFile.at(name, item.line, str(wrong)) from wrong
+    outcome = written.outcome or ("harmful" if written.harm_level else "benign")
+    if outcome not in ("benign", "harmful"):
+        raise BadFile.at(name, item.line, f"outcome {outcome!r}: write benign or harmful")
+    if (outcome == "harmful") != (written.harm_level > 0.0):
+        what = "a harmful outcome needs a harm_level above 0" if outcome == "harmful" else "a benign outcome has none"
+        raise BadFile.at(name, item.line, f"harm_level {written.harm_level:g}: {what}")
+    return PrecedentRecorded(
+        precedent=written.precedent,
+        description=written.description,
+        situation=written.situation,
+        action=written.action,
+        outcome="harmful" if outcome == "harmful" else "benign",
+        harm_level=written.harm_level,
+        answer=written.answer,
+        by=by,
+    )
+
+
+async def listed(source: Source, agent: str) -> list[Listed]:
+    """Return an agent's precedents in force, in the order of recording."""
+    token = source.partitions.agent_token(agent)
+    kinds = (PrecedentRecorded, PrecedentWithdrawn)
+    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
+    found: dict[str, Listed] = {}
+    async for batch in source.history(filters, 0, (await source.info()).last_seq):
+        _fold(found, agent, (decode(stored) for stored in batch))
+    return list(found.values())
+
+
+def _fold(found: dict[str, Listed], agent: str, records: Iterable[object]) -> None:
+    for record in records:
+        if not isinstance(record, Recorded) or record.message.agent != agent:
+            continue
+        match record.message.event:
+            case PrecedentRecorded() as event:
+                found.pop(event.precedent, None)
+                found[event.precedent] = _listed(event, record.stored.seq)
+            case PrecedentWithdrawn(precedent=name):
+                found.pop(name, None)
+
+
+def _listed(event: PrecedentRecorded, seq: int) -> Listed:
+    return Listed(
+        precedent=event.precedent,
+        situation=event.situation,
+        action=event.action,
+        outcome=event.outcome,
+        harm_level=event.harm_level,
+        description=event.description,
+        answer=event.answer,
+        by=event.by,
+        seq=seq,
+    )
+
+
+def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> list[PrecedentRecorded]:
+    """Return the precedents that are not in force just so; whoever records or recorded them makes no difference."""
+    known = {each.precedent: _content(each) for each in there}
+    return [event for event in events if known.get(event.precedent) != _content(event)]
+
+
+def _content(each: PrecedentRecorded | Listed) -> tuple[str | float, ...]:
+    return (each.situation, each.action, each.outcome, each.harm_level, each.description, each.answer)
+
+
+def unknown(names: Sequence[str], there: Iterable[Listed]) -> list[str]:
+    """Return those of the names that no precedent in force has."""
+    known = {each.precedent for each in there}
+    return [name for name in names if name not in known]

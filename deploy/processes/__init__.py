@@ -1,0 +1,1 @@
+"""The processes of a set: its supervisor, workers, gateway and broker."""

@@ -1,0 +1,150 @@
+"""How to reach a broker: from flags, the environment, a NATS CLI context, or the set that runs in a data folder."""
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from deploy.config.settings import BrokerSettings
+from deploy.processes.broker.users import OPERATOR, Context, context_file
+from deploy.processes.running_set import DataFolder, NotRunning
+from events.jetstream.connection import Access
+
+_UNSUPPORTED = ("nkey", "nsc", "cert", "key", "token", "socks_proxy", "user_jwt", "jetstream_domain")
+
+
+class BadContext(ValueError):
+    """A context, a credentials file or a URL cannot be used; the message says why."""
+
+    code = "bad_context"
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person said about how to reach a broker; empty is nothing."""
+
+    url: str = ""
+    context: str = ""
+    creds: str = ""
+    tls_ca: str = ""
+
+    @property
+    def named(self) -> bool:
+        """Whether a broker was named at all."""
+        return bool(self.url or self.context)
+
+
+def stated(flags: Reach, settings: BrokerSettings, environment: Mapping[str, str]) -> Reach:
+    """Return what holds: flags, else ``NATS_URL``, else the configuration's broker section."""
+    if flags.named:
+        return flags
+    for source in (Reach(url=environment.get("NATS_URL", "")), Reach(url=settings.url, context=settings.context)):
+        if source.named:
+            return msgspec.structs.replace(source, creds=flags.creds, tls_ca=flags.tls_ca)
+    return flags
+
+
+def access_of(reach: Reach, data: DataFolder, *, user: str = OPERATOR, name: str = "neuraxis") -> Access:
+    """Return how to connect: to the broker that ``reach`` names, else to that of the set running in ``data``.
+
+    Args:
+        reach: What was said; see :func:`stated`.
+        data: The data folder.
+        user: As whom to connect to the embedded broker.
+        name: What the connection is called at the broker.
+
+    Raises:
+        BadContext: the named context, URL or credentials cannot be used.
+        NotRunning: no broker was named and no set runs in the folder.
+    """
+    if reach.url and reach.context:
+        raise BadContext("a broker was named twice: use --nats or --context, not both")
+    if not reach.named:
+        run = data.read()
+        if not run.nats_url:
+            raise NotRunning(f"the set in {data.path} is still starting: try again, or wait for its --ready-file")
+        context = str(context_file(Path(run.contexts), user)) if run.contexts else run.context
+        reach = msgspec.structs.replace(reach, context=context)
+    access = _from_context(reach.context) if reach.context else Access(servers="")
+    if reach.url:
+        access = _with_url(access, reach.url)
+    if reach.creds:
+        access = msgspec.structs.replace(access, credentials=_readable(reach.creds))
+    if reach.tls_ca:
+        access = msgspec.structs.replace(access, tls_ca=_readable(reach.tls_ca))
+    if access.credentials and find_spec("nkeys") is None:
+        raise BadContext("credentials files need the package nkeys: `pip install nkeys`")
+    return msgspec.structs.replace(access, name=name)
+
+
+def _with_url(access: Access, url: str) -> Access:
+    """Add servers; a user and password in a URL are taken out of it, since URLs are shown in logs."""
+    servers = []
+    for server in filter(None, (part.strip() for part in url.split(","))):
+        try:
+            parts = urlsplit(server if "://" in server else f"nats://{server}")
+            port = parts.port or 4222
+        except ValueError as wrong:
+            raise BadContext(f"{server!r} is not a broker's address ({wrong}): write nats://HOST:PORT") from wrong
+        if parts.scheme not in ("nats", "tls", "ws", "wss") or not parts.hostname:
+            raise BadContext(f"{server!r} is not a broker's address: write nats://HOST:PORT")
+        if parts.username and parts.password:
+            access = msgspec.structs.replace(access, user=unquote(parts.username), password=unquote(parts.password))
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        servers.append(f"{parts.scheme}://{host}:{port}")
+    return msgspec.structs.replace(access, servers=",".join(servers))
+
+
+def context_of(access: Access) -> Context:
+    """Return the context that stands for an access, for other processes to use."""
+    return Context(
+        description=access.name,
+        url=access.servers,
+        user=access.user,
+        password=access.password,
+        creds=access.credentials,
+        ca=access.tls_ca,
+        inbox_prefix=access.inbox_prefix,
+    )
+
+
+def _from_context(context: str) -> Access:
+    path = _context_path(context)
+    try:
+        raw = path.read_bytes()
+        found = msgspec.json.decode(raw, type=Context)
+        everything = msgspec.json.decode(raw, type=dict[str, object])
+    except FileNotFoundError:
+        raise BadContext(f"there is no NATS context {context!r} ({path}): `nats context ls` lists them") from None
+    except (OSError, msgspec.DecodeError) as wrong:
+        raise BadContext(f"the NATS context {path} cannot be read: {wrong}") from wrong
+    if unsupported := [field for field in _UNSUPPORTED if everything.get(field)]:
+        raise BadContext(
+            f"the NATS context {path} uses {', '.join(unsupported)}, which neuraxis does not support: "
+            "use a user and password, or a creds file"
+        )
+    access = Access(
+        servers="",
+        user=found.user,
+        password=found.password,
+        credentials=_readable(found.creds) if found.creds else "",
+        tls_ca=_readable(found.ca) if found.ca else "",
+        inbox_prefix=found.inbox_prefix or "_INBOX",
+    )
+    return _with_url(access, found.url or "nats://127.0.0.1:4222")
+
+
+def _context_path(context: str) -> Path:
+    if os.sep in context or context.endswith(".json"):
+        return Path(context).expanduser()
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return home / "nats" / "context" / f"{context}.json"
+
+
+def _readable(file: str) -> str:
+    path = Path(file).expanduser()
+    if not os.access(path, os.R_OK):
+        raise BadContext(f"{path} cannot be read: correct the path, or its permissions")
+    return str(path)

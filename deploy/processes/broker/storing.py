@@ -1,0 +1,67 @@
+"""Whether the embedded server still stores. nats-server never tries again after a write that failed, as on a full disk:
+it refuses the stream's every later append, room or no room, until it is started anew.
+"""
+
+import asyncio
+import shutil
+from asyncio.subprocess import Process
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from deploy.processes.child import end
+from events.errors import LogError
+from events.jetstream.connection import Access, Connection
+from events.loggers import get_logger
+
+ROOM_BYTES = 16 * 1024 * 1024
+"""Bytes that must be free before the server is started anew: with less the disk would be full again at once."""
+
+_FAILURE = "write error"
+_PATIENCE_S = 2.0
+_logger = get_logger("neuraxis.broker")
+
+
+async def storing_failure(system: Access) -> str:
+    """Ask the server why it stores nothing any more, as its system user; empty when it stores, or says nothing."""
+    try:
+        connection = await Connection.open(system)
+        try:
+            answer = await connection.request("$SYS.REQ.SERVER.PING.HEALTHZ", deadline=_PATIENCE_S)
+        finally:
+            await connection.close()
+        health: Mapping[str, Any] = msgspec.json.decode(answer.data, type=dict[str, Any]).get("data", {})
+    except (LogError, msgspec.DecodeError):
+        return ""
+    said = str(health.get("error", ""))
+    return said if _FAILURE in said else ""
+
+
+async def end_once_there_is_room(
+    process: Process, system: Access, store: Path, *, stop_deadline: float, look_every_s: float
+) -> None:
+    """End a server that stores nothing any more as soon as its disk has room, for the supervisor to start it anew.
+
+    Args:
+        process: The server.
+        system: How to connect as its system user.
+        store: A folder on its disk.
+        stop_deadline: Seconds the server may take to end.
+        look_every_s: Seconds between two looks.
+    """
+    told = False
+    while True:
+        await asyncio.sleep(look_every_s)
+        failure = await storing_failure(system)
+        if not failure:
+            continue
+        free = shutil.disk_usage(store).free
+        if free >= ROOM_BYTES:
+            _logger.warning("broker_starts_anew", reason=failure, free_bytes=free)
+            await end(process, stop_deadline)
+            return
+        if not told:
+            _logger.error("broker_stores_nothing", reason=failure, free_bytes=free, room_bytes=ROOM_BYTES)
+            told = True

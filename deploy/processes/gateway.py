@@ -1,0 +1,175 @@
+"""The gateway's process, from its arguments to its end. It loads no actor: it only tells, asks and reads."""
+
+import asyncio
+import gc
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import msgspec
+
+from actors.gateway import Edge
+from actors.gateway.agents import SHARED_AGENT
+from actors.gateway.http.app import application
+from actors.gateway.http.desk import Desk
+from actors.gateway.http.door import Limits
+from actors.gateway.http.entrance import Entrance
+from actors.gateway.http.judgements import Judgements
+from actors.gateway.http.keys import ApiKeys, is_loopback
+from actors.gateway.http.serving import serve
+from actors.runtime.presence import presence_of
+from deploy.config.configured_log import configured_log
+from deploy.config.loading import Config
+from deploy.health.readiness import LedgerLook, said_of
+from deploy.health.serving import Stages, needed_by, told
+from deploy.processes.lifeline import Lifeline
+from deploy.processes.listening import url_of
+from deploy.processes.stopping import told_to_stop
+from events.jetstream import Access, Connection, KeyValueMembership
+from events.jetstream.storing import storing_fault
+from events.loggers import get_logger
+
+GRACE_S = 3.0
+"""Seconds that requests under way may still wait for their answers once the process is to stop."""
+
+_CONNECT_DEADLINE = 30.0
+_logger = get_logger("neuraxis.gateway")
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gateway's process is to do. ``listener`` is the socket it serves on."""
+
+    access: Access
+    config: Config
+    listener: socket.socket
+    keys: ApiKeys
+
+
+def run(job: Job, lifeline: Lifeline) -> None:
+    """Serve until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
+    try:
+        asyncio.run(_run(job, lifeline))
+    except* Exception as wrong:
+        raise _first(wrong) from wrong
+    finally:
+        job.listener.close()
+        lifeline.close()
+
+
+async def _run(job: Job, lifeline: Lifeline) -> None:
+    async with told_to_stop(lifeline) as stop:
+        entrance, up = Entrance(), asyncio.Event()
+        serving = asyncio.create_task(
+            serve(entrance, job.listener, stop, header_s=job.config.gateway.header_s, up=up), name="serving"
+        )
+        try:
+            connection = await _connected(job, stop)
+            if connection is None:
+                await serving
+                return
+            try:
+                await _serve(job, connection, lifeline, stop, entrance, (serving, up))
+            finally:
+                await connection.close()
+        finally:
+            serving.cancel()
+            await asyncio.wait((serving,))
+
+
+async def _connected(job: Job, stop: asyncio.Event) -> Connection | None:
+    """Connect to the broker; None when the process is to stop before that."""
+    opening = asyncio.create_task(Connection.open(job.access, _CONNECT_DEADLINE, announce=True), name="connecting")
+    stopping = asyncio.create_task(stop.wait(), name="stop while connecting")
+    try:
+        await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        return opening.result() if opening.done() else None
+    finally:
+        opening.cancel()
+        stopping.cancel()
+        await asyncio.wait((opening, stopping))
+
+
+async def _serve(
+    job: Job,
+    connection: Connection,
+    lifeline: Lifeline,
+    stop: asyncio.Event,
+    entrance: Entrance,
+    server: tuple[asyncio.Task[None], asyncio.Event],
+) -> None:
+    serving, up = server
+    settings = job.config.gateway
+    log = await configured_log(connection, job.config.log)
+    judgements = Judgements(settings.loops)
+    membership = KeyValueMembership(connection)
+    stages = Stages(membership, log.partitions, needed_by(job.config))
+
+    async def hosted() -> frozenset[str]:
+        return hosted_by(tuple((await membership.members()).values()))
+
+    async def unserved() -> str:
+        await stages.look()
+        lacking = told(stages.unserved(), log.partitions)
+        return f"not served: {lacking}" if lacking else ""
+
+    async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
+        following = around.create_task(judgements.follow(log), name="judgements")
+        looking = around.create_task(stages.follow(), name="stages")
+        looks: dict[str, Callable[[], Awaitable[str]]] = {
+            "storing": said_of(lambda: storing_fault(connection, log.stream)),
+            "ledger": LedgerLook(connection, expected=lifeline.supervised),
+            "stages": said_of(unserved),
+        }
+        desk = Desk(
+            log,
+            edge,
+            judgements,
+            wait_s=settings.wait_s,
+            hosted=hosted,
+            unserved=partial(stages.lacking, "guardrails"),
+            looks=looks,
+        )
+        limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
+        local = is_loopback(job.listener.getsockname()[0])
+        entrance.open(application(desk, job.keys, local=local, limits=limits, agent_per=settings.agent_per))
+        if not local and settings.agent_per == "shared":
+            _logger.warning(
+                "agent_shared_by_all",
+                url=url_of(job.listener),
+                agent=SHARED_AGENT,
+                risk="whoever reaches this gateway learns what anybody told the agent",
+                remedy='set gateway.agent_per = "user", or have every request name an agent',
+            )
+        announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
+        hurrying = around.create_task(_hurry(desk, stop), name="hurry")
+        await serving
+        for task in (following, looking, announcing, hurrying):
+            task.cancel()
+
+
+async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:
+    for event in ready:
+        await event.wait()
+    gc.collect()
+    gc.freeze()
+    _logger.info("gateway_ready", url=url_of(job.listener), keys=bool(job.keys))
+    lifeline.say_ready()
+
+
+async def _hurry(desk: Desk, stop: asyncio.Event) -> None:
+    await stop.wait()
+    desk.hurry(GRACE_S)
+
+
+def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
+    """Return the names of the actors that living workers say they host and have brought up to the log's end."""
+    said = (presence_of(presence) for presence in presences)
+    return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
+
+
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
+    wrong: BaseException = group
+    while isinstance(wrong, BaseExceptionGroup):
+        wrong = wrong.exceptions[0]
+    assert isinstance(wrong, Exception)
+    return wrong

@@ -1,0 +1,79 @@
+"""Where the gateway listens: an address as it is written, and the open socket for it.
+
+A supervisor opens the socket and its children inherit it: a gateway that is started again finds the connections that
+came in meanwhile.
+"""
+
+import errno
+import socket
+
+import msgspec
+
+from deploy.config.loading import BadConfiguration
+from deploy.processes.supervisor import ProgramRefused
+
+OFF = "off"
+"""Stands for no gateway at all."""
+
+_BACKLOG = 1024
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A host, which may be a name, and a port; 0 is any free one."""
+
+    host: str
+    port: int
+
+
+def address_of(http: str) -> Address | None:
+    """Read ``gateway.http``: HOST:PORT, with an IPv6 host in brackets, or ``off``, which is None.
+
+    Raises:
+        BadConfiguration: it is neither.
+    """
+    if http.strip().lower() == OFF:
+        return None
+    host, colon, port = http.strip().rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise BadConfiguration(f"gateway.http is {http!r}: write HOST:PORT, such as 127.0.0.1:8642, or {OFF}")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def listen(address: Address, *, or_else_any: bool) -> socket.socket:
+    """Open a listening socket, on any free port of the host where the one asked for is taken and ``or_else_any``.
+
+    Raises:
+        ProgramRefused: it cannot be opened; the message says what to do.
+    """
+    try:
+        return _opened(address)
+    except OSError as wrong:
+        if wrong.errno != errno.EADDRINUSE:
+            raise ProgramRefused(
+                f"the gateway cannot listen on {url_host(address.host)}:{address.port}: {wrong.strerror or wrong}; "
+                "choose an address of this machine with --http"
+            ) from wrong
+        if or_else_any:
+            return listen(Address(address.host, 0), or_else_any=False)
+        raise ProgramRefused(
+            f"{url_host(address.host)}:{address.port} is taken by another program: stop that one, or choose another "
+            "address with --http (port 0: any free one)"
+        ) from wrong
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port, *_ = listener.getsockname()
+    return f"http://{url_host(host)}:{port}"
+
+
+def url_host(host: str) -> str:
+    """Return a host as URLs write it."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _opened(address: Address) -> socket.socket:
+    family, *_ = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
+    listener = socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,169 @@
+"""Questions about what is recorded, as NATS micro services: they read a state and never change it.
+
+``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer,
+``forged_id.query.ledger.health`` whether the ledger can be written.
+``forged_id.query.<actor>.partitions`` tells what a worker does with each partition of an actor it hosts. Both are found
+by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+from nats.micro import add_service
+from nats.micro.request import Request
+from nats.micro.service import Service
+
+from actors.ledger import LedgerProjector
+from actors.runtime.worker import Worker
+from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
+from deploy.processes.inbox import is_inbox
+from events.errors import LogError
+from events.jetstream import Connection
+from events.ledger import exchange_result
+from events.loggers import get_logger
+from events.sealing.sealing import Sealing
+from schemas.event import ROOT
+from schemas.strict import BadInput, read
+
+EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
+
+
+class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which exchange is asked about."""
+
+    exchange: str
+
+
+class NoQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is nothing to say: all there is, is told."""
+
+
+class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker does with a partition: its role, the sequence folded last, messages that wait to be decided."""
+
+    partition: str
+    role: str
+    place: int
+    waiting: int
+
+
+@asynccontextmanager
+async def serving(
+    connection: Connection,
+    ledger: Path | None,
+    worker: Worker | None,
+    sealing: Sealing | None = None,
+    projector: LedgerProjector | None = None,
+) -> AsyncIterator[None]:
+    """Serve the queries of a process for the length of the block.
+
+    Args:
+        connection: Where they are asked.
+        ledger: The file that this process writes, if any.
+        worker: What runs its actors, if any.
+        sealing: Opens people's words in the ledger.
+        projector: What writes the ledger.
+    """
+    async with AsyncExitStack() as stack:
+        if ledger is not None:
+            service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
+            stack.push_async_callback(service.stop)
+            await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
+            if projector is not None:
+                handler = _LedgerHealth(ledger, projector)
+                await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
+        for actor in worker.hosted if worker is not None else ():
+            service = await _service(connection, actor, f"What this worker does with the partitions of {actor}.")
+            stack.push_async_callback(service.stop)
+            assert worker is not None
+            await service.add_endpoint(
+                name="partitions", subject=f"{ROOT}.query.{actor}.partitions", handler=_Partitions(worker, actor)
+            )
+        yield
+
+
+async def _service(connection: Connection, owner: str, description: str) -> Service:
+    return await add_service(
+        connection.nc, name=f"neuraxis-{owner}", version=version("neuraxis"), description=description
+    )
+
+
+class _Exchange:
+    def __init__(self, ledger: Path, sealing: Sealing | None) -> None:
+        self._ledger = ledger
+        self._sealing = sealing
+
+    async def __call__(self, request: Request) -> None:
+        if not _answerable(request):
+            return
+        try:
+            question = read(request.data, ExchangeQuestion, "the question")
+            found = await exchange_result(self._ledger, question.exchange, self._sealing)
+        except BadInput as wrong:
+            await request.respond_error("400", f'ask with {{"exchange": "<id>"}}: {wrong}')
+        except LogError as wrong:
+            await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
+        else:
+            if found is None:
+                await request.respond_error("404", f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
+            else:
+                await request.respond(msgspec.json.encode(found))
+
+
+_logger = get_logger("neuraxis.ledger")
+
+
+class _LedgerHealth:
+    def __init__(self, ledger: Path, projector: LedgerProjector) -> None:
+        self._ledger = ledger
+        self._projector = projector
+        self._fault = ""
+
+    async def __call__(self, request: Request) -> None:
+        if _answerable(request) and await _asks_nothing(request):
+            fault, before = await asyncio.to_thread(writing_fault, self._ledger), self._fault
+            if fault and fault != before:
+                _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
+            self._fault = fault
+            trouble = fault or self._projector.progress.trouble
+            trouble = trouble.replace(str(self._ledger), self._ledger.name)  # a probe of the gateway is told it
+            health = LedgerHealth(position=self._projector.progress.position, trouble=trouble)
+            await request.respond(msgspec.json.encode(health))
+
+
+class _Partitions:
+    def __init__(self, worker: Worker, actor: str) -> None:
+        self._worker = worker
+        self._actor = actor
+
+    async def __call__(self, request: Request) -> None:
+        if _answerable(request) and await _asks_nothing(request):
+            await request.respond(msgspec.json.encode(tuple(statuses(self._worker, self._actor))))
+
+
+def statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
+    """Return what a worker does with an actor's partitions, by name."""
+    for (name, partition), shard in sorted(worker.shards.items()):
+        if name == actor:
+            yield PartitionStatus(
+                partition=partition, role=shard.role, place=shard.view.place, waiting=len(shard.view.waiting)
+            )
+
+
+async def _asks_nothing(request: Request) -> bool:
+    """Whether a question that takes no words has none; one that has is answered with that."""
+    try:
+        if request.data.strip():
+            read(request.data, NoQuestion, "the question")
+    except BadInput as wrong:
+        await request.respond_error("400", f"ask with nothing, or {{}}: {wrong}")
+        return False
+    return True
+
+
+def _answerable(request: Request) -> bool:
+    return is_inbox(request._msg.reply)  # nats-py offers no public way to see where an answer would go

@@ -1,0 +1,367 @@
+"""``neuraxis up``: the embedded broker, the worker processes and the ledger, kept running until told to stop."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from actors.gateway.http.keys import keys_for
+from actors.llm.settings import LlmSettings
+from actors.registry import ACTORS
+from actors.webhook.receivers import addresses
+from actors.webhook.settings import WebhookSettings
+from deploy.cli.rendering.greeting import Up, called_by, greeting
+from deploy.config.configured_log import configured_log
+from deploy.config.loading import BadConfiguration, Config
+from deploy.config.models import Attachment, actor_flags, attach, check_answerable, worker_flags
+from deploy.health.lost_keys import tell_of_lost_keys
+from deploy.health.lost_tails import record_what_snapshots_know
+from deploy.health.serving import needed_by, watch
+from deploy.processes.access import Reach, access_of, context_of
+from deploy.processes.broker import ADMIN, DECIDERS, EFFECTORS, GATEWAY, LEDGER, OPERATOR, EmbeddedBroker
+from deploy.processes.broker.users import context_file, write_context
+from deploy.processes.effectors import needed
+from deploy.processes.lifeline import notify_systemd
+from deploy.processes.listening import address_of, listen, url_of
+from deploy.processes.program import WorkerProgram
+from deploy.processes.running_set import DataFolder, InForce, RunFile
+from deploy.processes.supervisor import Program, ProgramFailed, Supervisor
+from events.errors import Misconfigured
+from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
+from events.jetstream.connection import ApiError
+from events.jetstream.stream import NOT_FOUND
+from events.loggers import get_logger
+from schemas.subjects import Partitions
+
+_logger = get_logger("neuraxis.up")
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to bring up.
+
+    Attributes:
+        data: The data folder.
+        config: The configuration in effect.
+        reach: The broker to use; one that names none means the embedded one.
+        ready_file: Written when every actor is live, removed at the end.
+        config_flags: The configuration flags, for the worker processes.
+        find_flags: The flags by which other commands find the set, where they need any.
+    """
+
+    data: DataFolder
+    config: Config
+    reach: Reach
+    ready_file: Path | None = None
+    config_flags: tuple[str, ...] = ()
+    find_flags: tuple[str, ...] = ()
+
+
+def bring_up(plan: Plan) -> None:
+    """Run the set until SIGINT, SIGTERM or SIGHUP; a second signal kills what has not ended yet.
+
+    Raises:
+        FolderTaken: another set runs in the data folder.
+        FolderUnusable: the data folder cannot be written.
+        ProgramFailed: something could not be brought up.
+        BadContext, LogError: an external broker cannot be used.
+        BadEndpoint: the language model cannot be used as it is configured.
+        BadReceiver: a receiver of alerts cannot be used as it is configured.
+        BadKeys, BadConfiguration: the gateway may not listen where it should, an actor is to ask a language model
+            where there is none, or the ready file cannot be written.
+    """
+    if plan.ready_file is not None:
+        _check_ready_file(plan.ready_file)
+    os.umask(0o077)  # people's words are in the store, the ledger and the log
+    with plan.data.locked() as lock:
+        try:
+            asyncio.run(_run(plan, lock))
+        finally:
+            plan.data.forget()
+            if plan.ready_file is not None:
+                plan.ready_file.unlink(missing_ok=True)
+
+
+async def _run(plan: Plan, lock: int) -> None:
+    if plan.ready_file is not None:
+        plan.ready_file.unlink(missing_ok=True)
+    _check_receivers(plan.config)
+    place = await _external(plan) if plan.reach.named else _embedded(plan, lock)
+    door = _door(plan)
+    http = url_of(door) if door is not None else ""
+    model = await _model(plan)
+    announced = False
+    watching: list[asyncio.Task[None]] = []
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+
+    in_force = in_force_of(plan.config, model)
+
+    def describe() -> None:
+        statuses = tuple(supervisor.statuses())
+        run = RunFile(
+            pid=os.getpid(),
+            started=started,
+            version=version("neuraxis"),
+            nats_url=place.url(),
+            contexts=place.contexts,
+            context=place.context(OPERATOR),
+            stream=plan.config.log.stream,
+            ledger=str(plan.data.ledger.resolve()),
+            ready=announced and all(status.ready for status in statuses),
+            processes=statuses,
+            model=model.use,
+            http=http,
+            in_force=in_force,
+        )
+        try:
+            plan.data.write(run)
+        except OSError as wrong:  # a full disk must not take the set down
+            _logger.warning("run_file_not_written", path=str(plan.data.run_file), error=str(wrong))
+
+    def ready() -> None:
+        nonlocal announced
+        announced = True
+        describe()
+        if plan.ready_file is not None:
+            plan.ready_file.write_text(f"{os.getpid()}\n")
+        watching.append(asyncio.create_task(_watch_stages(plan, place, model), name="stages"))
+        notify_systemd("READY=1")
+        data, backend = str(plan.data.path), model.use.backend
+        _logger.info("set_ready", http=http, url=place.url(), data=data, llm=backend)
+        _greet(plan, place.url(), http, model)
+
+    gateways = () if door is None else (_gateway(plan, place, door),)
+    supervisor = Supervisor([*place.stages, (*worker_programs(plan, place, model), *gateways)], changed=describe)
+    stop = asyncio.Event()
+
+    def asked_to_stop() -> None:
+        if stop.is_set():
+            supervisor.hurry()
+        stop.set()
+        for task in watching:  # what ends now ends on purpose
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, asked_to_stop)
+    try:
+        await supervisor.run(stop, ready)
+    finally:
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
+    _logger.info("set_stopped", data=str(plan.data.path))
+
+
+def _greet(plan: Plan, nats: str, http: str, model: Attachment) -> None:
+    """End the start with what a person needs next, on stdout; whoever asked for logs in JSON gets those alone."""
+    if plan.config.runtime.log_format == "json":
+        return
+    up = Up(
+        program=called_by(sys.argv[0], shutil.which("neuraxis"), Path.cwd()),
+        data=str(plan.data.path),
+        flags=plan.find_flags,
+        http=http,
+        nats=nats,
+        backend=model.use.backend,
+        models=model.use.models,
+        why=model.why,
+    )
+    with contextlib.suppress(OSError):  # nobody reads it any more: the set runs on
+        print(greeting(up), flush=True)
+
+
+async def _watch_stages(plan: Plan, place: "Place", model: Attachment) -> None:
+    """Tell of every stage of the set that nobody serves: a living process is no proof that it does its work."""
+    hosted = (*ACTORS, LEDGER, *needed(plan.config, attached=model.use.backend != "composer"))
+    access = access_of(Reach(context=place.context(OPERATOR)), plan.data, name="neuraxis up")
+    await watch(access, Partitions(plan.config.log.agents, plan.config.log.sessions), hosted)
+
+
+def _check_ready_file(file: Path) -> None:
+    """Refuse a ready file that could not be written, before there is a set that would have to stop again for it."""
+    if not os.access(file.parent, os.W_OK):
+        raise BadConfiguration(f"--ready-file {file}: its folder is missing or cannot be written: name another file")
+
+
+def in_force_of(config: Config, model: Attachment) -> InForce:
+    """Return what a set is started with, as far as who examines it must know."""
+    return InForce(
+        agents=config.log.agents,
+        sessions=config.log.sessions,
+        receivers=dict(config.section("webhook", WebhookSettings).receivers),
+        effectors=needed(config, attached=model.use.backend != "composer"),
+        key_file=config.section("llm", LlmSettings).api_key_file,
+        agent_per=config.gateway.agent_per,
+        stages=needed_by(config),
+    )
+
+
+def _check_receivers(config: Config) -> None:
+    """Refuse receivers of alerts that cannot be used while somebody looks, not in a worker that dies and dies."""
+    receivers = config.section("webhook", WebhookSettings).receivers
+    if receivers:
+        addresses(receivers, os.environ)
+
+
+def _door(plan: Plan) -> socket.socket | None:
+    """Open the gateway's socket, here: it outlives every restart of the gateway, and keeps its address."""
+    settings = plan.config.gateway
+    address = address_of(settings.http)
+    if address is None:
+        return None
+    keys_for(address.host, settings.key_file, os.environ)
+    listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
+    if address.port not in (0, listener.getsockname()[1]):
+        _logger.warning("http_port_taken", wanted=settings.http, instead=url_of(listener))
+    return listener
+
+
+async def _model(plan: Plan) -> Attachment:
+    """Find the language model, and say which it is."""
+    model = await attach(plan.config, os.environ)
+    check_answerable(model, plan.config)
+    use = model.use
+    if use.backend == "composer":
+        _logger.info("no_model_attached", answers="composer", why=model.why)
+    else:
+        _logger.info(
+            "model_attached",
+            backend=use.backend,
+            base_url=use.base_url,
+            models=use.models,
+            why=model.why,
+            context=model.context or "unknown",
+        )
+    if model.warning:
+        _logger.warning("model_doubtful", base_url=use.base_url, reason=model.warning)
+    return model
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The broker a set runs on: what must be started for it, where it listens, and whose context to use."""
+
+    stages: tuple[tuple[Program, ...], ...]
+    url: Callable[[], str]
+    context: Callable[[str], str]
+    contexts: str = ""
+
+
+def _embedded(plan: Plan, lock: int) -> Place:
+    settings = plan.config.broker
+    broker = EmbeddedBroker(
+        plan.data.broker,
+        settings,
+        stream=plan.config.log.stream,
+        keep_fds=(lock,),
+        prepare=lambda broker: prepare_embedded(broker, plan.config, plan.data.ledger),
+    )
+    if settings.sync != "always":
+        _logger.warning("sync_relaxed", sync=settings.sync, promise=promise(settings.sync, 1))
+    contexts = broker.layout.contexts
+    return Place(((broker,),), lambda: broker.url, lambda user: str(context_file(contexts, user)), str(contexts))
+
+
+async def _external(plan: Plan) -> Place:
+    access = access_of(plan.reach, plan.data, name="neuraxis up")
+    await prepare(access, plan.config)
+    await record_what_snapshots_know(access, plan.config, plan.data.ledger)
+    # By file, not by argument: everybody on a machine can read a process's arguments.
+    write_context(plan.data.external, context_of(access))
+    return Place((), lambda: access.servers, lambda _: str(plan.data.external.resolve()))
+
+
+def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[WorkerProgram, ...]:
+    """Return the worker processes: copies of the one with every actor, the ledger's, and the effectors'.
+
+    Without a model nothing asks for one, and without a receiver there is nowhere to send alerts to.
+    """
+    copies = plan.config.runtime.processes
+    names = [DECIDERS] if copies == 1 else [f"{DECIDERS}-{number}" for number in range(1, copies + 1)]
+    asking = actor_flags(model, plan.config)
+    deciders = [_worker(plan, name, place.context(DECIDERS), tuple(ACTORS), asking) for name in names]
+    ledger = _worker(plan, LEDGER, place.context(LEDGER), (LEDGER,))
+    hosted = needed(plan.config, attached=model.use.backend != "composer")
+    if not hosted:
+        return (*deciders, ledger)
+    effectors = _worker(plan, EFFECTORS, place.context(EFFECTORS), hosted, worker_flags(model))
+    return (*deciders, ledger, effectors)
+
+
+def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
+    command = (sys.executable, "-P", "-m", "deploy.cli", "gateway", "--listener", str(door.fileno()))
+    flags = ("--data", str(plan.data.path), "--context", place.context(GATEWAY), *plan.config_flags)
+    return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(door.fileno(),))
+
+
+def _worker(plan: Plan, name: str, context: str, hosts: tuple[str, ...], more: tuple[str, ...] = ()) -> WorkerProgram:
+    # -P: a folder named `deploy` where the person stands must not be taken for ours.
+    command = (sys.executable, "-P", "-m", "deploy.cli", "worker", *hosts)
+    flags = ("--data", str(plan.data.path), "--context", context, "--name", name, *plan.config_flags, *more)
+    return WorkerProgram(name, (*command, *flags))
+
+
+async def prepare_embedded(broker: EmbeddedBroker, config: Config, ledger: Path | None = None) -> None:
+    """Make the stream and the buckets, as the one user who may; refuse a store that has lost its stream.
+
+    With ``ledger``, its place, a log that lost its tail is looked for where there is no ledger to know of it.
+    """
+    reach = Reach(context=str(context_file(broker.layout.contexts, ADMIN)))
+    stream = config.log.stream
+    there = any(path.name == stream for path in broker.layout.streams())
+    try:
+        await prepare(access_of(reach, DataFolder(Path()), name="neuraxis up"), config, create=not there)
+    except Misconfigured as wrong:
+        cause = wrong.__cause__
+        if not (there and isinstance(cause, ApiError) and cause.number == NOT_FOUND):
+            raise
+        # nats-server passes over a stream whose files it cannot read, and would let a new one be made in its place.
+        said = "; ".join(line for line in broker.complaints() if stream in line) or "it gives no reason"
+        raise ProgramFailed(
+            f"nats-server cannot read stream {stream} in {broker.layout.store} ({said}):"
+            " put a copy of the store in its place, or start in another folder with --data"
+        ) from wrong
+    if ledger is not None:
+        writing = Reach(context=str(context_file(broker.layout.contexts, LEDGER)))
+        access = access_of(writing, DataFolder(Path()), name="neuraxis up")
+        await record_what_snapshots_know(access, config, ledger)
+
+
+async def prepare(access: Access, config: Config, *, create: bool = True) -> None:
+    """Make, or check, the stream and the buckets that workers need.
+
+    Args:
+        access: Whom to connect as, to which broker.
+        config: Names, partitions, replicas, and whether people's words are sealed.
+        create: Make the stream when it is missing; otherwise that is an error.
+
+    Raises:
+        LogError: the broker cannot be reached, or is not what this release needs.
+    """
+    settings = config.log
+    connection = await Connection.open(access)
+    try:
+        log = await configured_log(connection, settings, create=create)
+        await KeyValueSnapshots.over(connection, settings.replicas)
+        await KeyValueMembership.over(connection, settings.replicas)
+        await tell_of_lost_keys(connection, log.stream)
+    finally:
+        await connection.close()
+
+
+def promise(sync: str, replicas: int) -> str:
+    """Return what holds for an acknowledged append, given how often servers flush and how many keep a copy."""
+    if sync == "always":
+        return "an acknowledged append survives a power cut"
+    if sync == "never":
+        return "an acknowledged append survives a crash of the broker, but a power cut may lose the whole log"
+    if replicas > 1:
+        return f"an acknowledged append survives the loss of a server; a power cut of all may lose the last {sync}"
+    return f"an acknowledged append survives a crash of the broker, but a power cut may lose the last {sync}"

@@ -1,0 +1,302 @@
+"""A worker process, from its arguments to its end: the log, and what it hosts: actors, effectors, the ledger."""
+
+import asyncio
+import gc
+import os
+import re
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from difflib import get_close_matches
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from actors.ledger import LedgerProjector, LedgerSettings
+from actors.registry import ACTORS
+from actors.runtime.clock import SystemClock
+from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
+from actors.runtime.effector import EffectorWorker
+from actors.runtime.hosting import Surroundings
+from actors.runtime.reporting import report
+from actors.runtime.worker import Worker
+from deploy.config.configured_log import configured_log
+from deploy.config.loading import Config
+from deploy.processes.effectors import EFFECTORS, configured
+from deploy.processes.inbox import is_inbox
+from deploy.processes.lifeline import Lifeline
+from deploy.processes.queries import serving
+from deploy.processes.stopping import told_to_stop
+from events.errors import LogCut, LogError
+from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
+from events.loggers import get_logger
+
+LEDGER = "ledger"
+"""The name of the projector, which is no actor: it decides nothing."""
+
+_CONNECT_DEADLINE = 30.0
+_logger = get_logger("neuraxis.worker")
+
+
+class UnknownWork(ValueError):
+    """There is no actor or effector of that name; the message names the nearest."""
+
+    code = "unknown_work"
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker process is to do.
+
+    ``hosts`` are names of actors, effectors, and ``ledger``; ``ledger_file`` is where that one writes.
+    """
+
+    hosts: tuple[str, ...]
+    access: Access
+    config: Config
+    ledger_file: Path
+
+
+GROUP_OF_EFFECTORS = "effectors"
+GROUPS = {"all": tuple(ACTORS), GROUP_OF_EFFECTORS: tuple(EFFECTORS)}
+"""Names that stand for several: every actor that decides, and all that speak to the world outside."""
+
+
+def known_work() -> tuple[str, ...]:
+    """Return what a worker can be asked to run."""
+    return (*ACTORS, *EFFECTORS, LEDGER)
+
+
+def check_work(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names without repeats, groups spelled out; raises UnknownWork for one there is no actor of."""
+    known = known_work()
+    for name in names:
+        if name in GROUPS:
+            continue
+        if name == "gateway":
+            raise UnknownWork("the gateway is no actor and has a command of its own: run `neuraxis gateway`")
+        if name not in known:
+            near = get_close_matches(name, (*known, *GROUPS), n=1)
+            hint = f"did you mean {near[0]!r}? There" if near else "there"
+            raise UnknownWork(
+                f"there is no actor {name!r}: {hint} are {', '.join(known)}; all stands for every actor that decides, "
+                f"effectors for {', '.join(EFFECTORS)}"
+            )
+    return tuple(dict.fromkeys(each for name in names for each in GROUPS.get(name, (name,))))
+
+
+def with_something_to_do(names: Sequence[str], config: Config) -> tuple[str, ...]:
+    """Return the work that ``names`` stand for, of the group of effectors only those that are configured.
+
+    Raises:
+        UnknownWork: one of the names is none, or the group was named and none is configured.
+    """
+    idle = set(EFFECTORS) - set(configured(config)) - set(names) if GROUP_OF_EFFECTORS in names else set()
+    hosts = tuple(name for name in check_work(names) if name not in idle)
+    if not hosts:
+        raise UnknownWork(
+            "no effector has anything to do: set llm.base_url for a language model, or write a table "
+            "[webhook.receivers.NAME] for alerts"
+        )
+    return hosts
+
+
+def run(job: Job, lifeline: Lifeline) -> None:
+    """Run until SIGTERM, SIGINT, or the end of the supervisor; raises the first error of its work."""
+    try:
+        asyncio.run(_run(job, lifeline))
+    except* Exception as wrong:
+        # Of several that end the process the first says why, be it a foreseen one or a bug: a group says nothing.
+        raise _first(wrong) from wrong
+    finally:
+        lifeline.close()
+
+
+async def _run(job: Job, lifeline: Lifeline) -> None:
+    while True:
+        try:
+            await _run_on_one_log(job, lifeline)
+        except BaseExceptionGroup as group:
+            cut, others = group.split(LogCut)
+            if others is not None or cut is None:
+                raise
+            # Whatever this process knows may be of messages that are gone: it begins again, as after a restart.
+            _logger.error("log_cut_begins_anew", hosts=job.hosts, detail=str(_first(cut)))
+        else:
+            return
+
+
+async def _run_on_one_log(job: Job, lifeline: Lifeline) -> None:
+    connection = await Connection.open(job.access, _CONNECT_DEADLINE, announce=True)
+    try:
+        # Only now: until there is something to hand over, a signal may end the process as it always does.
+        async with told_to_stop(lifeline) as stop:
+            await _work(job, connection, lifeline, stop)
+    finally:
+        await connection.close()
+
+
+async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyncio.Event) -> None:
+    settings = job.config.log
+    log = await configured_log(connection, settings)
+    member, running, ready = _member_name(job.hosts), [], []
+    worker: Worker | None = None
+    projector: LedgerProjector | None = None
+    works: dict[str, Callable[[], bool]] = {}
+    if LEDGER in job.hosts:
+        # Sealed words stay sealed in the ledger: it is what the stream holds, and is copied about.
+        projector = _projector(job, log.as_stored(), member)
+        running.append(projector.run(stop))
+        ready.append(projector.following)
+        works[LEDGER] = partial(_is_well, projector)
+    if any(host in ACTORS for host in job.hosts):
+        worker = await _actors(job, connection, log, member)
+        running.append(worker.run(stop))
+        ready.append(worker.ready)
+    ledger = job.ledger_file if LEDGER in job.hosts else None
+    async with (
+        _effectors(job, log, member) as effectors,
+        serving(connection, ledger, worker, log.sealing, projector),
+        asyncio.TaskGroup() as around,
+    ):
+        running += [effector.run(stop) for effector in effectors]
+        ready += [effector.ready for effector in effectors]
+        works |= {effector.effector.name: effector.ready.is_set for effector in effectors}
+        told = asyncio.Event()
+        ready += [told] if works else []
+        around_all = [
+            around.create_task(_announce(ready, job.hosts, lifeline), name="readiness"),
+            around.create_task(_check_when_back(connection, worker), name="log looked at again"),
+        ]
+        if works:
+            membership = await KeyValueMembership.over(connection, settings.replicas)
+            around_all.append(around.create_task(report(membership, f"{member}-serves", works, told), name="report"))
+        async with asyncio.TaskGroup() as tasks:
+            for work in running:
+                tasks.create_task(work)
+        for task in around_all:
+            task.cancel()
+
+
+async def _check_when_back(connection: Connection, worker: Worker | None) -> None:
+    """Whenever the broker was away, have the partitions look whether it still holds what they wrote."""
+    back = asyncio.Event()
+    off = connection.on_reconnect(back.set)
+    try:
+        while True:
+            await back.wait()
+            back.clear()
+            if worker is not None and not connection.closed:
+                await worker.check_own()
+    finally:
+        off()
+
+
+async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: str) -> Worker:
+    settings, replicas = job.config.runtime, job.config.log.replicas
+    return Worker(
+        log,
+        await KeyValueSnapshots.over(connection, replicas),
+        await KeyValueMembership.over(connection, replicas),
+        [ACTORS[host] for host in job.hosts if host in ACTORS],
+        name=member,
+        settings=job.config.sections,
+        standby=settings.standby,
+        reply=replier(connection),
+        build=version("neuraxis"),
+        snapshot_every=settings.snapshot_every,
+        batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
+    )
+
+
+@asynccontextmanager
+async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
+    """Open the effectors of a job; they are closed when their work has ended."""
+    clock = SystemClock()
+    around = Surroundings(log.connection, teller(log.connection), os.environ, clock)
+    async with AsyncExitStack() as opened:
+        workers = []
+        for name in job.hosts:
+            if (hosting := EFFECTORS.get(name)) is not None:
+                settings = job.config.section(name, hosting.settings_type)
+                effector = await opened.enter_async_context(hosting.open(settings, around))
+                workers.append(EffectorWorker(log, effector, name=member, clock=clock, build=version("neuraxis")))
+        yield workers
+
+
+def _is_well(projector: LedgerProjector) -> bool:
+    """Whether a projector follows the log, and is not waiting for something to be mended."""
+    return projector.following.is_set() and not projector.progress.trouble
+
+
+def _projector(job: Job, log: JetStreamLog, member: str) -> LedgerProjector:
+    return LedgerProjector(
+        log,
+        job.ledger_file,
+        stream=job.config.log.stream,
+        settings=job.config.section(LEDGER, LedgerSettings),
+        source=f"neuraxis/{member}/ledger",
+        build=version("neuraxis"),
+    )
+
+
+async def _announce(ready: Sequence[asyncio.Event], hosts: tuple[str, ...], lifeline: Lifeline) -> None:
+    for event in ready:
+        await event.wait()
+    # What is loaded stays: looking through all of it for garbage would hold up decisions by tens of milliseconds.
+    gc.collect()
+    gc.freeze()
+    _logger.info("worker_ready", hosts=hosts)
+    lifeline.say_ready()
+
+
+def replier(connection: Connection) -> Callable[[str, Group], Awaitable[None]]:
+    """Return what sends a copy of an answer to the inbox that its input named.
+
+    Best effort: a caller that misses its copy asks the log.
+    """
+
+    async def reply(inbox: str, group: Group) -> None:
+        if not is_inbox(inbox):
+            _logger.warning("reply_refused", inbox=inbox[:80], reason="not an inbox")
+            return
+        for decided, record in zip(group.decided, group.records, strict=True):
+            if getattr(decided.message.event, "reply_to", "") == inbox:
+                try:
+                    await connection.publish(inbox, record.data, headers=dict(record.headers))
+                except LogError as error:
+                    _logger.info("reply_missed", exchange=decided.message.exchange, error=error.code)
+
+    return reply
+
+
+def teller(connection: Connection) -> Callable[[str, bytes], Awaitable[None]]:
+    """Return what sends a piece of a coming answer to an inbox, and nowhere else; best effort."""
+
+    async def tell(inbox: str, body: bytes) -> None:
+        if not is_inbox(inbox):
+            _logger.warning("piece_refused", inbox=inbox[:80], reason="not an inbox")
+            return
+        try:
+            await connection.publish(inbox, body)
+        except LogError as error:
+            _logger.info("piece_missed", error=error.code)
+
+    return tell
+
+
+def _member_name(hosts: Sequence[str]) -> str:
+    """Return a name no other worker has, fit for a subject's token."""
+    where = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40]
+    what = hosts[0] if len(hosts) == 1 else "actors"
+    return f"{where}-{what}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def _first(group: BaseExceptionGroup[Exception]) -> Exception:
+    wrong: BaseException = group
+    while isinstance(wrong, BaseExceptionGroup):
+        wrong = wrong.exceptions[0]
+    assert isinstance(wrong, Exception)
+    return wrong

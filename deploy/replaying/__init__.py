@@ -1,0 +1,1 @@
+"""Decisions made again from a log, with the actors that made them."""

@@ -1,0 +1,49 @@
+"""Which requests the effectors serve, and whether recorded effects answer recorded requests."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+from actors.llm.answering import REQUESTS
+from events.log import Stored
+from events.replay.effects import CausesReader, EffectReport, Effects
+from events.replay.replaying import END, Point
+from events.replay.sources import Source
+from schemas.catalogue import ALERTS, CATALOGUE
+from schemas.event import Event, topic_of
+from schemas.subjects import topic_filter
+from schemas.vocabulary.act import ActDelegationRequested
+from schemas.vocabulary.webhook import WebhookQueued
+
+SERVED: Mapping[str, frozenset[type[Event]]] = {
+    "llm": frozenset(REQUESTS),
+    "delegate": frozenset((ActDelegationRequested,)),
+    "webhook": frozenset((*ALERTS.values(), WebhookQueued)),
+}
+"""Effector -> the events that ask it for an effect."""
+
+
+async def check_effects(source: Source, upto: Point = END, of: frozenset[str] = frozenset()) -> EffectReport:
+    """Hold every recorded effect up to a point against the requests before it; raises LogError as the source does.
+
+    ``of`` are the exchanges of which findings are kept; none: of all.
+    """
+    last = min((await source.info()).last_seq, upto.seq)
+    own = [topic for topic, entry in CATALOGUE.items() if entry.owner in SERVED]
+    reader = CausesReader(SERVED.keys())
+    async for stored in _read(source, own, last, upto.time_ns):
+        reader.feed(stored)
+    causes = reader.finish()
+    if not len(causes):
+        return EffectReport({}, ())
+    topics = {effector: frozenset(map(topic_of, events)) for effector, events in SERVED.items()}
+    effects = Effects(topics, causes, of)
+    async for stored in _read(source, frozenset(own).union(*topics.values()), last, upto.time_ns):
+        effects.feed(stored)
+    return effects.finish()
+
+
+async def _read(source: Source, topics: Iterable[str], last: int, until_ns: int) -> AsyncIterator[Stored]:
+    async for batch in source.as_stored([topic_filter(topic) for topic in sorted(topics)], 0, last):
+        for stored in batch:
+            if stored.time_ns > until_ns:
+                return
+            yield stored

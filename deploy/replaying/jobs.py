@@ -1,0 +1,224 @@
+"""Replaying a ledger file in several processes: each folds shares of the partitions, and the reports become one.
+
+A partition's fold needs nothing of another's. So the file is read anew for each share, and only what its partitions
+consume or published is decoded; what is reported is what one process would have reported, to the byte.
+
+What a partition takes cannot be told from its messages: verifying one of a memory's costs a hundred of a clock's. So
+there are several shares to a process, and who is done takes the next.
+"""
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractAsyncContextManager
+from multiprocessing.sharedctypes import SynchronizedArray
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from actors.registry import ACTORS
+from events.ledger import Extent
+from events.replay.outcome import merged
+from events.replay.replay import Replay, Report, Unit
+from events.replay.replaying import Point, last_of_whole, run
+from events.replay.sources import LedgerSource, Source
+from events.routes import partition_filters, routes, without_overlap
+from schemas.actor import Actor, Scope
+from schemas.reading.weights import supply
+from schemas.subjects import Partitions
+
+MOST_JOBS = 4
+"""Processes that are used unless more are asked for."""
+
+_SHARES_A_JOB = 4
+"""Enough that the processes end close together; each costs another reading of the file."""
+
+_KEPT = 20
+_LEAST_EVENTS = {False: 100_000, True: 10_000}
+"""By whether decisions are made again: events that are worth the two seconds in which another process starts."""
+
+_LOOK_S = 0.1
+
+Opener = Callable[[], AbstractAsyncContextManager[Source]]
+"""Opens the source; must be picklable."""
+
+
+class JobEnded(Exception):
+    """A process ended before its share was replayed; the message says what to do."""
+
+    code = "job_ended"
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What is replayed: these actors, of them only certain partitions (see ``Replay``), up to a point.
+
+    ``models`` is a folder of older weights (``schemas.reading.weights.supply``), or empty.
+    """
+
+    actors: tuple[str, ...]
+    only: dict[str, str] | None
+    verify: bool
+    upto: Point
+    models: str = ""
+
+
+class _Job(msgspec.Struct, frozen=True):
+    """One process's share, of a log of which so much is read."""
+
+    work: Work
+    units: tuple[Unit, ...]
+    number: int
+    extent: Extent
+
+
+def jobs_for(events: int, verify: bool) -> int:
+    """Return how many processes a replay of so many events is worth, on this machine."""
+    return max(1, min(_cores(), MOST_JOBS, events // _LEAST_EVENTS[verify]))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+async def replay_in_jobs(
+    source: LedgerSource, opener: Opener, work: Work, jobs: int, progress: Callable[[int], None]
+) -> Report:
+    """Replay a ledger in up to ``jobs`` processes.
+
+    Args:
+        source: The ledger, to see what there is to do.
+        opener: Opens it again, in each process.
+        work: What is replayed.
+        jobs: Processes; there are no more than there are partitions to share out.
+        progress: Called now and then with how far the shares are on average, as a sequence.
+
+    Raises:
+        Misconfigured, LogError: as ``events.replay.replaying.run`` does.
+        JobEnded: the operating system ended a process.
+    """
+    actors = [ACTORS[name] for name in work.actors]
+    upto = min(work.upto.seq, await last_of_whole(source))
+    extent = source.extent(Replay(actors, source.partitions).filters, upto, work.upto.time_ns)
+    shares = shares_of(costs_of(actors, extent.subjects, source.partitions, work.only), jobs * _SHARES_A_JOB)
+    parts = [_Job(work, share, number, extent) for number, share in enumerate(shares)]
+    # A fresh interpreter each: this one has a loop and threads, which a forked child would have the ruins of.
+    context = multiprocessing.get_context("spawn")
+    reached, stop = context.Array("q", len(parts)), context.Event()
+    with ProcessPoolExecutor(min(jobs, len(parts)), context, _begin, (reached, stop)) as pool:
+        try:
+            futures = [pool.submit(_replay_share, opener, part) for part in parts]
+            running: AbstractSet[Future[Report]] = set(futures)
+            while running:
+                done, running = await asyncio.to_thread(wait, running, _LOOK_S, FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                progress(sum(reached[:]) // len(parts))
+        except BrokenProcessPool as ended:
+            why = "a process of the replay was ended from outside, for want of memory most likely: try --jobs 1"
+            raise JobEnded(why) from ended
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return merged([future.result() for future in futures], _KEPT)
+
+
+def costs_of(
+    actors: Sequence[Actor[Any]], subjects: Mapping[str, int], partitions: Partitions, only: Mapping[str, str] | None
+) -> dict[Unit, int]:
+    """Return how many messages each partition has to fold, given the number of each stored subject."""
+    costs: dict[Unit, int] = {}
+    for subject, count in subjects.items():
+        try:
+            found = tuple(routes(actors, subject, partitions))
+        except ValueError:
+            continue
+        for actor, partition, _ in found:
+            if (only or {}).get(actor.name, partition) == partition:
+                costs[actor.name, partition] = costs.get((actor.name, partition), 0) + count
+    return costs
+
+
+def shares_of(costs: Mapping[Unit, int], most: int) -> tuple[tuple[Unit, ...], ...]:
+    """Divide partitions into up to ``most`` shares of much the same load; at least one, none of them empty.
+
+    The most loaded comes first. Partitions of one key stay together: they read the same messages, which are then
+    decoded once. But what would be more than an equal part is divided among its actors. The largest are placed first,
+    each with the share that has least.
+    """
+    groups: dict[tuple[str, str], list[Unit]] = {}
+    for unit in sorted(costs):
+        name, partition = unit
+        scope = ACTORS[name].scope
+        groups.setdefault((name if scope is Scope.GLOBAL else scope.value, partition), []).append(unit)
+    part = sum(costs.values()) / max(most, 1)
+    pieces = [
+        piece
+        for group in groups.values()
+        for piece in ([group] if _cost(group, costs) <= part else [[unit] for unit in group])
+    ]
+    shares: list[list[Unit]] = [[] for _ in range(most)]
+    for piece in sorted(pieces, key=lambda piece: -_cost(piece, costs)):
+        min(shares, key=lambda share: _cost(share, costs)).extend(piece)
+    shares.sort(key=lambda share: -_cost(share, costs))
+    return tuple(tuple(sorted(share)) for share in shares if share) or ((),)
+
+
+def _cost(units: Sequence[Unit], costs: Mapping[Unit, int]) -> int:
+    return sum(costs[unit] for unit in units)
+
+
+# --- in a process of its own
+
+_asker: "tuple[SynchronizedArray[int], Event] | None" = None
+"""What whoever asked shares: the sequence that each has reached, and whether to stop."""
+
+
+def _begin(reached: "SynchronizedArray[int]", stop: Event) -> None:
+    global _asker
+    _asker = reached, stop
+
+
+def _replay_share(opener: Opener, job: _Job) -> Report:
+    return asyncio.run(_replay(opener, job))
+
+
+async def _replay(opener: Opener, job: _Job) -> Report:
+    actors = [ACTORS[name] for name in job.work.actors]
+    if job.work.models:
+        supply(Path(job.work.models))
+    async with opener() as source:
+        replay = Replay(
+            actors,
+            source.partitions,
+            verify=job.work.verify,
+            keep=_KEPT,
+            only=job.work.only,
+            share=frozenset(job.units),
+        )
+        skipped = sum(count for subject, count in job.extent.subjects.items() if not replay.takes(subject))
+        replay.skip(skipped, job.extent.first_seq, job.extent.last_seq)
+        filters = without_overlap(
+            each for name, partition in job.units for each in partition_filters(ACTORS[name], partition)
+        )
+        upto = Point(seq=job.extent.last_seq)
+        report = await run(source, replay, upto, filters=filters, progress=lambda seq: _tell(job.number, seq))
+        _tell(job.number, job.extent.last_seq)
+        return report
+
+
+def _tell(number: int, seq: int) -> None:
+    """Say how far this process is; end it where nobody waits for it any more."""
+    parent = multiprocessing.parent_process()
+    if _asker is None:
+        return
+    reached, stop = _asker
+    if stop.is_set() or (parent is not None and not parent.is_alive()):
+        raise SystemExit("nobody waits for this replay")
+    reached[number] = seq

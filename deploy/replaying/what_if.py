@@ -1,0 +1,164 @@
+"""Other settings over a recorded log: what is changed, and reading the log for it. No effect is ever run."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from actors.registry import ACTORS
+from deploy.config.loading import BadConfiguration, Layer, all_sections, flag_layer, overrides
+from deploy.operating.operator_edge import Order, records_of
+from deploy.replaying.effects import SERVED
+from events.codec import Recorded, decode
+from events.errors import Misconfigured
+from events.log import Stored
+from events.replay.replaying import END, Point
+from events.replay.sources import EVERYTHING, Source
+from events.replay.whatif import MOST_EXAMPLES, Changes, PastReader, Report, Timeline
+from schemas.event import topic_of
+from schemas.subjects import Partitions
+from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
+from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
+
+REQUESTS = SERVED["llm"] | SERVED["delegate"]
+"""The events that ask for an effect."""
+
+DELIVERIES = SERVED["webhook"]
+"""The events that ask for one where somebody outside receives alerts."""
+
+MOST_POINTS = 200
+"""Points of a sweep."""
+
+
+class BadSweep(ValueError):
+    """A sweep that cannot be read; the message says how to write one."""
+
+    code = "bad_point"
+
+
+class Sweep(msgspec.Struct, frozen=True):
+    """A setting, and the values it is to take one after another."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+def settings_of(written: Layer | None, flags: Sequence[Layer] = ()) -> dict[str, dict[str, Any]]:
+    """Return changed settings by actor: a configuration file's, and those of flags over them.
+
+    The file may be a whole set's: its sections about anything else than an actor change no decision, and are passed by.
+
+    Raises:
+        BadConfiguration: an unknown section or key, a value that its key does not take, or a flag about no actor.
+    """
+    changed = overrides(all_sections(), [written, *flags] if written is not None else flags)
+    for flag in flags:
+        if others := sorted(name.lower() for name in flag.values if name.lower() not in ACTORS):
+            raise BadConfiguration(f"{flag.origin}: {others[0]} decides nothing: only an actor's settings can be tried")
+    return {name: values for name, values in changed.items() if name in ACTORS and values}
+
+
+def sweep_of(text: str) -> Sweep:
+    """Read ``KEY=FROM:TO:STEP``, both ends included, such as ``router.base_scores.RESPOND=0.30:0.60:0.05``.
+
+    Raises:
+        BadSweep: it is not of that form, or has more than :data:`MOST_POINTS` points.
+    """
+    key, _, span = text.partition("=")
+    try:
+        first, last, step = (Decimal(part) for part in span.split(":"))
+        count = int((last - first) / step) + 1 if step else 0
+    except (InvalidOperation, ValueError, OverflowError):
+        raise BadSweep(
+            f"--sweep {text!r}: write KEY=FROM:TO:STEP, such as router.base_scores.RESPOND=0.3:0.6:0.05"
+        ) from None
+    if not key or not 1 <= count <= MOST_POINTS:
+        raise BadSweep(f"--sweep {text!r}: from FROM to TO by STEP there must be 1 to {MOST_POINTS} values")
+    return Sweep(key, tuple(str(first + place * step) for place in range(count)))
+
+
+def layer_at(sweep: Sweep, value: str) -> Layer:
+    """Return the layer that sets a sweep's key to one of its values."""
+    if "." not in sweep.key:
+        raise BadConfiguration(f"--sweep {sweep.key!r}: write SECTION.KEY=FROM:TO:STEP")
+    return flag_layer(f"--sweep {sweep.key}", sweep.key, value)
+
+
+def changes_of(
+    settings: Mapping[str, Mapping[str, Any]],
+    partitions: Partitions,
+    *,
+    patterns: Sequence[PatternSet] = (),
+    precedents: Sequence[PrecedentRecorded] = (),
+    agent: str = "",
+    latest: bool = False,
+) -> Changes:
+    """Return what is otherwise: settings, and, where given, other imported patterns and an agent's other precedents.
+
+    ``latest``: all is decided under today's behaviours, not under the recorded ones.
+    """
+    dropped: set[str] = set()
+    orders: list[Order] = []
+    if patterns:
+        dropped |= {topic_of(PatternsImported), topic_of(PatternsWithdrawn)}
+        orders.append(Order(event=PatternsImported(name="what-if", sets=tuple(patterns))))
+    if precedents:
+        dropped |= {topic_of(PrecedentRecorded), topic_of(PrecedentWithdrawn)}
+        orders += [Order(event=event, agent=agent) for event in precedents]
+    added = [_stored(record, partitions) for record in records_of(orders, partitions, 0)] if orders else []
+    return Changes(settings=settings, dropped=frozenset(dropped), added=added, latest=latest)
+
+
+def _stored(record: Any, partitions: Partitions) -> Recorded:
+    recorded = decode(Stored(0, 0, record.subject, record.headers, record.data))
+    assert isinstance(recorded, Recorded)
+    return recorded
+
+
+async def run(
+    source: Source,
+    changes: Sequence[Changes],
+    *,
+    upto: Point = END,
+    examples: int = MOST_EXAMPLES,
+    of: frozenset[str] = frozenset(),
+    progress: Callable[[int], None] = lambda _: None,
+) -> list[Report]:
+    """Decide a log anew, once for each of ``changes``; the log is read twice, whatever their number.
+
+    ``examples`` and ``of`` are as for ``Timeline``.
+
+    Raises:
+        Misconfigured: the log does not begin at its first event, or the changes do not fit it.
+        LogError: the source cannot be read.
+    """
+    info = await source.info()
+    if info.first_seq > 1:
+        raise Misconfigured(
+            f"the {source.name} begins at sequence {info.first_seq}, not 1: nothing can be decided anew from its middle"
+        )
+    actors = tuple(ACTORS.values())
+    reader = PastReader(actors, source.partitions)
+    async for batch in _read(source, min(upto.seq, info.last_seq), upto):
+        for stored in batch:
+            reader.feed(stored)
+        progress(batch[-1].seq // 10)
+    past = reader.finish()
+    requests = REQUESTS | DELIVERIES if "webhook" in past.effectors else REQUESTS
+    timelines = [Timeline(actors, source.partitions, past, each, requests, examples, of) for each in changes]
+    async for batch in _read(source, past.last_seq, upto):
+        for timeline in timelines:
+            for stored in batch:
+                timeline.feed(stored)
+        progress(batch[-1].seq)
+    return [timeline.finish() for timeline in timelines]
+
+
+async def _read(source: Source, last: int, upto: Point) -> AsyncIterator[Sequence[Stored]]:
+    async for batch in source.history([EVERYTHING], 0, last):
+        kept = [stored for stored in batch if stored.time_ns <= upto.time_ns]
+        if kept:
+            yield kept
+        if len(kept) < len(batch):
+            return

@@ -1,0 +1,71 @@
+"""Whether other settings change too much, and why that cannot be told, in words. Pure."""
+
+from collections.abc import Iterator
+
+from events.replay.whatif import Report
+from schemas.settings_fault import UNREADABLE_SETTINGS
+
+_HELD = {"sealed": "words sealed, forgotten or redacted"}
+
+
+def headline(report: Report) -> str:
+    """Return how many of the exchanges that were compared end otherwise."""
+    of = f"{report.changed:,} of {report.compared:,} exchanges end otherwise ({report.share:.1%})"
+    return f"{of}; of {report.held:,} more that cannot be told" if report.held else of
+
+
+def complaint(report: Report, percent: float) -> str:
+    """Return why it does not hold that at most ``percent`` of the exchanges end otherwise; empty where it does.
+
+    Those of which that cannot be told may all end otherwise.
+    """
+    if report.share * 100 > percent:
+        return f"{headline(report)}: more than {percent:g}%"
+    if reason := nothing_compared(report):
+        return f"nothing can be said of these settings: {reason}"
+    if report.most * 100 > percent:
+        told = f"{headline(report)}, so that it may be {report.most:.1%} in all, more than {percent:g}%"
+        return f"{told}: {redecided(report)}"
+    return ""
+
+
+def nothing_compared(report: Report) -> str:
+    """Return why nothing can be said of other settings, or nothing where something can."""
+    if report.all_measured:
+        return "no decision reads what is changed: running processes measure with it, and what they measured stands"
+    if report.unanswered:
+        names = ", ".join(report.unanswered)
+        return f"no decision of {names} could be made anew: {redecided(report)}"
+    if not report.compared:
+        return f"of {report.exchanges:,} exchanges none could be compared: {redecided(report)}"
+    return ""
+
+
+def redecided(report: Report) -> str:
+    """Return how many decisions were made anew, and why the others were not."""
+    taken = report.taken
+    of = f"{report.decided:,} of {report.decided + sum(taken.values()):,} decisions made anew"
+    reasons = (f"{count:,} not re-decided: {reason_text(reason)}" for reason, count in taken.items())
+    return ", ".join((of, *reasons))
+
+
+def measured_texts(report: Report) -> Iterator[str]:
+    """Yield, for each changed setting that running processes read, what of the change cannot show."""
+    for name, reading in report.measured.items():
+        taken = "what they measured is taken from the record, whatever it is set to"
+        if reading == "alone":
+            yield f"{name} shows nothing: running processes alone read it, and {taken}"
+        else:
+            yield f"{name} shows in decisions alone: running processes read it too, and {taken}"
+
+
+def reason_text(reason: str) -> str:
+    """Return why a decision could not be made again, in words where there are any, and what to do about it."""
+    if reason.startswith(UNREADABLE_SETTINGS):
+        told = reason.removeprefix(f"{UNREADABLE_SETTINGS}: ")
+        setting = told.partition(" = ")[0] if " = " in told else f"{told.partition(':')[0]}.SETTING"
+        return (
+            f"settings that this release does not take ({told}): the release that recorded them can, or one that has "
+            f"what they name; `what-if --set {setting}=VALUE` decides anew with another value"
+        )
+    return _HELD.get(reason, reason)

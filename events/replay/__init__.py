@@ -1,0 +1,1 @@
+"""Reading recorded events back: replay, verification, explanation, states and their differences."""

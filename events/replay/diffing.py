@@ -1,0 +1,148 @@
+"""What changed between two states, path by path, and the states of actors at two points of one log."""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any, Literal
+
+import msgspec
+
+from events.replay.replay import Replay
+from events.replay.replaying import Point, run
+from events.replay.sources import Source
+from events.routes import partition_filters
+from schemas.actor import Actor
+from schemas.persistent import state_builtins
+
+Step = str | int
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One difference between two values made of plain dicts, lists and scalars.
+
+    ``path`` holds the names and places that lead there, none for the whole. ``before`` is absent (UNSET) for what was
+    added, ``after`` for what was removed.
+    """
+
+    op: Literal["add", "remove", "replace"]
+    path: tuple[Step, ...]
+    before: Any = msgspec.UNSET
+    after: Any = msgspec.UNSET
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """What changed in one partition between the messages of sequences ``place_before`` and ``place_after``."""
+
+    actor: str
+    partition: str
+    place_before: int
+    place_after: int
+    changes: tuple[Change, ...]
+
+
+class _Stand(msgspec.Struct, frozen=True):
+    place: int
+    state: Any
+
+
+def changes(before: Any, after: Any, path: tuple[Step, ...] = ()) -> Iterator[Change]:
+    """Yield what turns ``before`` into ``after``, in the order in which ``applied`` takes it.
+
+    Dicts are compared by name. Lists are compared place by place; what is longer grew or shrank at its end.
+    """
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name in dict.fromkeys((*before, *after)):
+            if name not in after:
+                yield Change(op="remove", path=(*path, name), before=before[name])
+            elif name not in before:
+                yield Change(op="add", path=(*path, name), after=after[name])
+            else:
+                yield from changes(before[name], after[name], (*path, name))
+    elif isinstance(before, list) and isinstance(after, list):
+        shared = min(len(before), len(after))
+        for place in range(shared):
+            yield from changes(before[place], after[place], (*path, place))
+        for place in range(len(before) - 1, shared - 1, -1):
+            yield Change(op="remove", path=(*path, place), before=before[place])
+        for place in range(shared, len(after)):
+            yield Change(op="add", path=(*path, place), after=after[place])
+    elif type(before) is not type(after) or before != after:
+        yield Change(op="replace", path=path, before=before, after=after)
+
+
+def applied(value: Any, found: Sequence[Change]) -> Any:
+    """Return ``value`` with the changes made, in order; ``value`` itself stays as it is.
+
+    Raises:
+        KeyError, IndexError: a path leads nowhere, so that the changes are not of this value.
+    """
+    holder = {"": deepcopy(value)}
+    for change in found:
+        inner: Any = holder
+        steps: tuple[Step, ...] = ("", *change.path)
+        for step in steps[:-1]:
+            inner = inner[step]
+        if change.op == "remove":
+            del inner[steps[-1]]
+        elif change.op == "add" and isinstance(inner, list):
+            inner.insert(int(steps[-1]), deepcopy(change.after))
+        else:
+            inner[steps[-1]] = deepcopy(change.after)
+    return holder[""]
+
+
+def path_text(path: Sequence[Step]) -> str:
+    """Return a path as ``neuraxis state`` prints it: names after dots, other keys and places in brackets."""
+    text = ""
+    for step in path:
+        if isinstance(step, str) and step.isascii() and step.isidentifier():
+            text += f".{step}" if text else step
+        else:
+            text += f"[{msgspec.json.encode(step).decode()}]"
+    return text or "(all)"
+
+
+async def changed_between(
+    source: Source,
+    actors: Sequence[Actor[Any]],
+    partition: str | None,
+    points: tuple[Point, Point],
+    progress: Callable[[int], None],
+) -> tuple[Changed, ...]:
+    """Return what changed in the partitions of ``actors`` from the first point to the second; equal ones are left out.
+
+    ``partition`` narrows a single actor to one of its partitions. Raises as ``events.replay.replaying.run`` does.
+    """
+    before, after = [await _stands(source, actors, partition, point, progress) for point in points]
+    initial = {actor.name: _Stand(0, actor.initial()) for actor in actors}
+    found = []
+    for name, part in sorted({*before, *after}):
+        was, now = before.get((name, part), initial[name]), after.get((name, part), initial[name])
+        if was.state is now.state or was.state == now.state:
+            continue
+        found.append(
+            Changed(
+                actor=name,
+                partition=part,
+                place_before=was.place,
+                place_after=now.place,
+                changes=tuple(changes(state_builtins(was.state), state_builtins(now.state))),
+            )
+        )
+    return tuple(found)
+
+
+async def _stands(
+    source: Source,
+    actors: Sequence[Actor[Any]],
+    partition: str | None,
+    upto: Point,
+    progress: Callable[[int], None],
+) -> dict[tuple[str, str], _Stand]:
+    replay = Replay(actors, source.partitions)
+    filters = () if partition is None else partition_filters(actors[0], partition)
+    await run(source, replay, upto, filters=filters, progress=progress)
+    return {
+        key: _Stand(view.place, view.state)
+        for key, view in replay.views.items()
+        if partition is None or key[1] == partition
+    }

@@ -1,0 +1,338 @@
+"""Replay: fold recorded events through the same views as live, run no effect, and re-decide on demand.
+
+Feed a :class:`Replay` every stored message from sequence 1 on, in order; where they come from (the stream, a ledger
+file) is its caller's affair. No decider is called: that a message led to nothing is known once its partition has
+recorded something about a later one. Where a partition has not spoken for long, or its next event lies behind the point
+that is read up to, that event is looked up further on (:attr:`Replay.unknown`, :meth:`Replay.foresee`). Behind the last
+event that a partition recorded, nothing tells what was decided: what it consumed there is folded as if it had led to
+nothing.
+
+With ``verify`` every decision is made again from the state before it, and what it says is compared with the record.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded, Unreadable, decode, is_spontaneous
+from events.log import Stored
+from events.losses import LOSS_FILTER, is_loss
+from events.replay.outcome import Coverage, Difference, Report, in_order
+from events.replay.pending import Activity, Pending, oldest_of, undecided, unfired
+from events.replay.verification import BEYOND_BACKLOG, Unit, Verification
+from events.routes import consumed_filters, own_filters, routes, without_overlap
+from events.view import Settled, View
+from schemas.actor import Actor
+from schemas.catalogue import CATALOGUE
+from schemas.envelope import CAUSE_SEQ
+from schemas.errors import UndecodableEvent
+from schemas.persistent import state_hash
+from schemas.subjects import Partitions, split_stored
+
+BACKLOG = 50_000
+"""Messages of the log for which a consumed one waits at most, until it is seen whether any events can be owed for it.
+
+It bounds what waits in memory, however many partitions it waits for. Settings and timers that a leader recorded while
+it was further behind than this are folded where the replay stands instead of where the leader stood, and counted as
+unverified.
+"""
+
+__all__ = ["BACKLOG", "BEYOND_BACKLOG", "Coverage", "Difference", "Replay", "Report", "Unit"]
+
+
+class _Takers(msgspec.Struct, frozen=True):
+    """Whom a subject's messages belong to.
+
+    ``counts`` says that what cannot be read is counted here: by whoever folds the first of all partitions concerned.
+    """
+
+    owning: tuple[View, ...]
+    consuming: tuple[View, ...]
+    counts: bool
+
+
+class Replay:
+    """Folds stored messages into the views of every partition of the given actors.
+
+    Attributes:
+        views: (actor name, partition) -> view, for the partitions that had any message, or were asked for.
+        verification: What is compared, and how it came out.
+    """
+
+    def __init__(
+        self,
+        actors: Sequence[Actor[Any]],
+        partitions: Partitions,
+        *,
+        verify: bool = False,
+        keep: int = 20,
+        backlog: int = BACKLOG,
+        only: Mapping[str, str] | None = None,
+        share: AbstractSet[Unit] | None = None,
+        of: AbstractSet[str] = frozenset(),
+    ) -> None:
+        """Begin before the first message.
+
+        Args:
+            actors: Whose views are folded.
+            partitions: The partition counts of the log.
+            verify: Make every decision again.
+            keep: How many differences are kept; all are counted.
+            backlog: See ``BACKLOG``.
+            only: Actor name -> the one partition of it that is folded; an actor not named is folded whole.
+            share: Of these, the partitions that are folded here, where others fold the rest; default: all.
+            of: The exchanges of which differences are kept; default: of all.
+        """
+        self._only = only or {}
+        self._share = share
+        self.views: dict[tuple[str, str], View] = {}
+        self.verification = Verification(actors, partitions, keep=keep, of=of, reached=lambda: self._last)
+        self._actors = tuple(actors)
+        self._partitions = partitions
+        self._verify = verify
+        self._stretch = max(1, backlog // 2)
+        self._stretch_end = self._stretch
+        self._routes: dict[str, _Takers | None] = {}
+        self._unreadable: Counter[str] = Counter()
+        self._activity = Activity()
+        self._spoke: dict[Unit, int] = {}
+        self._foreseen: dict[Unit, int | None] = {}
+        self._settled_to = 0
+        self._events = self._first = self._last = self._end = 0
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """The filters over all that the replayed actors consumed and published."""
+        taken = (one for actor in self._actors for one in (*consumed_filters(actor), *own_filters(actor)))
+        return without_overlap((*taken, LOSS_FILTER))
+
+    @property
+    def verifies(self) -> bool:
+        """Whether decisions are made again; otherwise none is made at all."""
+        return self._verify
+
+    @property
+    def coverage(self) -> Mapping[str, Coverage]:
+        """The counts so far, by actor."""
+        return self.verification.coverage
+
+    def feed(self, stored: Stored) -> None:
+        """Take the next message of the log."""
+        self._events += 1
+        self._first = self._first or stored.seq
+        self._last = stored.seq
+        if stored.seq >= self._stretch_end:
+            self._settle_silent(stored.seq // self._stretch * self._stretch)
+        self.verification.losses.note(stored)
+        takers = self._takers(stored.subject)
+        if takers is None:
+            return
+        offered = decode(stored)
+        if isinstance(offered, Unreadable):
+            self._note_unreadable(takers, offered)
+            return
+        for view in takers.owning:
+            view.record(offered)
+            self._note_activity(view, offered)
+        if takers.consuming:
+            offered = _without_wrapping(offered)
+            for view in takers.consuming:
+                view.offer(offered)
+
+    def takes(self, subject: str) -> bool:
+        """Whether messages of a stored subject belong to any partition that is folded here, or tell of a loss."""
+        return self._takers(subject) is not None or is_loss(subject)
+
+    @property
+    def unknown(self) -> tuple[Unit, ...]:
+        """The partitions that keep messages waiting, for so long that it is time to look up their next event."""
+        return self._waiting_since(self._settled_to)
+
+    @property
+    def undecided(self) -> tuple[Unit, ...]:
+        """The partitions that keep any messages waiting, and whose next event was not looked up."""
+        return self._waiting_since(self._last)
+
+    def _waiting_since(self, reached: int) -> tuple[Unit, ...]:
+        return tuple(
+            unit
+            for unit, view in self.views.items()
+            if unit not in self._foreseen and view.waiting and view.waiting[0].stored.seq <= reached
+        )
+
+    def foresee(self, ahead: Stored) -> None:
+        """Take a message from behind those fed: its writers' next event, where it is the first such one."""
+        takers = self._takers(ahead.subject)
+        for view in takers.owning if takers is not None else ():
+            unit = view.actor.name, view.partition
+            if unit not in self._foreseen:
+                self._foreseen[unit] = _settles_before(ahead)
+
+    def has_foreseen(self, units: Sequence[Unit]) -> bool:
+        """Whether the next event of each of some partitions is known."""
+        return all(unit in self._foreseen for unit in units)
+
+    def foresee_nothing(self, units: Sequence[Unit]) -> None:
+        """Take that partitions recorded nothing more, unless an event of theirs was foreseen, and fold by that."""
+        for unit in units:
+            next_place = self._foreseen.setdefault(unit, None)
+            if not self._verify:
+                self.views[unit].fold_before(next_place)
+
+    def skip(self, events: int, first_seq: int, last_seq: int) -> None:
+        """Count messages that nobody here takes and that were not fed: so many of the log, from one to another."""
+        self._events += events
+        self._first = min(self._first or first_seq, first_seq)
+        self._end = max(self._end, last_seq)
+
+    def _note_activity(self, view: View, own: Recorded) -> None:
+        self._foreseen.pop((view.actor.name, view.partition), None)
+        self._spoke[view.actor.name, view.partition] = own.stored.time_ns
+        if self._verify and not view.open_decision and not is_spontaneous(own.envelope.topic):
+            self._activity.note(view.actor.name, view.time_ns)
+
+    def _takers(self, subject: str) -> _Takers | None:
+        try:
+            return self._routes[subject]
+        except KeyError:
+            found = self._routes[subject] = self._route(subject)
+            return found
+
+    def _note_unreadable(self, takers: _Takers, offered: Unreadable) -> None:
+        if takers.counts:
+            self._unreadable[offered.code] += 1
+        for view in takers.owning:
+            if self._verify and offered.code == UndecodableEvent.code:
+                # Damage is what a verification is there to find; a newer release's event stops it as any reading.
+                self.verification.unreadable(view, offered)
+            else:
+                view.record(offered)
+        for view in takers.consuming:
+            view.offer(offered)
+
+    def finish(self) -> Report:
+        """Settle what the log's end left open, and report.
+
+        Messages behind the last event that a partition recorded are folded; where its next one was foreseen, only those
+        before its cause. A verification decides them besides: one that leads to an event is pending, and so is a timer
+        that was due by then. The state hashes are the same with and without.
+        """
+        self._last = max(self._last, self._end)
+        waiting: list[Pending] = []
+        states: dict[Unit, Any] = {}
+        for key, view in self.views.items():
+            if 0 < view.open_decision < self._last:
+                # Nothing lies between the events of one decision, so the rest of this one will never come.
+                view.close_decision()
+            next_place = self._foreseen.get(key, view.open_place)
+            if not self._verify:
+                view.fold_before(next_place)
+                states[key] = view.state
+                continue
+            owed = self._owed(view, self._spoke.get(key, 0))
+            if owed is not None:
+                waiting.append(owed)
+            states[key] = view.heard_before(next_place)
+        active = self._activity.seconds
+        self.verification.excuse_losses()
+        return Report(
+            self._events,
+            self._first,
+            self._last,
+            {f"{name}/{part}": state_hash(state) for (name, part), state in sorted(states.items())},
+            {name: in_order(counts) for name, counts in self.coverage.items()},
+            self.verification.differences.first,
+            dict(sorted(self._unreadable.items())),
+            sum(view.fold_errors for view in self.views.values()),
+            oldest_of(waiting, active),
+            active,
+        )
+
+    def _owed(self, view: View, spoke_ns: int) -> Pending | None:
+        """Fold what waits and leads to nothing; return the first that leads to more, or else a timer that is due."""
+        while view.waiting:
+            if not self._decide_silent(view):
+                self.coverage[view.actor.name].pending += len(view.waiting)
+                is_decidable = not self.verification.why_not(view, Settled(view.waiting[0], view.state, ()))
+                return undecided(view, spoke_ns) if is_decidable else None
+        return None if view.undecidable else unfired(view, spoke_ns)
+
+    def _settle_silent(self, reached: int) -> None:
+        """Fold what has waited for a whole stretch of the log or longer, as long as it leads to nothing.
+
+        Own events settle what came before them. An actor that hardly ever speaks would otherwise have the whole log
+        waiting in memory. What leads to an event waits for it: a verification decides whether it does, a mere replay
+        folds what it has foreseen. Stretches end at the same sequences whichever partitions are folded here, so that
+        every share of a log is folded as the whole of it is.
+        """
+        self._stretch_end = reached + self._stretch
+        if not self._verify:
+            self._settled_to = reached - self._stretch
+            for unit, next_place in self._foreseen.items():
+                self.views[unit].fold_before(next_place)
+            return
+        for view in self.views.values():
+            if view.open_decision or view.undecidable:
+                continue
+            while view.waiting and view.waiting[0].stored.seq <= reached - self._stretch:
+                if not self._decide_silent(view):
+                    break
+                self.verification.folded_early(view)
+
+    def _decide_silent(self, view: View) -> bool:
+        """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
+        before, offered = view.state, view.waiting[0]
+        if not view.fold_silent():
+            return False
+        self.verification.silent(view, Settled(offered, before, ()))
+        return True
+
+    def _route(self, subject: str) -> _Takers | None:
+        try:
+            found = tuple(routes(self._actors, subject, self._partitions))
+        except ValueError:
+            return None
+        owning: list[View] = []
+        consuming: list[View] = []
+        counts = False
+        for number, (actor, partition, own) in enumerate(
+            (actor, partition, own)
+            for actor, partition, own in found
+            if self._only.get(actor.name, partition) == partition
+        ):
+            if self._share is not None and (actor.name, partition) not in self._share:
+                continue
+            counts = counts or number == 0
+            (owning if own else consuming).append(self.view(actor, partition))
+        return _Takers(tuple(owning), tuple(consuming), counts) if owning or consuming else None
+
+    def view(self, actor: Actor[Any], partition: str) -> View:
+        """Return the view of a partition, made where it is new."""
+        view = self.views.get((actor.name, partition))
+        if view is None:
+            view = self.views[actor.name, partition] = View(actor, partition, self._partitions)
+            if self._verify:
+                self.verification.watch(view)
+        return view
+
+
+def _without_wrapping(consumed: Recorded) -> Recorded:
+    """Return a message without its headers and bytes, which nobody needs again and which would weigh while it waits."""
+    stored = consumed.stored
+    bare = Stored(stored.seq, stored.time_ns, stored.subject, _NO_HEADERS, b"", stored.seal)
+    return Recorded(bare, consumed.envelope, consumed.message)
+
+
+def _settles_before(own: Stored) -> int:
+    """Return the sequence before which an own event shows that its partition decided all that it consumed."""
+    text, entry = own.headers.get(CAUSE_SEQ, ""), CATALOGUE.get(split_stored(own.subject)[0])
+    place = int(text) if text.isascii() and text.isdecimal() else 0
+    # Settings and timers stand behind the message at their place; a decision's events belong to it.
+    return place + 1 if entry is not None and entry.spontaneous else place
+
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})

@@ -1,0 +1,150 @@
+"""Running a replay over a source, from its first event up to a sequence or a time. No effect is ever run."""
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import msgspec
+
+from events.errors import Misconfigured
+from events.log import LogInfo
+from events.losses import LOSS_FILTER, Losses
+from events.replay.replay import Replay, Report, Unit
+from events.replay.sources import Source
+from events.routes import own_filters, partition_own_filters, without_overlap
+from schemas.identity import content_hash
+
+
+class BadPoint(ValueError):
+    """A point of the log that is neither a sequence nor a time; the message says how to write one."""
+
+    code = "bad_point"
+
+
+class Point(msgspec.Struct, frozen=True):
+    """How far to read: up to and with ``seq``, and no event stored after ``time_ns`` (Unix nanoseconds)."""
+
+    seq: int = 2**63 - 1
+    time_ns: int = 2**63 - 1
+
+
+_ALLOCATIONS = 200_000
+"""Objects that come on top, before the collector looks at the youngest; 700 is its default."""
+
+END = Point()
+"""As far as there is anything."""
+
+
+def point_of(text: str) -> Point:
+    """Read a sequence (``1200``) or an ISO 8601 time (``2026-01-31T12:00:00Z``; without a zone, UTC).
+
+    Raises:
+        BadPoint: it is neither.
+    """
+    if text.isascii() and text.isdigit():
+        return Point(seq=int(text))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadPoint(
+            f"{text!r} is no point of a log: write a sequence, or a time such as 2026-01-31T12:00:00Z"
+        ) from None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return Point(time_ns=int(moment.timestamp() * 1_000_000) * 1_000)
+
+
+async def run(
+    source: Source, replay: Replay, upto: Point = END, *, filters: Sequence[str] = (), progress: Callable[[int], None]
+) -> Report:
+    """Feed a replay everything up to a point, and report.
+
+    Args:
+        source: Where events come from.
+        replay: What folds them.
+        upto: How far to go.
+        filters: What to read; default: all that the replayed actors consumed and published.
+        progress: Called with the sequence reached, now and then.
+
+    Raises:
+        Misconfigured: the log does not begin at its first event, so that no state can be folded from it.
+        LogError: the source cannot be read.
+    """
+    last = await last_of_whole(source)
+    with rare_collections():
+        async for batch in source.history(filters or replay.filters, 0, min(upto.seq, last)):
+            for stored in batch:
+                if stored.time_ns > upto.time_ns:
+                    await _look_ahead(source, replay, replay.undecided, stored.seq - 1, last)
+                    return replay.finish()
+                replay.feed(stored)
+            if not replay.verifies and (units := replay.unknown):
+                await _look_ahead(source, replay, units, batch[-1].seq, last)
+            progress(batch[-1].seq)
+        if upto.seq < last:
+            await _look_ahead(source, replay, replay.undecided, upto.seq, last)
+        return replay.finish()
+
+
+async def _look_ahead(source: Source, replay: Replay, units: Sequence[Unit], after: int, last: int) -> None:
+    """Look up the next events of partitions behind a sequence: they tell what of all before it led to nothing."""
+    if not units:
+        return
+    async for batch in source.as_stored(_written_by(replay, units), after, last):
+        for stored in batch:
+            replay.foresee(stored)
+        if replay.has_foreseen(units):
+            break
+    replay.foresee_nothing(units)
+
+
+def _written_by(replay: Replay, units: Sequence[Unit]) -> tuple[str, ...]:
+    views = [replay.views[unit] for unit in units]
+    if len(views) == 1:
+        return partition_own_filters(views[0].actor, views[0].partition)
+    return without_overlap(each for view in views for each in own_filters(view.actor))
+
+
+async def last_of_whole(source: Source) -> int:
+    """Return a log's last sequence.
+
+    Raises:
+        Misconfigured: it does not begin at its first event, and has not recorded the first ones as lost.
+        LogError: the source cannot be read.
+    """
+    info = await source.info()
+    if info.first_seq > 1 and not await _is_beginning_lost(source, info):
+        raise Misconfigured(
+            f"the {source.name} begins at sequence {info.first_seq}, not 1: states cannot be folded from its middle; "
+            "take a copy of the log that is whole"
+        )
+    return info.last_seq
+
+
+async def _is_beginning_lost(source: Source, info: LogInfo) -> bool:
+    """Whether a log has recorded all before its first event as lost: what it holds was decided without that."""
+    losses = Losses()
+    async for batch in source.history((LOSS_FILTER,), 0, info.last_seq):
+        for stored in batch:
+            losses.note(stored)
+    return losses.has_gap(1, info.first_seq - 1)
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Have the garbage collector look for cycles rarely.
+
+    States and events are frozen and hold none; what a fold allocates is freed by its reference counts. The collector
+    walked through all that waits again and again: an eighth of a fold's time.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def overall_hash(report: Report) -> str:
+    """Return one hash (64 hex digits) over the final states of all partitions: equal states, equal hashes."""
+    return content_hash(report.state_hashes)

@@ -1,0 +1,52 @@
+"""Which recorded event each event of a decision stands for, where the decision was made otherwise.
+
+An event's id hangs on its place among the events of its decision. One event more or less in front (another library is
+told of before a verdict by it) would give all behind it, and all that follows from them, other ids than on record,
+though they say the same.
+"""
+
+from collections.abc import Sequence
+from itertools import count, takewhile
+
+import msgspec
+
+from events.decision import Decided
+from events.replay.whatif.past import Past
+from schemas.identity import event_id
+
+
+def aligned(decided: tuple[Decided, ...], owners: Sequence[str], past: Past) -> tuple[Decided, ...]:
+    """Return the events of a decision under the ids of those recorded events that they stand for.
+
+    An event stands for the first recorded one of its topic that is left, others for those that are left over then, the
+    last for the last; what no recorded event is left for gets an id behind them. ``owners`` are the names under which
+    the actor may have made ids.
+    """
+    if all(past.topic_of(each.message.id) in ("", each.topic) for each in decided):
+        return decided
+    first = decided[0]
+    owner = next(name for name in owners if event_id(first.cause, name, 0) == first.message.id)
+    topics = list(takewhile(bool, (past.topic_of(event_id(first.cause, owner, index)) for index in count())))
+    places = _places([each.topic for each in decided], topics)
+    return tuple(_at(each, owner, index) for each, index in zip(decided, places, strict=True))
+
+
+def _places(decided: Sequence[str], recorded: Sequence[str]) -> list[int]:
+    """Return the place of each decided topic among the recorded ones, or behind them."""
+    left = list(range(len(recorded)))
+    places: dict[int, int] = {}
+    for number, topic in enumerate(decided):
+        place = next((place for place in left if recorded[place] == topic), None)
+        if place is not None:
+            left.remove(place)
+            places[number] = place
+    unlike = [number for number in range(len(decided)) if number not in places]
+    # From the end, since the verdict on a message stands behind what is said beside it.
+    places.update(zip(reversed(unlike), reversed(left), strict=False))
+    behind = count(len(recorded))
+    return [places[number] if number in places else next(behind) for number in range(len(decided))]
+
+
+def _at(decided: Decided, owner: str, index: int) -> Decided:
+    message = msgspec.structs.replace(decided.message, id=event_id(decided.cause, owner, index))
+    return msgspec.structs.replace(decided, message=message, index=index)

@@ -1,0 +1,201 @@
+"""Which exchanges end otherwise, and which decisions led there."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from events.replay.whatif.report import (
+    EFFECT_MISSING,
+    MOST_EXAMPLES,
+    NOT_REDECIDED,
+    OPEN,
+    Change,
+    End,
+    Example,
+    Fate,
+    Outcome,
+    Report,
+    Tally,
+)
+from schemas.event import Event, topic_of
+from schemas.vocabulary.responder import ResponseEmitted
+
+BEGINNING = 120
+"""Characters of an input's text that are kept to name its exchange by."""
+
+
+class _Track(msgspec.Struct):
+    seq: int
+    text: str = ""
+    recorded: End | None = None
+    whatif: End | None = None
+    first: Change | None = None
+    decided: bool = False
+    held: bool = False
+    unknown: set[str] = set()
+
+
+class Comparison:
+    """Follows the exchanges of both timelines; keeps open ones only."""
+
+    def __init__(self, examples: int = MOST_EXAMPLES, of: frozenset[str] = frozenset()) -> None:
+        self._tracks: dict[str, _Track] = {}
+        self._most = examples
+        self._examples: list[Example] = []
+        self._of = of
+        self._fates: dict[str, Fate] = {}
+        self._exchanges = 0
+        self._counts: Counter[Fate] = Counter()
+        self._without_end: Counter[str] = Counter()
+        self._ends: dict[str, Counter[str]] = {}
+        self._modes: dict[str, Counter[str]] = {}
+
+    def begin(self, exchange: str, seq: int, text: str = "") -> None:
+        """Note an input and the beginning of its text; one that is repeated begins nothing."""
+        if exchange and exchange not in self._tracks:
+            self._tracks[exchange] = _Track(seq, text[:BEGINNING])
+
+    def is_open(self, exchange: str) -> bool:
+        """Whether an exchange has begun, and not ended in both timelines."""
+        return exchange in self._tracks
+
+    def decided(self, exchange: str) -> None:
+        """Note that a decision of an exchange was made anew."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.decided = True
+
+    def held(self, exchange: str) -> None:
+        """Note that a decision that may be otherwise was taken from the record."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.held = True
+
+    def unknown(self, exchange: str, actor: str) -> None:
+        """Note that what an actor makes of an event that is otherwise is not known: the exchange may come to no end."""
+        track = self._tracks.get(exchange)
+        if track is not None:
+            track.unknown.add(actor)
+
+    def from_record(self, exchange: str, actor: str) -> None:
+        """Note that an actor says what it said on record, whatever it was told before."""
+        track = self._tracks.get(exchange)
+        if track is not None and actor in track.unknown:
+            track.held = True
+
+    def differs(self, exchange: str, change: Change) -> None:
+        """Note an event that is otherwise; the first of an exchange is kept."""
+        track = self._tracks.get(exchange)
+        if track is not None and track.first is None:
+            track.first = change
+
+    def has_diverged(self, exchange: str) -> bool:
+        """Whether an open exchange has taken another course, and still goes on."""
+        track = self._tracks.get(exchange)
+        return track is not None and track.first is not None and track.whatif is None
+
+    def ended(self, exchange: str, event: Event, *, on_record: bool) -> None:
+        """Note an end in one of the timelines."""
+        if isinstance(event, ResponseEmitted):
+            end = End(event.stage, event.action, event.reason, event.mode or "", event.response)
+            self._end(exchange, end, on_record)
+
+    def cut(self, exchange: str) -> None:
+        """Note that the second timeline's branch ends for want of an effect."""
+        self._end(exchange, End(how=EFFECT_MISSING), False)
+
+    def _end(self, exchange: str, end: End, on_record: bool) -> None:
+        track = self._tracks.get(exchange)
+        if track is None:
+            return
+        if on_record:
+            track.recorded = track.recorded or end
+        else:
+            track.whatif = track.whatif or end
+        if track.recorded is not None and track.whatif is not None:
+            self._close(exchange, track)
+
+    def close_all(self) -> None:
+        """Count what the record's end left open."""
+        for exchange, track in list(self._tracks.items()):
+            self._close(exchange, track)
+
+    def _close(self, exchange: str, track: _Track) -> None:
+        del self._tracks[exchange]
+        recorded = track.recorded or End(how=OPEN)
+        whatif = track.whatif or End(how=NOT_REDECIDED if track.unknown else OPEN)
+        outcome = Outcome(exchange, track.seq, recorded, whatif, track.first, track.text)
+        fate = _fate(track, outcome)
+        self._exchanges += 1
+        self._counts[fate] += 1
+        if exchange in self._of:
+            self._fates[exchange] = fate
+        if outcome.whatif.how and outcome.changed:
+            self._without_end[outcome.whatif.how] += 1
+        self._ends.setdefault(outcome.recorded.label, Counter())[outcome.whatif.label] += 1
+        if outcome.recorded.mode or outcome.whatif.mode:
+            was, now = (end.mode or end.label for end in (outcome.recorded, outcome.whatif))
+            self._modes.setdefault(was, Counter())[now] += 1
+        if outcome.changed and len(self._examples) < self._most and (not self._of or exchange in self._of):
+            self._examples.append(Example(outcome, fields_of(outcome.first)))
+
+    def report(
+        self,
+        events: int,
+        tallies: dict[str, Tally],
+        effects: Counter[str],
+        unreadable: Counter[str],
+        unanswered: tuple[str, ...],
+    ) -> Report:
+        """Return what was found; to be called once, behind :meth:`close_all`."""
+        return Report(
+            events=events,
+            exchanges=self._exchanges,
+            open=self._counts[Fate.OPEN],
+            held=self._counts[Fate.HELD],
+            changed=self._counts[Fate.CHANGED],
+            reworded=self._counts[Fate.REWORDED],
+            without_end=dict(self._without_end),
+            ends={was: dict(now) for was, now in sorted(self._ends.items())},
+            modes={was: dict(now) for was, now in sorted(self._modes.items())},
+            tallies=tallies,
+            effects=dict(effects),
+            unreadable=dict(unreadable),
+            unanswered=unanswered,
+            examples=tuple(self._examples),
+            fates=self._fates,
+        )
+
+
+def _fate(track: _Track, outcome: Outcome) -> Fate:
+    if outcome.changed:
+        return Fate.CHANGED
+    if track.recorded is None:
+        return Fate.OPEN
+    if track.held or not track.decided:
+        return Fate.HELD
+    return Fate.SAME if outcome.recorded.response == outcome.whatif.response else Fate.REWORDED
+
+
+def change_of(seq: int, actor: str, recorded: Event | None, whatif: Event | None) -> Change:
+    """Return an event's two bodies as a change; one of them may be missing."""
+    event = recorded if recorded is not None else whatif
+    assert event is not None
+    bodies = [msgspec.to_builtins(each) if each is not None else None for each in (recorded, whatif)]
+    return Change(seq, actor, topic_of(event), *bodies)
+
+
+def fields_of(change: Change | None) -> dict[str, tuple[Any, Any]]:
+    """Return the fields in which the two bodies of a change differ: path -> (recorded, what-if)."""
+    if change is None or change.recorded is None or change.whatif is None:
+        return {}
+    was, now = dict(_leaves("", change.recorded)), dict(_leaves("", change.whatif))
+    paths = [path for path in (*was, *(path for path in now if path not in was)) if was.get(path) != now.get(path)]
+    return {path: (was.get(path), now.get(path)) for path in paths}
+
+
+def _leaves(path: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        return [leaf for name, inner in value.items() for leaf in _leaves(f"{path}.{name}".lstrip("."), inner)]
+    return [(path, value)]

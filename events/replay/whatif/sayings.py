@@ -1,0 +1,30 @@
+"""What the second timeline's events say, held against the recorded ones that stand in their place."""
+
+from collections.abc import Mapping
+
+from events.codec import Recorded
+from events.decision import Decided
+from events.meaning import Bodies, Said
+from events.replay.whatif.report import Tally
+
+
+class Sayings:
+    """Compares bodies by actor, and counts the fields that recorded ones could not have had."""
+
+    def __init__(self, tallies: Mapping[str, Tally]) -> None:
+        """Begin with nothing compared; new fields are counted in ``tallies``, by the actors' names."""
+        self._tallies = tallies
+        self._bodies = {name: Bodies() for name in tallies}
+
+    def otherwise(self, actor: str, recorded: Recorded, decided: Decided) -> Said | None:
+        """Return what a recorded event of an actor says and the one that is decided in its place; None: the same."""
+        is_there = decided.subject == recorded.stored.subject
+        if is_there and recorded.stored.data == decided.data:
+            self._bodies[actor].note_identical(recorded)
+            return None
+        said = self._bodies[actor].said(recorded, decided)
+        counts = self._tallies[actor].new_fields
+        for path in said.new:
+            place = f"{decided.topic}.{path}"
+            counts[place] = counts.get(place, 0) + 1
+        return None if is_there and said.is_same else said

@@ -1,0 +1,171 @@
+"""The partitions of actors in the second timeline, and how each folds what it is given."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from events.codec import Recorded
+from events.decision import Decided, fold, under
+from events.log import Stored
+from events.replay.forgotten import Forgotten
+from events.replay.whatif.changes import Changes
+from events.replay.whatif.past import Key, Past
+from events.routes import routes
+from events.view import Offered, Settled
+from schemas.actor import Actor, Timer
+from schemas.envelope import Envelope
+from schemas.event import Configured
+from schemas.subjects import Partitions
+
+
+class Strand:
+    """A partition's state.
+
+    Attributes:
+        place: Sequence of the last message it was given, and ``time_ns`` its time.
+        spontaneous: Recorded events that no message led to, still to be folded.
+        edge: Sequence up to which its messages were decided when the record ended.
+        other: Whether it may decide a recorded message otherwise than it did, or would have behind the record's end: it
+            has other settings or another behaviour, or was given what the record does not hold, or not what it holds.
+        behaviour: The behaviour in force where it stands.
+    """
+
+    def __init__(
+        self, actor: Actor[Any], partition: str, spontaneous: Sequence[Recorded], edge: int, changes: Changes
+    ) -> None:
+        self.actor = actor
+        self.partition = partition
+        self.state: Any = actor.initial()
+        self.place = self.time_ns = 0
+        self.spontaneous = deque(spontaneous)
+        self.edge = edge
+        self.other = False
+        self.behaviour = actor.behaviour
+        self._latest = changes.latest
+        self._forgotten = Forgotten(actor)
+        self._undecidable = tuple(
+            (recorded.envelope.cause_seq, changes.undecidable(actor, recorded.message.event))
+            for recorded in spontaneous
+            if isinstance(recorded.message.event, Configured)
+        )
+
+    def needs_sealed(self, offered: Offered) -> bool:
+        """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
+        settled = Settled(under(offered, self.behaviour), self.state, ())
+        if not self._forgotten.concerns(settled):
+            return False
+        needed = self._forgotten.needed_for(settled)
+        self._forgotten.fold(settled)
+        return needed or (isinstance(offered, Recorded) and self._forgotten.may_have_changed(offered.message))
+
+    def note_own(self, recorded: Recorded) -> None:
+        """Take note of words in an event of this actor that cannot be opened, before it is folded from the record."""
+        settled = Settled(recorded, self.state, ())
+        if self._forgotten.concerns(settled):
+            self._forgotten.fold(settled)
+
+    def fold_given(self, offered: Recorded) -> None:
+        """Fold a message alone, without what it leads to."""
+        try:
+            self.state = fold(self.actor, self.state, under(offered, self.behaviour), ())
+        except Exception:
+            # As live, where the failure is recorded, and as a view does.
+            return
+
+    def fold_own(self, recorded: Recorded) -> None:
+        """Fold an event of this actor."""
+        try:
+            message = msgspec.structs.replace(recorded.message, behaviour=self.behaviour)
+            self.state = self.actor.evolve(self.state, message)
+        except Exception:
+            # Recorded by another release of the decider; views pass such an event over, and so does this.
+            return
+
+    def fold_here(self, recorded: Recorded) -> None:
+        """Fold an event that no message led to where the strand stands."""
+        message = msgspec.structs.replace(recorded.message, seq=self.place, time_ns=self.time_ns)
+        self.fold_own(msgspec.structs.replace(recorded, message=message))
+
+    def configure(self, recorded: Recorded, behaviour: int) -> bool:
+        """Fold settings, behind which a behaviour was in force on record; return whether it is another one here."""
+        self.behaviour = self.actor.behaviour if self._latest else behaviour
+        self.fold_here(recorded)
+        return self.behaviour != behaviour
+
+    def undecidable(self, seq: int) -> str:
+        """Return why what was decided about a message cannot be decided anew: behaviour, or settings; or nothing."""
+        return next((reason for place, reason in reversed(self._undecidable) if place < seq), "")
+
+    @property
+    def timer(self) -> Timer | None:
+        """The earliest event that it owes to the passing of time."""
+        return self.actor.timer(self.state) if self.actor.timer is not None else None
+
+
+class Strands:
+    """All partitions of the actors that took part, each made when it is first needed.
+
+    Attributes:
+        timed: Those of actors that act by time.
+    """
+
+    def __init__(self, actors: Iterable[Actor[Any]], partitions: Partitions, past: Past, changes: Changes) -> None:
+        self._actors = tuple(actors)
+        self._partitions = partitions
+        self._past = past
+        self._changes = changes
+        self._strands: dict[Key, Strand] = {}
+        self._consuming: dict[str, tuple[Strand, ...]] = {}
+        self.timed: list[Strand] = []
+
+    def consuming(self, subject: str) -> tuple[Strand, ...]:
+        """Return those that consume what is stored on a subject."""
+        found = self._consuming.get(subject)
+        if found is None:
+            routed = routes(self._actors, subject, self._partitions)
+            found = tuple(self._of(actor, partition) for actor, partition, own in routed if not own)
+            self._consuming[subject] = found
+        return found
+
+    def writing(self, actor: Actor[Any], subject: str) -> list[Strand]:
+        """Return those of an actor that may have written what is stored on a subject."""
+        routed = routes([actor], subject, self._partitions)
+        return [self._of(owner, partition) for owner, partition, own in routed if own]
+
+    def _of(self, actor: Actor[Any], partition: str) -> Strand:
+        key = actor.name, partition
+        strand = self._strands.get(key)
+        if strand is None:
+            spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
+            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge, self._changes)
+            if actor.timer is not None:
+                self.timed.append(strand)
+        return strand
+
+
+def recorded_of(decided: Decided, seq: int, time_ns: int) -> Recorded:
+    """Return an event of the second timeline as if it had been stored at a place."""
+    message = msgspec.structs.replace(decided.message, seq=seq, time_ns=time_ns)
+    envelope = Envelope(
+        id=message.id,
+        topic=decided.topic,
+        source="",
+        time="",
+        agent=message.agent,
+        session=message.session,
+        exchange=message.exchange,
+        cause=decided.cause,
+        cause_seq=decided.cause_seq,
+        index=decided.index,
+        count=decided.count,
+    )
+    return Recorded(Stored(seq, time_ns, decided.subject, {}, decided.data), envelope, message)
+
+
+def moved(recorded: Recorded, place: Stored) -> Recorded:
+    """Return an event from outside as if it had been stored where another was."""
+    stored = msgspec.structs.replace(recorded.stored, seq=place.seq, time_ns=place.time_ns)
+    message = msgspec.structs.replace(recorded.message, seq=place.seq, time_ns=place.time_ns)
+    return Recorded(stored, recorded.envelope, message)
