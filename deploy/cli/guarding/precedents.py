@@ -21,6 +21,7 @@ from deploy.cli.options import (
     json_option,
     target_options,
     timeout_option,
+    why_option,
 )
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened, say
@@ -104,7 +105,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @target_options
 @agent_option("whose precedents they are")
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def withdraw(
