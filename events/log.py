@@ -151,7 +151,11 @@ class Snapshots(Protocol):
         ...
 
     async def load(self, key: str) -> bytes | None:
-        """Return the snapshot under ``key``, or None when there is none or it is unreadable."""
+        """Return the snapshot under ``key``, or None when there is none or it is unreadable.
+
+        Raises:
+            Unavailable, UnknownOutcome: it cannot be asked for now.
+        """
         ...
 
 

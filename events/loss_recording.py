@@ -4,10 +4,11 @@ Whoever finds out says it: a projector, ``up``, or a worker that may not go on b
 ledger's subjects behind one fence, so that a loss is recorded once, however many find it.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from events.errors import Conflict, Unavailable, UnknownOutcome
-from events.log import Append, Fence, Log, Record
+from events.log import MAX_BATCH, Append, Fence, Log, Record
 from events.loggers import get_logger
 from events.losses import Losses
 from schemas.catalogue import entry_of
@@ -41,24 +42,49 @@ def ledger_record(event: Event, identity: str, cause_seq: int, source: str, time
     return Record(stored_subject(topic, NO_PARTITION, NO_PARTITION), encode_headers(envelope), encode_event(event))
 
 
+async def record_losses(log: Log, losses: Sequence[LossRecorded], source: str, time: str, build: str) -> None:
+    """Say in the log what it has lost, each loss once, however many find out; raises LogError.
+
+    They are stored together: whoever begins anew because of one does so because of all, and not once for each.
+    """
+    for start in range(0, len(losses), MAX_BATCH):
+        await _record(log, losses[start : start + MAX_BATCH], source, time, build)
+
+
 async def record_loss(log: Log, loss: LossRecorded, source: str, time: str, build: str) -> None:
-    """Say in the log what it has lost, once, however many find out; raises LogError."""
+    """Say that one loss; see :func:`record_losses`."""
+    await record_losses(log, (loss,), source, time, build)
+
+
+async def _record(log: Log, losses: Sequence[LossRecorded], source: str, time: str, build: str) -> None:
     for _ in range(_ATTEMPTS):
         info = await log.info()
-        known = await Losses.of(log, info.last_seq)
-        if any(_tells(other.event, loss) and other.seq >= loss.first_seq for other in known.found):
-            return
+        known = (await Losses.of(log, info.last_seq)).found
         fence = Fence(OWN_FILTER, await log.last(OWN_FILTER))
-        identity = f"{loss.first_seq} to {loss.through_seq} at {info.last_seq}"
-        record = ledger_record(loss, identity, info.last_seq, source, time, build)
+        records = [
+            ledger_record(loss, _identity(loss, info.last_seq), info.last_seq, source, time, build)
+            for loss in losses
+            if not any(_tells(other.event, loss) and other.seq >= loss.first_seq for other in known)
+        ]
+        if not records:
+            return
         try:
-            await log.append([Append((record,), fence)])
+            await log.append([Append(tuple(records), fence)])
         except Conflict:
             continue  # another has found it too, or a projector noted its head
         except UnknownOutcome as unknown:
             raise Unavailable(f"whether the loss was recorded is not known: {unknown}") from unknown
         return
     raise Unavailable("the loss could not be recorded: others append to the ledger's subjects all the time")
+
+
+def _identity(loss: LossRecorded, found_at: int) -> str:
+    return f"{loss.first_seq} to {loss.through_seq} at {found_at}"
+
+
+def lost_within(first: int, last: int) -> LossRecorded:
+    """Return the loss of messages within a log of which nothing but the gap in its sequences is left."""
+    return LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
 
 
 def _tells(recorded: LossRecorded, loss: LossRecorded) -> bool:

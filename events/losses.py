@@ -74,6 +74,10 @@ class Losses:
         begun = [(event.first_seq - 1, event.through_seq) for event in lost]
         return tuple(sorted({end for _, end in begun if not any(before <= end < later for before, later in begun)}))
 
+    def has_gap_end(self, after: int, upto: int) -> bool:
+        """Whether a recorded gap ends within a stretch, so that a reading of several filters begins anew there."""
+        return any(after < loss.event.through_seq <= upto and not loss.event.given_again for loss in self.found)
+
     @property
     def first_lost(self) -> int | None:
         """The first sequence that is recorded as lost for good, None when none is."""

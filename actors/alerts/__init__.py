@@ -9,7 +9,7 @@ held back are made in a later minute, each agent's in turn, if their groups are 
 
 What is kept is bounded: a topic has two thousand groups, twenty of one agent. Beyond, what would open another is
 counted in one group of the topic, or of the agent and topic.
-An alert never holds people's words: the catalogue's sentence, numbers and codes alone.
+An alert holds numbers and codes alone, never people's words, and none of ours: those are put to it where it is shown.
 
 ``grouping``   what makes a group, as data          ``groups``    what is kept of one
 ``decider``    the state machine                    ``settings``  times and limits

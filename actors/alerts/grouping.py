@@ -1,4 +1,4 @@
-"""What makes two events one alert, and what is said of them: data, a row a subject where the default will not do. Pure.
+"""What makes two events one alert, and what it holds of them: data, a row where the default will not do. Pure.
 
 By default an event of a session or an agent is grouped by its agent, not by its session: sessions are many, and an
 attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it. What
@@ -12,7 +12,7 @@ from typing import TypeGuard
 import msgspec
 
 from schemas.actor import Message, Scope
-from schemas.catalogue import ALERTING, CATALOGUE
+from schemas.catalogue import ALERTING
 from schemas.entry import Entry
 from schemas.errors import UNREADABLE
 from schemas.event import Event, Failed, topic_of
@@ -31,7 +31,7 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
         by_agent: A group is one agent's.
         by_session: A group is one session's.
         fields: Fields of the event that tell groups apart, by dotted name.
-        tells: Fields of the event that a summary shows: numbers and codes, never people's words.
+        tells: Fields of the event that an alert holds: numbers and codes, never people's words.
     """
 
     by_agent: bool = True
@@ -41,6 +41,7 @@ class Grouping(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _FAILURE = Grouping(by_agent=False, fields=("reason",), tells=("reason", "error", "failed_topic"))
+_OF_UNREADABLE = ("reason", "failed_topic", "failed_seq")
 _AS_IT_IS = Grouping()
 _GLOBAL = Grouping(by_agent=False)
 _ORDER = Grouping(by_session=True)
@@ -120,16 +121,10 @@ def key_of(topic: str, message: Message) -> Key:
     )
 
 
-def summary(event: Event) -> str:
-    """Return what an event says, in the catalogue's words and its own numbers and codes."""
-    topic = topic_of(event)
-    if _is_unreadable(event):
-        return (
-            "A stored message cannot be read: all whom it is for pass it over, and nothing comes of it. "
-            f"reason={event.reason} failed_topic={_shown(event, 'failed_topic')} failed_seq={event.failed_seq}"
-        )
-    told = [f"{name.rpartition('.')[2]}={shown}" for name in GROUPINGS[topic].tells if (shown := _shown(event, name))]
-    return " ".join((CATALOGUE[topic].meaning, *told))
+def figures(event: Event) -> dict[str, str]:
+    """Return an event's numbers and codes, by the names of its fields. Words for them are no part of a decision."""
+    names = _OF_UNREADABLE if _is_unreadable(event) else GROUPINGS[topic_of(event)].tells
+    return {name.rpartition(".")[2]: shown for name in names if (shown := _shown(event, name))}
 
 
 def _is_unreadable(event: Event) -> TypeGuard[Failed]:

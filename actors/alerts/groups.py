@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.alerts.grouping import Key, summary
+from actors.alerts.grouping import Key, figures
 from actors.alerts.settings import AlertsSettings
 from schemas.actor import Message
 from schemas.catalogue import ALERTING, ALERTS
@@ -32,7 +32,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     last_seq: int
     last_ns: int
     exchange: str
-    summary: str
+    figures: dict[str, str]
     count: int = 1
     told: int = 0
     told_ns: int = 0
@@ -62,7 +62,7 @@ def grown(group: Group | None, key: Key, coarse: bool, message: Message) -> Grou
             last_seq=message.seq,
             last_ns=message.time_ns,
             exchange="",
-            summary="",
+            figures={},
             count=0,
         )
     return msgspec.structs.replace(
@@ -70,7 +70,7 @@ def grown(group: Group | None, key: Key, coarse: bool, message: Message) -> Grou
         last_seq=message.seq,
         last_ns=message.time_ns,
         exchange=message.exchange,
-        summary=summary(message.event),
+        figures=figures(message.event),
         count=group.count + 1,
     )
 
@@ -144,7 +144,7 @@ def alert_of(group: Group, window: Window, resolved_by: str = "") -> Alert:
         severity=LOUDNESS[severity],
         source=entry.owner,
         event=key.topic,
-        summary=group.summary,
+        figures=group.figures,
         agent=key.agent,
         session=key.session,
         exchange=group.exchange,

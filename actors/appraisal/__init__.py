@@ -14,6 +14,7 @@ from actors.appraisal.answers import missing_model, models_of
 from actors.appraisal.decider import AppraisalState, decide, evolve, warm
 from actors.appraisal.settings import AppraisalSettings
 from schemas.actor import Actor, Scope
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.appraisal import AppraisalConfigured, AppraisalFailed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
@@ -24,7 +25,16 @@ from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 ACTOR = Actor(
     name="appraisal",
     scope=Scope.SESSION,
-    consumes=(InputReceived, ResponseRequested, LlmCompleted, AppraisalRequested, ResponseEmitted, ForgetOrdered),
+    consumes=(
+        InputReceived,
+        ResponseRequested,
+        LlmCompleted,
+        AppraisalRequested,
+        ResponseEmitted,
+        ForgetOrdered,
+        AllowanceRecorded,
+        AllowanceWithdrawn,
+    ),
     state_type=AppraisalState,
     settings_type=AppraisalSettings,
     initial=AppraisalState,

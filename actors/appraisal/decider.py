@@ -6,6 +6,7 @@ response.requested      a model is asked, and its answer waited for
 llm.completed           -> appraisal.answer_appraised, where it is that answer
 guardrails.appraisal_requested -> the same, of a loop outside
 response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised
+operator.allowance_recorded, operator.allowance_withdrawn  what they allow is not judged from the next input on
 appraisal.configured    the settings from here on
 """
 
@@ -17,8 +18,10 @@ from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
 from schemas.actor import Message, readable_settings
+from schemas.allowances import Allowances
 from schemas.event import Event
 from schemas.persistent import Generations, Map
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, AppraisalConfigured
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
@@ -36,6 +39,7 @@ class AppraisalState(msgspec.Struct, frozen=True):
     sessions: Generations[Memory] = Generations()
     settled: Generations[bool] = Generations()
     pending: Map[str, Awaited] = Map()
+    allowances: Allowances = Allowances()
 
 
 def warm(state: AppraisalState) -> None:
@@ -54,7 +58,9 @@ def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     # What has outlived its lifetime is not compared with, though no message has dropped it yet.
     state = _aged(state, message.time_ns)
     memory = state.sessions.get(message.session_key) or Memory()
-    return (appraise(memory, message.event, state.settings, message.models),)
+    judged, allowed = state.allowances.judged(message.agent, message.event)
+    found = appraise(memory, message.event, state.settings, message.models, judged)
+    return (msgspec.structs.replace(found, allowed=allowed) if allowed else found,)
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:
@@ -74,6 +80,8 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
             return _settled(_closed(state, message), message)
         case ForgetOrdered(what="session"):
             return _forgotten(state, message)
+        case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
+            return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
         case AppraisalConfigured() as configured:
             return _configured(state, configured)
     return state
@@ -127,7 +135,7 @@ def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
     settled = state.settled.aged(now_ns, state.settings.settled_lifetime_ms * _NS_PER_MS)
     if sessions is state.sessions and settled is state.settled:
         return state
-    return AppraisalState(state.settings, sessions, settled, state.pending)
+    return msgspec.structs.replace(state, sessions=sessions, settled=settled)
 
 
 def _configured(state: AppraisalState, configured: AppraisalConfigured) -> AppraisalState:

@@ -10,7 +10,7 @@ from actors.appraisal.affect import affect_of
 from actors.appraisal.biases import bias_tags_of
 from actors.appraisal.embedder import Model, model_of
 from actors.appraisal.memory import DECIMALS, Memory, novelty_of, place_of
-from actors.appraisal.risks import intent_of
+from actors.appraisal.risks import whole_intent_of
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.trust import less_trusted, trust_of, trusted, unseen
 from actors.appraisal.trust import model as trust_model
@@ -28,16 +28,24 @@ TEXT = "text"
 
 
 def appraise(
-    memory: Memory, received: InputReceived, settings: AppraisalSettings, models: tuple[str, ...] = ()
+    memory: Memory,
+    received: InputReceived,
+    settings: AppraisalSettings,
+    models: tuple[str, ...] = (),
+    judged: InputReceived | None = None,
 ) -> AppraisalCompleted:
-    """Return what the senses make of an input in a session; ``models`` are those that the recorded numbers rest on."""
+    """Return what the senses make of an input in a session; ``models`` are those that the recorded numbers rest on.
+
+    ``judged`` is the input without what operators allow: trust and risks rest on that, all else on the whole.
+    """
+    judged = received if judged is None else judged
     evaluator, reader = judge_of(models, trust_model()), judge_of(models, turn_model())
     embedder = model_of(settings.embedder)
     known = memory if memory.models == embedder.name else Memory(named=memory.named)
     embedding = embedder.embed(received.text)
     place = place_of(known, embedding, _threshold(embedder, settings))
-    intent = intent_of(received.text)
-    layers = _layers(received, settings, evaluator, intent.unread)
+    intent = whole_intent_of(judged.text)
+    layers = _layers(judged, settings, evaluator, intent.unread)
     affect = affect_of(received.text)
     return AppraisalCompleted(
         models=f"{embedder.name}+{evaluator.name}+{AFFECT}+{reader.name}",

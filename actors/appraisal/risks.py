@@ -16,6 +16,8 @@ from importlib.resources import files
 
 import msgspec
 
+from schemas.decoding import decoded_of
+from schemas.reading.excerpt import excerpt_of
 from schemas.reading.folding import fold, fold_word
 from schemas.reading.tokens import split_tokens
 from schemas.vocabulary.appraisal import Risks
@@ -26,6 +28,9 @@ PIECE, OVERLAP = 2_048, 1_024
 
 MOST_PIECES = 64
 """Pieces that are looked at word by word."""
+
+READ_DECODED = 4_096
+"""Characters that are looked at of what a disguise is undone to."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
 _MARKS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalpha()})
@@ -88,6 +93,18 @@ def intent_of(text: str) -> Intent:
         swarm = swarm or _found(_lists().swarm, tokens)
     risks = Risks(harm=harm, layer_0=layer_0)
     return Intent(risks, _action(split_tokens(pieces[0]), risks), swarm, unread)
+
+
+def whole_intent_of(text: str) -> Intent:
+    """Return what a text would have the system do, also where it says so in a disguise."""
+    intent = intent_of(text)
+    for decoded in decoded_of(excerpt_of(text).text):
+        if decoded.worded:
+            said = intent_of(decoded.text[:READ_DECODED])
+            risks = Risks(harm=intent.risks.harm or said.risks.harm, layer_0=intent.risks.layer_0 or said.risks.layer_0)
+            action = said.proposed_action if risks != intent.risks else intent.proposed_action
+            intent = Intent(risks, action, intent.affects_swarm or said.affects_swarm, intent.unread)
+    return intent
 
 
 def _pieces(folded: str) -> tuple[list[str], int]:

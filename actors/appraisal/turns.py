@@ -1,7 +1,11 @@
-"""What an input is as a turn of talk: five probabilities, by trained weights (``schemas.reading.turn_model``)."""
+"""What an input is as a turn of talk: five probabilities, by trained weights (``schemas.reading.turn_model``).
+
+Of a word or two, a list of courtesies has the last word (``courtesies``).
+"""
 
 from functools import cache
 
+from actors.appraisal.courtesies import as_courtesy_or_topic
 from schemas.reading.turn_model import TurnModel, probabilities
 from schemas.reading.weights import turn_weights_of
 from schemas.vocabulary.appraisal import TurnReading
@@ -15,4 +19,4 @@ def turn_model() -> TurnModel:
 
 def turn_reading_of(text: str, model: TurnModel | None = None) -> TurnReading:
     """Return what a text is as a turn of talk; ``model`` is another one than this release's."""
-    return TurnReading(**probabilities(model or turn_model(), text))
+    return as_courtesy_or_topic(text, TurnReading(**probabilities(model or turn_model(), text)))

@@ -27,7 +27,8 @@ TERMINATED  withheld                                                withheld
   with must not depend on a race. A verdict on an ended exchange finds nobody waiting.
 - An appraisal without layers is withheld and not counted: nothing vouches for the input.
 - A window of inputs is judged with an input that is itself of the kind the rule is against, and begins anew with every
-  attempt: a calm input ends no session by what came before it. The last turn of a third attempt may.
+  attempt; the share of refusals is judged with a refusal. So a calm input ends no session by what came before it. The
+  last turn of a third attempt may.
 - ``warned`` and ``calmed`` stand before the answer where a session in NORMAL comes into danger, or out of it: trust is
   low, or one more input of a kind would break a rule. Its stance is then guarded, which the responder heeds.
 

@@ -196,12 +196,14 @@ def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tup
     return _with_warning((Move(name="recovered", after=_rebuilt(machine), by="timer"),), settings)
 
 
-def pattern(machine: Machine, settings: BreakerSettings, violated: bool = False) -> Reason | None:
+def pattern(
+    machine: Machine, settings: BreakerSettings, *, violated: bool = False, refused: bool = False
+) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 
-    A verdict takes fresh evidence. The counts of violations are judged with a violation, and a window with an input
-    that is itself what the rule is against: what the window holds was judged when it came in, and a calm input must
-    not end a session by it a second time.
+    A verdict takes fresh evidence. The counts of violations are judged with a violation, the share of refusals with a
+    refusal, and a window with an input that is itself what the rule is against: what came before was judged when it
+    came in, and a calm input must not end a session by it a second time.
     """
     if violated and machine.breakers.total > settings.violations_above:
         return "violation_count"
@@ -214,7 +216,7 @@ def pattern(machine: Machine, settings: BreakerSettings, violated: bool = False)
         mean = round(sum(balances) / len(balances), DECIMALS)
         if balances[-1] < settings.balance_below and mean < settings.balance_below:
             return "balance_trend"
-    if _refused_too_often(machine.refusals, machine.interactions, settings):
+    if refused and _refused_too_often(machine.refusals, machine.interactions, settings):
         return "refusal_share"
     return None
 
@@ -322,7 +324,7 @@ def _violated(machine: Machine, reading: Reading, settings: BreakerSettings) -> 
     )
     if recovering and machine.attempts >= settings.max_attempts:
         return _terminate(tripped, "attempts_used_up", reading.violation)
-    if reason := pattern(tripped, settings, violated=True):
+    if reason := pattern(tripped, settings, violated=True, refused=reading.refused):
         return _terminate(tripped, reason, reading.violation)
     return (Move(name="tripped", after=tripped, violation=reading.violation),)
 
@@ -333,7 +335,7 @@ def _kept(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     trust = round(alpha * (1.0 - reading.falsehood) + (1.0 - alpha) * machine.trust, DECIMALS)
     recovering = machine.state == "RECOVERY"
     after = msgspec.structs.replace(machine, trust=trust, attempt_turns=machine.attempt_turns + recovering)
-    if reason := pattern(after, settings):
+    if reason := pattern(after, settings, refused=reading.refused):
         return _terminate(after, reason)
     if not recovering:
         return (Move(name="cleared", after=after),)

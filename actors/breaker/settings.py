@@ -42,7 +42,7 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         recent_falsehood_above: Falsehood that counts as high in the window.
         recent_falsehood_count: Inputs with high falsehood in the window, the latest among them, that end a session.
         balance_below: Mean balance over the window below which an input with such a balance terminates a session.
-        refusal_share_above: Share of inputs refused by an earlier guard above which a session is terminated.
+        refusal_share_above: Share of inputs refused by an earlier guard above which a refusal terminates a session.
         refusal_interactions: Inputs before which that share does not apply.
         guarded_below: Trust below which the stance is guarded.
         cautious_below: Trust below which it is cautious.

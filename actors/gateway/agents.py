@@ -35,6 +35,17 @@ def agent_for(given: str, *, per: AgentPer, user: str = "", session: str = "") -
     )
 
 
+def unheard_user(given: str, *, per: AgentPer, user: str) -> str:
+    """Return why naming a user changes nothing, and what to do; empty where it does, or where an agent was given.
+
+    Who names a user counts on an agent that others do not share.
+    """
+    if not user or given or per == "user":
+        return ""
+    whose = "all users share an agent" if per == "shared" else "agents are one a session"
+    return f'the user changes nothing: {whose} here; set gateway.agent_per = "user", or name an agent'
+
+
 def _named(kind: str, name: str) -> str:
     agent = f"{kind}:{name}"
     if len(name) >= _HASHED and wrong_with_name(agent):  # too long with what stands before it

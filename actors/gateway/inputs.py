@@ -106,7 +106,7 @@ def new_input(
 
 def check_name(what: str, name: str) -> None:
     """Check the name of an agent or session, whichever ``what`` says; raises InvalidInput."""
-    if not name:
+    if not name.strip():
         raise InvalidInput(f"the {what} is empty: name the {what} this input belongs to")
     if wrong := wrong_with_name(name):
         raise InvalidInput(f"the {what} {wrong}")

@@ -5,7 +5,7 @@ thresholds, or an invalid summary, ask for a rerun; else the family ends well. E
 first names the reason. What an override lifts does not speak, except that of a bias: no override lifts that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -173,28 +173,37 @@ def _reason(triggers: tuple[Trigger, ...], alignment: float | None, drift: float
 
 
 def _detail(trace: LoopTrace, settings: GuardrailsSettings) -> str:
+    """Return the numbers behind a judgement, each beside its limit: what is recorded has no prose."""
     told = [_told(trigger, trace, settings) for trigger in trace.rerun_trigger]
-    if told:
-        return "; ".join(told)
-    if trace.alignment_score is None or trace.drift_score is None:
-        return "not scored"
-    return f"alignment {trace.alignment_score:g}, drift {trace.drift_score:g}"
+    return "; ".join(told) or f"alignment {_number(trace.alignment_score)}, drift {_number(trace.drift_score)}"
 
 
 def _told(trigger: Trigger, trace: LoopTrace, settings: GuardrailsSettings) -> str:
     match trigger:
         case "max_reruns":
-            return f"{trace.rerun_count} reruns of at most {trace.max_reruns}"
+            return f"reruns {trace.rerun_count} >= {trace.max_reruns}"
         case "bias_echo":
-            counted = ", ".join(f"{tag} in {trace.repetition_counts[tag]} loops" for tag in trace.repeated_tags)
-            return f"{counted}, of fewer than {settings.bias_threshold}"
+            counted = ", ".join(f"{tag} {trace.repetition_counts[tag]}" for tag in trace.repeated_tags)
+            return f"biases {counted} >= {settings.bias_threshold}"
         case "fatigue":
-            return f"fatigue {trace.reflection_fatigue:g} of less than {settings.fatigue_threshold:g}"
+            return f"fatigue {trace.reflection_fatigue:g} >= {settings.fatigue_threshold:g}"
         case "alignment":
-            return f"alignment {trace.alignment_score:g} of at least {settings.alignment_threshold:g}"
+            return f"alignment {_number(trace.alignment_score)} < {settings.alignment_threshold:g}"
         case "drift":
-            return f"drift {trace.drift_score:g} of at most {settings.drift_threshold:g}"
+            return f"drift {_number(trace.drift_score)} > {settings.drift_threshold:g}"
         case "summary":
-            return f"a summary needs {settings.summary_alignment:g} and {settings.summary_drift:g}, and critics agreed"
+            return f"summary {', '.join(_against_summary(trace, settings)) or 'conflict'}"
         case "conflict":
-            return "the critics contradict each other"
+            return "conflict"
+
+
+def _against_summary(trace: LoopTrace, settings: GuardrailsSettings) -> Iterator[str]:
+    alignment, drift = trace.alignment_score, trace.drift_score
+    if alignment is not None and alignment < settings.summary_alignment:
+        yield f"alignment {alignment:g} < {settings.summary_alignment:g}"
+    if drift is not None and drift > settings.summary_drift:
+        yield f"drift {drift:g} > {settings.summary_drift:g}"
+
+
+def _number(score: float | None) -> str:
+    return "none" if score is None else f"{score:g}"

@@ -42,6 +42,7 @@ from actors.intuition.decider import State, decide, evolve, initial, warm
 from actors.intuition.judging import missing_model, models_of
 from actors.intuition.settings import IntuitionSettings
 from schemas.actor import Actor, Scope
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionConfigured, IntuitionFailed
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
@@ -51,7 +52,15 @@ from schemas.vocabulary.responder import ResponseEmitted
 ACTOR: Actor[State] = Actor(
     name="intuition",
     scope=Scope.AGENT,
-    consumes=(InputReceived, ReflexPassed, PrecedentRecorded, PrecedentWithdrawn, ResponseEmitted),
+    consumes=(
+        InputReceived,
+        ReflexPassed,
+        PrecedentRecorded,
+        PrecedentWithdrawn,
+        AllowanceRecorded,
+        AllowanceWithdrawn,
+        ResponseEmitted,
+    ),
     state_type=State,
     settings_type=IntuitionSettings,
     initial=initial,

@@ -7,6 +7,8 @@ precedent.withdrawn     -> intuition.motif_retired where it was a motif; it is o
 intuition.rejected,
 intuition.passed,
 response.emitted        the words are dropped
+operator.allowance_recorded,
+operator.allowance_withdrawn  what they allow is not judged from the next input on
 intuition.configured    the settings from here on
 """
 
@@ -18,8 +20,10 @@ from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
 from schemas.actor import Message, readable_settings
+from schemas.allowances import Allowances
 from schemas.event import Event
 from schemas.persistent import Generations, Map
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import (
     IntuitionConfigured,
@@ -36,12 +40,13 @@ _ANY = Input((Part(TEXT, "Héllo, how do I get there? I have lost my way."),), "
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: settings, libraries by agent, inputs by exchange, and the exchanges that ended lately."""
+    """A partition: settings, libraries by agent, inputs by exchange, the exchanges that ended lately, allowances."""
 
     settings: IntuitionSettings = IntuitionSettings()
     libraries: Map[str, Library] = Map()
     pending: Map[str, Input] = Map()
     ended: Generations[bool] = Generations()
+    allowances: Allowances = Allowances()
 
 
 def initial() -> State:
@@ -81,7 +86,9 @@ def evolve(state: State, message: Message) -> State:
         case InputReceived() if state.ended.get(message.exchange):
             return state  # repeated after its end: no second end will come to drop the words
         case InputReceived() as received:
-            pending = state.pending.set(message.exchange, input_of(received, state.settings))
+            judged, allowed = state.allowances.judged(message.agent, received)
+            asked = msgspec.structs.replace(input_of(judged, state.settings), allowed=allowed)
+            pending = state.pending.set(message.exchange, asked)
             return msgspec.structs.replace(state, pending=pending)
         case IntuitionRejected() | IntuitionPassed():
             return _without(state, message.exchange)
@@ -94,6 +101,8 @@ def evolve(state: State, message: Message) -> State:
             return _with_library(state, message, library)
         case PrecedentWithdrawn(precedent=name):
             return _with_library(state, message, library_of(state, message).withdrawing(name))
+        case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
+            return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
         case IntuitionConfigured() as configured:
             return _configured(state, configured)
     return state

@@ -10,10 +10,13 @@ from actors.intuition.index import Found
 from actors.intuition.library import Library
 from actors.intuition.scorer import MODEL_VERSION, THRESHOLD, score, scorer_of
 from actors.intuition.settings import IntuitionSettings
+from schemas.decoding import decoded_of
 from schemas.event import Event
 from schemas.reading.evidence import read_text, unread_share
+from schemas.reading.excerpt import excerpt_of
 from schemas.reading.model import Model
 from schemas.reading.sheets import sheets_of
+from schemas.reading.views import read_views
 from schemas.reading.weights import supplied
 from schemas.unread import DECIMALS, Unread, layers_left_out, weighed
 from schemas.vocabulary.gateway import InputReceived
@@ -34,6 +37,9 @@ UNREAD_WEIGHT = 0.5
 MOST_UNREAD = 16
 """Parts that a verdict lists of those that the scorer has not read."""
 
+MOST_DECODED = 32
+"""Parts whose disguises are undone for comparing; of more, reflex and the scorer still undo those."""
+
 NO_MODEL = "none"
 """What a verdict names as its model when the scorer is switched off."""
 
@@ -46,11 +52,15 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Input(msgspec.Struct, frozen=True):
-    """What there is to judge of an input; the first part is its text. ``left_out`` counts layers that nobody sees."""
+    """What there is to judge of an input; the first part is its text. ``left_out`` counts layers that nobody sees.
+
+    ``allowed`` names the allowances that have taken something out already.
+    """
 
     parts: tuple[Part, ...]
     situation: str
     left_out: int = 0
+    allowed: tuple[str, ...] = ()
 
 
 class _Scored(NamedTuple):
@@ -79,11 +89,12 @@ def judge(
     are those similar to the input's text: what a document says is not the situation that the exchange is in.
     """
     named = _parts(asked)
-    near, similar, cut, characters = compare(library, settings, tuple(named), asked.situation)
+    heard = _with_decoded(named) if library.precedents else named
+    near, similar, cut, characters = compare(library, settings, tuple(heard), asked.situation)
     scorer = scorer_of(models)
     scored, missed = _scored(named, settings.scored_characters, scorer) if settings.scorer else (None, ())
     left_out = layers_left_out(asked.left_out)
-    unread = (*left_out, *_uncompared(cut, characters, sum(map(len, named))), *missed)
+    unread = (*left_out, *_uncompared(cut, characters, sum(map(len, heard))), *missed)
     precedents = tuple(_listed(library, similar, settings))
     model = scorer.name if scored is not None else NO_MODEL
     score_threshold = THRESHOLD if settings.scorer_threshold is None else settings.scorer_threshold
@@ -96,7 +107,7 @@ def judge(
             severity=library.precedents[near.motif].harm_level,
             score=scored.score if scored is not None else None,
             score_threshold=score_threshold,
-            layer=tuple(named.values())[near.part],
+            layer=tuple(heard.values())[near.part],
             model=model,
             precedents=precedents,
             unread=unread,
@@ -122,6 +133,7 @@ def judge(
         model=model,
         precedents=precedents,
         unread=unread,
+        allowed=asked.allowed,
     )
 
 
@@ -143,6 +155,17 @@ def _parts(asked: Input) -> dict[str, str]:
     for part in asked.parts:
         named.setdefault(part.text, part.name)
     return named
+
+
+def _with_decoded(named: dict[str, str]) -> dict[str, str]:
+    """Return the texts of an input, and what they say with their disguises undone, each with the name of its part."""
+    heard = dict(named)
+    for text, name in list(named.items())[:MOST_DECODED]:
+        shown = excerpt_of(text).text
+        views = (view.text for view in read_views(shown).found)
+        for said in (*views, *(decoded.text for decoded in decoded_of(shown) if decoded.worded)):
+            heard.setdefault(said, name)
+    return heard
 
 
 def _scored(named: dict[str, str], characters: int, scorer: Model) -> tuple[_Scored, tuple[Unread, ...]]:

@@ -1,9 +1,9 @@
 """Reading a text as words and phrases: normalised, hashed, and with bounded work however long it is.
 
-Words are runs of letters, digits and underscores after NFKC normalisation and case folding, without invisible
-characters; in scripts that put no space between words each character is one. A phrase ends at a sentence's end, a
-line's end, a colon, a quotation mark or a bracket. Of a text beyond :data:`MOST_CHARACTERS` the first and last halves
-of that are read.
+Words are runs of letters, digits and underscores after case folding, without accents, compatibility forms and
+invisible characters, look-alikes as the letters that they pass for, as reflex folds them; in scripts that put no space
+between words each character is one. A phrase ends at a sentence's end, a line's end, a colon, a quotation mark or a
+bracket. Of a text beyond :data:`MOST_CHARACTERS` the first and last halves of that are read.
 """
 
 import re
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from actors.intuition.index import Hashes
+from schemas.reading.lookalikes import CONFUSABLES
 
 MOST_CHARACTERS = 256 * 1024
 """Characters that are read of a text at most."""
@@ -35,6 +36,9 @@ _INVISIBLE = re.compile(
 _PHRASE_IN_ONE = re.compile("[\ufdfa\ufdfb]")
 # Without letters they hold no words, and normalising thousands of combining marks in a row takes quadratic time.
 _WORDLESS = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_LETTERS = str.maketrans(CONFUSABLES)
 
 
 class Reading(NamedTuple):
@@ -77,7 +81,9 @@ def normalised(text: str, most: int = MOST_CHARACTERS) -> str:
     if text.isascii():
         return text.lower()
     text = _INVISIBLE.sub("", _PHRASE_IN_ONE.sub(" ", _WORDLESS.sub(" ", text)))
-    return _cut(unicodedata.normalize("NFKC", text).casefold(), most)
+    text = unicodedata.normalize("NFKD", text).translate(_LETTERS).casefold().translate(_LETTERS)
+    # Recomposed, so that Hangul syllables stay single characters.
+    return _cut(unicodedata.normalize("NFC", _ACCENTS.sub("", text)), most)
 
 
 def hash_of(text: str, kind: str) -> int:

@@ -11,6 +11,9 @@ and U that none does, the similarity is at most sqrt(K / (K + U)). What is left 
 input's allowance goes (``comparing``), in an order that is fair to its parts: the most promising run of each part
 before the second of any. Runs of the same words are one.
 
+A motif may stand in the middle of a longer phrase, too. Runs of words whose shingles are all held by some precedent,
+with or without a changed word between, are compared besides: whatever stands around it, a motif is such a run.
+
 All parts are counted together, since a call for each of a thousand parts would take longer than the counting.
 """
 
@@ -28,6 +31,9 @@ from actors.intuition.signature import MOST_WORDS, closing_shingles, opening_shi
 Places = npt.NDArray[np.int64]
 Bounds = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+_CHANGED = 3
+"""Shingles that a word belongs to."""
 
 # Odd, so that its powers have inverses modulo 2^64.
 _BASE = 0x9E3779B97F4A7C15
@@ -83,12 +89,12 @@ class _Text:
         self._openings = [library.smallest(each) for each in opening]
         self._closings = [library.smallest(each) for each in closing]
         self._before = _places_before(inner)
-        self._phrase_of = np.repeat(np.arange(len(starts)), np.diff(self.begins))[: len(inner)]
-        self._part_begins = self.part_firsts[self.part_of[self._phrase_of]]
+        self.phrase_of = np.repeat(np.arange(len(starts)), np.diff(self.begins))[: len(inner)]
+        self._part_begins = self.part_firsts[self.part_of[self.phrase_of]]
 
     def first_since(self, phrases: int) -> Flags:
         """Return which shingles are the first of their kind in their part since the phrase so many before their own."""
-        since = np.maximum(self._phrase_of - phrases, self._part_begins)
+        since = np.maximum(self.phrase_of - phrases, self._part_begins)
         first: Flags = self._before < self.begins[since]
         return first
 
@@ -126,6 +132,10 @@ def passages(
         whole = _wholes(text, wholes)
         runs = _Runs(*(np.concatenate(pair) for pair in zip(whole, runs, strict=True)))
         bounds = np.concatenate((_bounds(text, whole, threshold, _by_part), bounds))
+    if longest:
+        buried, more = _buried(library, text, max(fewest_words, 2), threshold)
+        runs = _Runs(*(np.concatenate(pair) for pair in zip(runs, buried, strict=True)))
+        bounds = np.concatenate((bounds, more))
     return _in_order(text, runs, bounds, np.flatnonzero(bounds > threshold))
 
 
@@ -140,6 +150,44 @@ def _runs(text: _Text, longest: int, fewest_words: int) -> _Runs:
     fits = (part == text.part_of[lasts]) & (ends - starts >= fewest_words) & (ends - starts <= MOST_WORDS)
     fits &= (firsts != text.part_firsts[part]) | (lasts + 1 != text.part_ends[part])
     return _Runs(starts[fits], ends[fits], firsts[fits], lasts[fits])
+
+
+def _buried(library: Library, text: _Text, fewest_words: int, threshold: float) -> tuple[_Runs, Bounds]:
+    """Return runs of words whose shingles are held, wherever in a phrase they stand, and what bounds their similarity.
+
+    Of a shingle it is known how large the smallest precedent is that holds it: a run much shorter than that is a part
+    of a motif at most. A changed word spoils three shingles: runs that so few part are one run as well. Only runs count
+    that begin and end as some precedent does: a part of one would be more similar to it than the whole text is.
+    """
+    held = text.inner < NONE
+    none = np.zeros(0, np.int64)
+    if not held.any():
+        return _Runs(none, none, none, none), np.zeros(0)
+    edges = np.flatnonzero(np.diff(held, prepend=False, append=False))
+    begins, closes = edges[::2], edges[1::2]
+    same = text.phrase_of[closes[:-1] - 1] == text.phrase_of[begins[1:]]
+    joined = np.flatnonzero((begins[1:] - closes[:-1] > _CHANGED) | ~same)
+    starts = np.concatenate((begins, begins[np.concatenate(([0], joined + 1))]))
+    ends = np.concatenate((closes, closes[np.concatenate((joined, [len(closes) - 1]))]))
+    sums = _sums(held)
+    count = sums[ends] - sums[starts]
+    smallest = np.minimum.reduceat(np.append(text.inner, NONE), np.stack((starts, ends), axis=1).ravel())[::2]
+    firsts, lasts = text.phrase_of[starts], text.phrase_of[ends - 1]
+    runs = _Runs(starts, ends + 2, firsts, lasts)
+    words = runs.ends - runs.starts
+    fits = (words >= fewest_words) & (words <= MOST_WORDS) & (text.part_of[firsts] == text.part_of[lasts])
+    fits &= runs.ends <= text.begins[text.part_ends[text.part_of[lasts]]]
+    part = text.part_of[firsts]
+    fits &= (runs.starts > text.begins[text.part_firsts[part]]) | (runs.ends < text.begins[text.part_ends[part]])
+    last = len(text.words) - 1
+    opening = opening_shingles(text.words[starts], text.words[np.minimum(starts + 1, last)])[1]
+    closing = closing_shingles(text.words[np.minimum(ends, last)], text.words[np.minimum(ends + 1, last)])[0]
+    fits &= (library.smallest(opening) < NONE) & (library.smallest(closing) < NONE)
+    # What both may share: the shingles held, those with marks, and the situation.
+    share = count + 5
+    bounds = np.sqrt(np.minimum(share / (ends - starts + 5), share / np.maximum(smallest, 1)))
+    chosen = np.flatnonzero(fits & (bounds > threshold))
+    return _Runs(*(each[chosen] for each in runs)), np.minimum(bounds[chosen], 1.0)
 
 
 def _wholes(text: _Text, parts: Sequence[int]) -> _Runs:

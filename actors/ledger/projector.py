@@ -13,11 +13,11 @@ from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_ap
 from actors.ledger.losing import EVERYTHING, find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
-from events.errors import Conflict, LogCut, LogError, Unavailable
-from events.ledger import Head, LedgerWriter, place_aside, put_aside
+from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
+from events.ledger import Head, LedgerWriter, is_of_another, place_aside, put_aside
 from events.log import Log, Stored, Tail
 from events.loggers import get_logger
-from events.loss_recording import record_loss, tell
+from events.loss_recording import lost_within, record_losses, tell
 from events.losses import Losses, gaps
 from schemas.vocabulary.ledger import LossRecorded
 
@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 RECENT = 20_000
 """Sequences at the end of a file that are looked at for gaps without a rest."""
+
+MOST_DAMAGED = 3
+"""Damaged files that are put aside before the disk, and no file, is taken to be the matter."""
 
 REST = 4.0
 """Seconds of rest for each second of reading what is before them."""
@@ -79,6 +82,7 @@ class LedgerProjector:
         self.following = asyncio.Event()
         self._losses = Losses()
         self._holed: list[LossRecorded] = []
+        self._damaged = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Write until ``stop`` is set; then note the head, if rows were added since the last time, and close.
@@ -86,27 +90,36 @@ class LedgerProjector:
         Failures that pass (full disk, locked file, broker away) are waited out. Nothing is ever skipped. What the log
         is found to have lost is recorded in it; a file that holds what was lost is put aside, and another one begun.
 
+        So is a ledger that is damaged where it is read.
+
         Raises:
-            LedgerDamaged: the file is not what was written.
+            LedgerDamaged: the file is another program's, or one after the other is damaged.
             Misconfigured: the file belongs to another stream.
             Unavailable: the log cannot be read at the start.
         """
         while not stop.is_set():
-            self._holed = []
-            if await self._patiently(self._part_with_lost, stop) is None:
-                return
-            writer = await self._patiently(self._open, stop)
-            if writer is None:
-                return
             try:
-                await self._resume(writer)
-                await self._keep_up(writer, stop)
-            except LogCut as cut:
-                _logger.error("ledger_begins_anew", path=str(self._path), detail=str(cut))
-            finally:
-                await writer.close()
-            if self._holed and await self._patiently(self._part_with_holed, stop) is None:
-                return
+                await self._follow_once(stop)
+            except LedgerDamaged as damage:
+                await self._patiently(partial(self._part_with_damaged, damage), stop)
+
+    async def _follow_once(self, stop: asyncio.Event) -> None:
+        """Write until ``stop`` is set, or until the file is to be another one."""
+        self._holed = []
+        if await self._patiently(self._part_with_lost, stop) is None:
+            return
+        writer = await self._patiently(self._open, stop)
+        if writer is None:
+            return
+        try:
+            await self._resume(writer)
+            await self._keep_up(writer, stop)
+        except LogCut as cut:
+            _logger.error("ledger_begins_anew", path=str(self._path), detail=str(cut))
+        finally:
+            await writer.close()
+        if self._holed:
+            await self._patiently(self._part_with_holed, stop)
 
     async def _keep_up(self, writer: LedgerWriter, stop: asyncio.Event) -> None:
         tail = await self._log.tail([EVERYTHING], self._head.seq)
@@ -135,18 +148,29 @@ class LedgerProjector:
         await self._part_with(self._holed)
         return True
 
+    async def _part_with_damaged(self, damage: LedgerDamaged) -> bool:
+        """Put a ledger aside that is damaged: the stream has what it holds, or it cannot be told any more."""
+        self._damaged += 1
+        if self._damaged > MOST_DAMAGED or await asyncio.to_thread(is_of_another, self._path):
+            raise damage
+        kept = place_aside(self._path, None)
+        await asyncio.to_thread(put_aside, self._path, kept, damaged=True)
+        look = f"neuraxis log verify --log {kept}"
+        _logger.error("ledger_damaged", path=str(self._path), kept=str(kept), detail=str(damage), look=look)
+        return True
+
     async def _part_with(self, losses: Sequence[LossRecorded]) -> None:
         """Record what the log has lost, and put the file that knows of it aside: in this order, as each may fail."""
         held = any(loss.known_by == "ledger" for loss in losses)
         kept = place_aside(self._path, losses[0].first_seq) if held else None
+        await self._record([msgspec.structs.replace(loss, kept_as=kept.name if kept else "") for loss in losses])
         for loss in losses:
-            await self._record(msgspec.structs.replace(loss, kept_as=kept.name if kept is not None else ""))
             tell(loss, kept)
         if kept is not None:
             await asyncio.to_thread(put_aside, self._path, kept)
 
-    async def _record(self, loss: LossRecorded) -> None:
-        await record_loss(self._log, loss, self._source, rfc3339(self._now_ns()), self._build)
+    async def _record(self, losses: Sequence[LossRecorded]) -> None:
+        await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
 
     async def _look_for_gaps(self, upto: int) -> None:
         """Read what the file held at the start: a log that lost messages within itself does not say so.
@@ -213,17 +237,16 @@ class LedgerProjector:
             self._losses.note(stored)
         self._anchoring = observe(self._anchoring, batch, written.marks)
         self._report()
-        for first, last in missing:
-            if not await self._patiently(partial(self._tell_gap, first, last), stop):
-                return False
+        if missing and not await self._patiently(partial(self._tell_gaps, missing), stop):
+            return False
         await self._anchor()
         return True
 
-    async def _tell_gap(self, first: int, last: int) -> bool:
-        """Record a gap in the log's sequences, unless it is: nothing is ever taken out of it on purpose."""
-        if not self._losses.has_gap(first, last):
-            loss = LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
-            await self._record(loss)
+    async def _tell_gaps(self, missing: Sequence[tuple[int, int]]) -> bool:
+        """Record gaps in the log's sequences, unless they are: nothing is ever taken out of it on purpose."""
+        losses = [lost_within(first, last) for first, last in missing if not self._losses.has_gap(first, last)]
+        await self._record(losses)
+        for loss in losses:
             tell(loss, None)
         return True
 

@@ -14,6 +14,12 @@ _PASTED = re.compile(
     r"\b[A-D][.)]\s.*\b[B-E][.)]\s",
     re.I | re.M,
 )
+_ATTRIBUTED = re.compile(
+    r"[.!?\"'\u201d\u2026]\s*(?:-{1,3}|[\u2013\u2014~])\s*[A-Z][\w.'-]*(?:,?\s+(?:[A-Z][\w.'-]*|of|the|from|in|by|to|"
+    r"\d+|[ivx]+))*\W*$"
+)
+"""Whose words they are may be told behind them: "I live in Denmark. -- Hamlet"."""
+
 _BREAK = re.compile(r"^[ \t]*[-=_*~]{3,}", re.M)
 _LINES_OF_VERSE = 4
 _FRAGMENT = re.compile(
@@ -62,6 +68,7 @@ def is_borrowed(talk: str) -> bool:
     return (
         _PASTED.search(talk) is not None
         or _BREAK.search(talk) is not None
+        or _ATTRIBUTED.search(talk) is not None
         or _FRAGMENT.match(talk) is not None
         or _is_verse(talk)
         or len(_SPEAKER.findall(talk)) > 1

@@ -74,6 +74,14 @@ _QUIT = re.compile(
     r"(?:\s+(?:last|this|a|in|two|three|\d+|today|yesterday|recently)\b.*)?",
     re.I,
 )
+_LEFT_FOR = re.compile(
+    r"(?P<left>(?:i|i've|i have)\s+(?:just\s+|recently\s+|finally\s+)?(?:quit|left|resigned\s+from)\s+(?P<old>.+?))"
+    r"(?:\s+(?:last|this|a|in|two|three|\d+|today|yesterday|recently)\b.*?)?"
+    r"(?:(?P<for>\s+for)|(?:\s*,)?(?:\s+and)?\s+(?:(?:then|now|have|i)\s+)*(?:to\s+join|joined|to\s+work\s+(?:at|for)|"
+    r"started\s+(?:at|with)|to\s+live\s+in))\s+(?P<new>.+)",
+    re.I,
+)
+_FOR_GOOD = re.compile(r"(?:good|ever|always)\b|.*\breasons?$", re.I)
 _ENDS_WORK = re.compile(r"\b(?:retired|resigned|fired|laid off)$", re.I)
 _MOVED = re.compile(
     r"(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|finally)\s+)*(?:moved|relocated)\s+(?:away\s+|"
@@ -86,7 +94,9 @@ _FORGET = re.compile(
     r"(?:(?:the fact\s+)?that\s+(?:i\s+(?:told you|said)\s+(?:that\s+)?)?(?P<stated>(?:i|i'm|my)\b.+)|"
     r"(?:all|everything|what)\s+i\s+(?:said|told you|mentioned)\s+about\s+(?:my\s+)?(?P<about>[\w' -]+))|"
     # "Ignore my email" is about a letter.
-    r"(?:forget|do not remember|don't remember)\s+(?:about\s+)?my\s+(?P<key>[\w' -]+))",
+    r"(?:forget|do not remember|don't remember)\s+(?:about\s+)?my\s+(?P<key>[\w' -]+)|"
+    r"(?:forget|delete|erase)\s+(?P<all>(?:all|everything|anything|whatever|what)\s+(?:that\s+)?(?:(?:you\s+(?:know|"
+    r"remember|have|saved|stored|learned)|i\s+(?:said|told\s+you|mentioned))\s+)?about\s+(?:me|myself)))",
     re.I,
 )
 _IT_IS = re.compile(
@@ -137,10 +147,22 @@ def taken_back(clause: str, known: Known) -> tuple[list[Ended], list[Fact]]:
     moved = _MOVED.fullmatch(clause)
     if moved is not None:
         return [Ended(HOME, "ended")] if _is(known, HOME, moved["old"]) else [], list(facts_of(clause))
+    gone = _LEFT_FOR.fullmatch(clause)
+    if gone is not None and (ends := _ended_by(gone["left"], known)):
+        facts = stated_as(ends[0].key, gone["new"])
+        # "I left Rome for the weekend" ends nothing.
+        is_over = bool(facts) or gone["for"] is None or _FOR_GOOD.match(gone["new"]) is not None
+        return ends if is_over else [], facts
     left = _QUIT.fullmatch(clause)
     if left is not None:
         return _left(left, known), []
     return _denied(clause, known)
+
+
+def _ended_by(clause: str, known: Known) -> list[Ended]:
+    """Return the job or the home that "I left Acme" ends."""
+    left = _QUIT.fullmatch(clause)
+    return _left(left, known) if left is not None else []
 
 
 def denies(clause: str, known: Known) -> tuple[str, ...]:
@@ -202,6 +224,8 @@ def is_same(value: str, other: str) -> bool:
 
 
 def _withdrawn(found: re.Match[str], known: Known) -> list[Ended]:
+    if found["all"]:
+        return [Ended(key, "withdrawn") for key in known.values]
     if found["stated"]:
         facts = facts_of(found["stated"])
         return [Ended(fact.key, "withdrawn") for fact in facts if _is(known, fact.key, fact.value)]

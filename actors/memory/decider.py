@@ -35,9 +35,9 @@ from actors.memory.forgetting import (
 from actors.memory.gist import gist_of
 from actors.memory.keys import key_of
 from actors.memory.mind import Mind, memorizing, performing, recalling, remembering, thinking
-from actors.memory.pending import Pending, appraised, emptied, noting, pending_of
+from actors.memory.pending import Pending, appraised, emptied, noting, pending_of, recalled
 from actors.memory.recalling import Cue, recall
-from actors.memory.retiring import known_of, retired_by, retiring
+from actors.memory.retiring import known_of, retired_by, retired_of, retiring
 from actors.memory.session import Gist, Session, replaced, sessions_of, turn_of
 from actors.memory.settings import MemorySettings
 from actors.memory.skills import Ground, memorized, perform
@@ -137,12 +137,12 @@ def evolve(state: State, message: Message) -> State:
             return _begin(state, message, event)
         case AppraisalCompleted() if pending is not None:
             return _keep(state, message.exchange, appraised(pending, event))
-        case MemoryRecalled(recollections=recollections):
-            mind = recalling(mind_of(state, message.agent), [bool(recollections)], state.settings)
+        case MemoryRecalled():
+            mind = recalling(mind_of(state, message.agent), [bool(event.recollections)], state.settings)
             state = _with_mind(state, message, mind)
             if pending is None:
                 return state
-            return _keep(state, message.exchange, msgspec.structs.replace(pending, recalled=True))
+            return _keep(state, message.exchange, recalled(pending, event))
         case MemoryActionsAnswered():
             return _acted(state, message, pending, event)
         case FactsRetired() if message.agent in state.minds:
@@ -184,9 +184,12 @@ def _recalled(state: State, message: Message, pending: Pending) -> MemoryRecalle
     asks = asked_by(text)
     cue = Cue(terms_of(text), pending.model, pending.embedding, asks=asks, asks_for_all=asks_for_all(text))
     found = recall(mind, session, cue, message.time_ns, settings).recollections
+    told = told_in(text, known_of(mind, session))
     return MemoryRecalled(
         familiarity=familiarity_of(mind, session, pending, message.time_ns, settings, found),
         recollections=found,
+        told=told.facts,
+        retired=retired_of(mind, told.facts, told.ended),
     )
 
 
@@ -219,7 +222,7 @@ def _remembered(
     # The composer's answers tell of memories: what is remembered of them would grow into memories of memories.
     answer = "" if response.backend == _COMPOSER else response.response
     mind = mind_of(state, message.agent)
-    told = told_in(pending.text, known_of(mind, session_of(state, message)))
+    told = pending.told if pending.recalled else told_in(pending.text, known_of(mind, session_of(state, message)))
     remembered = MemoryRemembered(
         conversation_topic=pending.topic,
         gist=gist_of(pending.text, answer, pending.noted),

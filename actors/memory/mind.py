@@ -22,12 +22,14 @@ from schemas.vocabulary.memory import ActionResult, Fact
 class Weight(msgspec.Struct, frozen=True):
     """How much sooner a memory comes to mind: ``log`` is in [-1, 1], ``average`` that of its seats.
 
-    ``seat`` is the number of the last one among the agent's.
+    ``seat`` is the number of the last one among the agent's, ``exchange`` that of its latest exchange then: both
+    numbers fade from there on.
     """
 
     average: float
     log: float
     seat: int
+    exchange: int = 0
 
 
 class Mind(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.memory.corrections import Ended
+from actors.memory.told import Reading
 from actors.memory.vectors import from_text
 from schemas.actor import Message
 from schemas.reading.terms import READ
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.memory import Fact
+from schemas.vocabulary.memory import Fact, MemoryRecalled
 
 UNCLASSIFIED = "unclassified"
 """The topic of an exchange that was not appraised."""
@@ -22,7 +24,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange: its words, what the senses made of them, and whether memory has spoken on it.
 
     ``exchanges_before`` counts the session's inputs before this one. Of one that is ``forgotten`` the words are gone:
-    nothing comes to mind for it, and nothing of it stays. ``noted`` is what was memorized for it.
+    nothing comes to mind for it, and nothing of it stays. ``noted`` is what was memorized for it. ``told`` is what it
+    tells and takes back, as that was read on its recall: what was answered may rest on it.
     """
 
     agent: str
@@ -38,6 +41,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     recalled: bool = False
     forgotten: bool = False
     noted: tuple[str, ...] = ()
+    told: Reading = Reading((), ())
 
 
 def pending_of(message: Message, received: InputReceived, exchanges_before: int) -> Pending:
@@ -74,6 +78,14 @@ def noting(pending: Pending, facts: Iterable[Fact]) -> Pending:
     return msgspec.structs.replace(pending, noted=(*pending.noted, *(fact.value for fact in facts))[-_MOST_NOTED:])
 
 
+def recalled(pending: Pending, event: MemoryRecalled) -> Pending:
+    """Return an exchange after memory has said what comes to mind for it, and what it tells and takes back itself."""
+    if pending.forgotten:
+        return msgspec.structs.replace(pending, recalled=True)
+    ended = tuple(Ended(each.key, each.why) for each in event.retired)
+    return msgspec.structs.replace(pending, recalled=True, told=Reading(event.told, ended))
+
+
 def emptied(pending: Pending) -> Pending:
     """Return an exchange of which the words are gone."""
-    return msgspec.structs.replace(pending, text="", embedding=b"", forgotten=True, noted=())
+    return msgspec.structs.replace(pending, text="", embedding=b"", forgotten=True, noted=(), told=Reading((), ()))

@@ -18,6 +18,16 @@ _CLOSING = re.compile(
     r"at the moment|these days|nowadays|currently|also|:\)|lol)$",
     re.I,
 )
+_PLACEHOLDER = re.compile(
+    r"(?:[x*_?.#\-]\s*){2,}|(?:your|my|insert|enter|some|full|first|last)?\s*names?(?:\s+here)?|(?:john|jane) doe|"
+    r"redacted|unknown|undefined|unspecified|n/?a|null|nil|tb[acd]|to be (?:determined|decided|confirmed|announced)|"
+    r"withheld|omitted|removed|deleted|hidden|censored|confidential|private|secret|classified|anonymous|anonymi[sz]ed|"
+    r"placeholder|foo(?:bar)?|asdf\w*|lorem(?: ipsum)?",
+    re.I,
+)
+"""What stands where somebody tells no value."""
+
+_LOCATED = re.compile(r"\b(?:in|near|at|on|by|of|outside|from)\s+(?:the\s+)?[A-Z]")
 _MOST_NAMES, _MOST_PLACES, _MOST_JOBS = 4, 5, 5
 _AFTER_NAME = re.compile(
     r"(?:,|from\b|and\b|but\b|by the way\b|btw\b|here\b|now\b|not\b|if\b|or\b|because\b|since\b|so\b|these days\b|"
@@ -39,14 +49,17 @@ _NO_PLACE_TAIL = re.compile(
 
 
 def value_of(text: str) -> str:
-    """Return a value as it is kept: one line without closing words, and of whole words where it is too long."""
+    """Return a value as it is kept: one line without closing words, and of whole words where it is too long.
+
+    "" for what only stands in the place of one ("XXXX", "redacted").
+    """
     value = " ".join(text[: 4 * VALUE_CHARACTERS].split()).strip(_EDGES)
     while (closing := _CLOSING.search(value)) is not None:
         value = value[: closing.start()].strip(_EDGES)
     if len(value) > VALUE_CHARACTERS:
         # Whole words only: of a word that is cut nobody could tell later that it is to be forgotten.
         value = value[:VALUE_CHARACTERS].rpartition(" ")[0].strip(_EDGES)
-    return value
+    return "" if _PLACEHOLDER.fullmatch(value) is not None else value
 
 
 def is_typed_small(clause: str) -> bool:
@@ -79,7 +92,10 @@ def capitals_in(text: str) -> str:
 
 
 def place_in(text: str, clause: str, *, generic: bool = True) -> str:
-    """Return the place that a text begins with, "Lima, Peru" or, where ``generic``, "a village near Brno"."""
+    """Return the place that a text begins with, "Lima, Peru" or, where ``generic``, "a village near Brno".
+
+    "A house" says how somebody lives and not where.
+    """
     text = value_of(text)
     words = text.split()
     if not words or _NOT_NOW.search(text):
@@ -102,7 +118,8 @@ def place_in(text: str, clause: str, *, generic: bool = True) -> str:
             return f"{words[0]} {named}".rstrip(",") if not _is_no_place(named) and _ends_well(words[1:], named) else ""
         phrase = re.split(r"\s+(?:with|where|which|that|and|but|for|since|because)\b|,", text)[0]
         place = any(fold(word).strip(".") in _LISTS.place for word in phrase.split()[1:4])
-        return phrase if generic and place and len(phrase.split()) <= 6 else ""
+        is_somewhere = fold(words[0]) not in ("a", "an") or _LOCATED.search(phrase) is not None
+        return phrase if generic and place and is_somewhere and len(phrase.split()) <= 6 else ""
     found = _capitals(words, _LISTS.joining, _MOST_PLACES)
     if found:
         return found.rstrip(",") if not _is_no_place(found) and _ends_well(words, found) else ""
@@ -127,6 +144,8 @@ def organisation_in(text: str, clause: str) -> str:
         )[0]
         inner = [fold(word) for word in phrase.split()[1:]]
         is_one = 1 <= len(inner) <= 5 and inner[-1] not in _LISTS.no_employer and "same" not in inner and first != "one"
+        # "A bank" employs people, "a problem" does not: what nobody has named must be of a kind that does.
+        is_one = is_one and (first not in ("a", "an") or not _LISTS.workplace.isdisjoint(inner[-2:]))
         return phrase if is_one and not (set(inner) & {"greater", "moment", "longest", "better"}) else ""
     found = _capitals(words, _LISTS.joining | {"and"}, 6)
     if found:

@@ -133,7 +133,7 @@ def strongest(found: Iterable[Memory], mind: Mind, settings: MemorySettings) -> 
     What was told comes before echoes; then the strongest by their weights, of equals the latest.
     """
     awake = [
-        memory._replace(energy=sooner(memory.energy, mind, memory.named, memory.number))
+        memory._replace(energy=sooner(memory.energy, mind, memory.named, memory.number, settings))
         for memory in found
         if memory.energy >= settings.floor and memory.energy > 0.0
     ]
@@ -256,5 +256,7 @@ def _thoughts(mind: Mind, cue: Cue, now_ns: int, settings: MemorySettings) -> It
         Memory(overlap(cue.terms, each.terms), "gist", each.number, each.text, DRIFT, echo=True)
         for each in latest.values()
     )
-    energies = {memory: sooner(memory.energy, mind, DRIFT, memory.number) for memory in found if memory.energy}
+    energies = {
+        memory: sooner(memory.energy, mind, DRIFT, memory.number, settings) for memory in found if memory.energy
+    }
     yield from nlargest(settings.thoughts_recalled, energies, key=lambda each: (energies[each], each.number))

@@ -17,7 +17,13 @@ def known_of(mind: Mind, session: Session) -> Known:
 
 
 def retired_by(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -> tuple[FactsRetired, ...]:
-    """Return the event that says what facts replace and what else is taken back; none where that is nothing.
+    """Return the event that says what facts replace and what else is taken back; none where that is nothing."""
+    found = retired_of(mind, facts, ended)
+    return (FactsRetired(retired=found),) if found else ()
+
+
+def retired_of(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -> tuple[Retired, ...]:
+    """Return what facts replace of what is known, and what else is taken back of it.
 
     A value that is told once more retires nothing.
     """
@@ -42,7 +48,7 @@ def retired_by(mind: Mind, facts: Sequence[Fact], ended: Iterable[Ended] = ()) -
                 exchanges=old.exchanges,
             )
         )
-    return (FactsRetired(retired=tuple(found)),) if found else ()
+    return tuple(found)
 
 
 def retiring(mind: Mind, event: FactsRetired, session: str) -> Mind:

@@ -41,6 +41,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
         floor: Energy from which a memory comes to mind at all.
         recalls_judged: The latest recalls that the failure rate is taken over.
         weights: Memories of an agent that have a weight; those without a seat for longest lose it.
+        weight_fade_exchanges: The agent's exchanges over which a memory's weight fades, evenly, if no seat renews it.
         thoughts: Thoughts of an idle agent that are kept; the oldest go.
         thoughts_recalled: Thoughts that come to mind at once, each on another concept.
         thought_lifetime_ms: A thought comes to mind no longer than this.
@@ -71,6 +72,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     floor: Unit = 0.25
     recalls_judged: Few = 20
     weights: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1_000
+    weight_fade_exchanges: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 512
     thoughts: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
     thoughts_recalled: Annotated[int, msgspec.Meta(ge=0, le=100)] = 2
     thought_lifetime_ms: Milliseconds = 7 * 24 * _HOUR_MS

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from actors.memory.belongings import belongings_of
-from actors.memory.keys import AGE, EMPLOYER, HOME, JOB, NAME, ORIGIN
+from actors.memory.keys import AGE, EMPLOYER, HOME, JOB, NAME, ORIGIN, key_of
 from actors.memory.phrases import is_typed_small, job_in, name_in, organisation_in, place_in
 from actors.memory.tastes import taste_of
 from actors.memory.terms import word_lists
@@ -19,17 +19,32 @@ _LISTS = word_lists()
 _I = r"(?:i|i am|i'm|i've been|i have been)\s+(?:(?:now|currently|still|actually|also|both|just)\s+)*"
 _AM = r"(?:i'm|i am)\s+(?:(?:now|currently|still|actually|also|originally)\s+)*"
 _NAME = re.compile(
-    r"(?P<sure>my name is|my name's|my name was always|name's|i am called|i'm called|i am named|i'm named|"
-    r"i changed my name to|my name (?:has )?changed to)\s+(?:now\s+|actually\s+|spelled\s+|spelt\s+|"
-    r"written\s+)*(?P<value>.+)"
+    r"(?P<sure>my name is|my name's|my name was always|(?:the )?name's|i am called|i'm called|i am named|"
+    r"i'm named)\s+(?:now\s+|actually\s+|spelled\s+|spelt\s+|written\s+)*(?P<value>.+)"
     r"|(?:(?:people|friends|everyone|everybody|they|my friends) (?:just )?calls? me|(?:just )?call me|"
-    r"i (?:now )?go by(?: the name of| the name)?)\s+(?P<called>.+)",
+    r"i (?:now )?go by(?: the name of| the name)?)\s+(?P<called>.+)"
+    r"|(?:(?:(?:all|most) )?(?:of )?(?:my|the) [\w-]+(?: [\w-]+)? (?:(?:just|always|usually) )?calls? me|"
+    r"i(?:'d)? (?:prefer|like|want) to be called|(?:i'm|i am) (?:also |better |best )?known as)\s+(?P<capital>[A-Z].*)",
+    re.I,
+)
+_LATELY = r"(?:(?:just|recently|since|finally|legally|officially|now)\s+)*"
+_CHANGED = re.compile(
+    rf"(?:(?:i|we)(?:'ve|\s+have)?\s+{_LATELY}(?:changed|switched|updated)\s+(?:my|our)\s+(?P<key>[\w' -]+?)"
+    rf"|(?:my|our)\s+(?P<its>[\w' -]+?)\s+(?:(?:has|was|is|got)\s+{_LATELY}(?:been\s+{_LATELY})?)?changed)"
+    r"\s+(?:from\s+.+?\s+)?to\s+(?P<value>.+)",
+    re.I,
+)
+"""What is so from now on is told as a change, too: "I've changed my name to Sarah"."""
+
+_SINCE = re.compile(
+    r"\b(i|we|is|are|am|was|has|have|i'm|i've|we're|we've)\s+"
+    r"(?:(?:now|currently|actually|officially|legally|recently|already|finally|since|still|just)\s+)+",
     re.I,
 )
 _BARE_NAME = re.compile(rf"(?:{_AM.rstrip()})(?P<value>[^,]+)(?:,.*)?$", re.I)
 _AFTER_NAME = re.compile(r"(?:from|and|here|by the way|btw|but)\b|$", re.I)
 _HOME = re.compile(
-    rf"(?:(?:{_I}|we\s+)(?:live|living|based|reside|residing|settled)\s+(?P<how>in|at|near|on)"
+    rf"(?:(?:{_I}|we(?:'re|\s+are)?\s+)(?:live|living|based|reside|residing|settled)\s+(?P<how>in|at|near|on)"
     r"|(?:i've|i have|i|we|we've)\s+(?:(?:just|recently|now|since|already|finally)\s+)*(?:moved|"
     r"relocated)\s+(?:back\s+|"
     r"over\s+|away\s+)?"
@@ -56,6 +71,8 @@ _AGE = re.compile(
 _AS = re.compile(r"\s+as\s+(?P<value>.+)", re.I)
 _AFTER_AGE = ("and", "from", "now")
 _NOW = ("", "now", "today")
+_MOST_NAMES = 2
+_BEING = frozenset(("is", "was", "has", "got", "were", "are", "be", "been"))
 
 
 def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
@@ -63,18 +80,33 @@ def facts_of(clause: str, *, introduces: bool = True) -> tuple[Fact, ...]:
 
     ``introduces``: "I'm Ada" tells a name.
     """
-    for read in _READINGS if introduces else _READINGS[1:]:
-        found = read(clause)
-        if found:
-            return tuple(fact for fact in found if fact.value)
+    changed = _CHANGED.fullmatch(clause)
+    if changed is not None:
+        return _changed(changed, is_typed_small(clause))
+    # Since when, or how surely, is no part of what is so: "my dog is now called Max".
+    for said in dict.fromkeys((clause, _SINCE.sub(r"\1 ", clause))):
+        for read in _READINGS if introduces else _READINGS[1:]:
+            found = read(said)
+            if found:
+                return tuple(fact for fact in found if fact.value)
     return ()
+
+
+def _changed(found: re.Match[str], is_small: bool) -> tuple[Fact, ...]:
+    key, value = found["key"] or found["its"], found["value"]
+    if not _BEING.isdisjoint(key.lower().split()):
+        return ()
+    if key_of(key) == NAME and not (value[:1].isupper() or (is_small and len(value.split()) <= _MOST_NAMES)):
+        return ()
+    return facts_of(f"my {key} is {value}", introduces=False)
 
 
 def _named(clause: str) -> list[Fact]:
     found = _NAME.match(clause)
     if found is not None:
-        value, is_sure = (found["value"], True) if found["sure"] else (found["called"], False)
-        name = name_in(value, small=is_sure or is_typed_small(clause))
+        value = found["value"] or found["called"] or found["capital"]
+        small = found["sure"] is not None or (found["called"] is not None and is_typed_small(clause))
+        name = name_in(value, small=small)
         return [Fact(key=NAME, value=name)] if name else []
     return []
 

@@ -27,6 +27,7 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         no_object: What an opinion is not about ("I like it").
         no_deed: What somebody who "likes to" do it only asks for ("I like to book ...").
         no_allergy: What nobody is allergic to in earnest.
+        workplace: Kinds of organisations and places that employ people ("a bank").
         place: Kinds of places that people live in ("a village").
         occupation: Jobs, by their last words.
         kin: People and animals that somebody has.
@@ -52,6 +53,7 @@ class WordLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     no_object: frozenset[str]
     no_deed: frozenset[str]
     no_allergy: frozenset[str]
+    workplace: frozenset[str]
     place: frozenset[str]
     occupation: frozenset[str]
     kin: frozenset[str]

@@ -46,6 +46,9 @@ _TO_OTHERS = re.compile(
     re.I,
 )
 _NOT_IT = re.compile(r"(?:and\s+)?not\s+(?P<old>.+)", re.I)
+_NOT_BUT = re.compile(
+    r"not\s+(?P<old>[^,;]+?)(?:\s*[,;]\s*(?:but\s+)?|\s+but\s+|\s+[-\u2013\u2014]+\s+)(?P<new>.+)", re.I
+)
 _INTRODUCTION_CHARACTERS = 300
 """Who says "I am Brutus" in a longer text is on a stage, and who says "remember" there gives advice."""
 
@@ -76,6 +79,8 @@ def note_of(text: str) -> Fact | None:
     if not value:
         return None
     stated = _STATED.match(value)
+    if stated is not None and not value_of(stated["value"]):
+        return None
     if (
         stated is not None
         and not _NEGATED.search(value)
@@ -134,6 +139,9 @@ class _Hearing:
         remembered, negative = _REMEMBER.match(clause), _NOT_IT.fullmatch(clause)
         if remembered is not None:
             return (), _remembered(remembered, self.is_short)
+        other = _NOT_BUT.fullmatch(clause)
+        if other is not None:
+            return _instead(other["old"], other["new"], self.known)
         if negative is not None:
             return _contrasted(negative["old"], before, self.known, told)
         back, facts = taken_back(clause, self.known)
@@ -156,6 +164,13 @@ def _only_opens(before: str) -> bool:
 def _lately(known: Known) -> tuple[str, ...]:
     """Return the keys that the last turn told or asked for."""
     return tuple(fact.key for fact in facts_in(known.last_said)) or asked_for(known.last_said, known)
+
+
+def _instead(old: str, new: str, known: Known) -> tuple[list[Ended], list[Fact]]:
+    """Return what "not Chad, Sarah" corrects: the one key whose value that is, by a value of its kind."""
+    keys = with_value(known, old)
+    facts = stated_as(keys[0], new) if len(keys) == 1 else []
+    return [Ended(fact.key, "corrected") for fact in facts], facts
 
 
 def _contrasted(old: str, before: str, known: Known, found: Sequence[Fact]) -> tuple[list[Ended], list[Fact]]:

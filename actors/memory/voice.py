@@ -46,9 +46,19 @@ _HANDS_OVER = re.compile(
     r"r\u00e9sum\u00e9|cv|cover letter|"
     r"speech|bio|biography|essay|poem|haiku|limerick|sonnet|story|song|letter|script|tweet|caption|slogan|introduction|"
     r"toast|vows|card|blog|advert|ad)\b"
-    r"|(?:be|become)\s",
+    r"|(?:be|become)\s"
+    r"|.*\b(?:had|have|having) (?:a|an|this|the|that|another|such a) (?:\w+ )?(?:dream|nightmare|vision|daydream)\b"
+    r"|.*\bdream(?:t|ed|ing)\b(?! (?:of|about)\b)",
     re.I,
 )
+_LEFT_OPEN = re.compile(
+    r"\b(?:sa(?:id|ys)|wr(?:ote|ites)|repl(?:ied|ies)|answer(?:ed|s)|claim(?:ed|s)|told|tells|heard|read|shout(?:ed|s)|"
+    r"whisper(?:ed|s)|text(?:ed|s)|sang|sings|thought)"
+    r"(?:\s+(?:this|that|so|me|us|him|her|them|it|to me|to us|back|yesterday|today|again|once|last \w+))*$",
+    re.I,
+)
+"""A report of which the words are still to come: "She said." """
+
 _TASK = re.compile(
     r"(?:(?:please|kindly|now|then|first|just|can you|could you|would you|will you|can i|could i|i want you to|"
     r"i'd like you to|i would like you to|i need you to|i want to|i need to|i'd like to|help me(?: to)?|let's|"
@@ -77,6 +87,9 @@ _REPORT = re.compile(
 )
 _FORGET = re.compile(r"(?:please\s+)?(?:forget|disregard|ignore|delete|erase|do not remember|don't remember)\b", re.I)
 _OWN_REPORT = re.compile(r"(?:as )?(?:i|i've|i have) (?:already |just )?(?:said|told|mentioned|wrote)\b", re.I)
+_AS_I_SAID = re.compile(
+    r",?\s+(?:as|like) (?:i|i've|i have) (?:already |just )?(?:said|told you|mentioned)(?: before| earlier)?$", re.I
+)
 _SHORT_REPORT = 4
 _ABBREVIATED = re.compile(r"\b(St|Mr|Mrs|Ms|Dr|Prof)\.(?=\s)")
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.!?](?!\s|$)[^.!?\n]*)*(?:[.!?]+|\n|$)")
@@ -110,8 +123,8 @@ _OPENING = re.compile(
     r"just to let you know|as you know|in fact|"
     r"to be clear|about me|a bit about me|you can|you may|you should know(?: that)?|i should mention(?: that)?|"
     r"nice to meet you|pleased to meet you|thanks|"
-    r"thank you|as i (?:said|mentioned|told you)|there|everyone|all|again|first of all|currently|personally|"
-    r"honestly)\b[\s,:!-]*",
+    r"thank you|as i (?:said|mentioned|told you)|there|everyone(?!\s+(?:just\s+)?calls)|all|again|first of all|"
+    r"currently|personally|honestly)\b[\s,:!-]*",
     re.I,
 )
 _REMEMBERED = re.compile(r"(?:please )?(?:remember|note|keep in mind|don't forget|do not forget)(?: this| that)?", re.I)
@@ -249,6 +262,7 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
         return (), False, False
     stated: list[str] = []
     for place, clause in enumerate(clauses):
+        clause = _AS_I_SAID.sub("", clause)
         if _only_opens(clause):
             continue
         if _WITHOUT_SUBJECT.match(clause) and place > 0 and _FIRST_PERSON.match(clauses[place - 1]):
@@ -262,7 +276,8 @@ def _own_clauses(sentence: str) -> tuple[tuple[str, ...], bool, bool]:
             break
         if _REPORT.search(clause) and not (_OWN_REPORT.match(clause) or _FORGET.match(clause)):
             is_short = len(clause.split()) <= _SHORT_REPORT and place > 0
-            return (() if is_short else tuple(stated)), False, False
+            is_open = place == len(clauses) - 1 and _LEFT_OPEN.search(clause) is not None
+            return (() if is_short else tuple(stated)), is_open, False
         if _CONDITION.match(clause):
             stated = stated[:-1]
         elif not _SUPPOSED.match(clause) and SUPPLIED not in clause:

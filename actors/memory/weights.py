@@ -5,6 +5,9 @@ within [-1, 1]; and a memory's energy is multiplied by the exponential of that w
 comes to mind at all is asked of the energy itself: no seat brings up what does not bear on the cue, nor silences what
 does.
 
+A weight fades over the agent's exchanges, as the seats do that made it: what a review said of a prompt long ago says
+little of today's, and a memory that it turned against must not stay behind for ever.
+
 A turn, a gist and an episode of an exchange are one memory at three ages: they have one weight. A memory's weight goes
 with it, and those that had no seat for longest go when there are too many.
 """
@@ -30,10 +33,13 @@ def weighted(mind: Mind, entity: str, value: float, settings: MemorySettings) ->
     key = _key_of(entity)
     if not _living(mind, [key]):
         return mind
-    known = mind.weights.get(key)
-    average = value if known is None else known.average + _NEWEST * (value - known.average)
-    log = (0.0 if known is None else known.log) + average
-    weight = Weight(round(average, DECIMALS), round(min(_MOST, max(-_MOST, log)), DECIMALS), mind.seats + 1)
+    known, average, log = mind.weights.get(key), value, 0.0
+    if known is not None:
+        left = _left(known, mind, settings)
+        before, log = known.average * left, known.log * left
+        average = before + _NEWEST * (value - before)
+    log = min(_MOST, max(-_MOST, log + average))
+    weight = Weight(round(average, DECIMALS), round(log, DECIMALS), mind.seats + 1, mind.exchanges)
     weights = mind.weights.set(key, weight)
     while len(weights) > settings.weights:
         weights = weights.delete(min(weights, key=lambda each: weights[each].seat))
@@ -50,16 +56,24 @@ def living(mind: Mind) -> Mind:
     return msgspec.structs.replace(mind, weights=weights)
 
 
-def weight_of(mind: Mind, entity: str) -> float | None:
-    """Return the log-weight of a memory, named as in recollections; None where it has none."""
+def weight_of(mind: Mind, entity: str, settings: MemorySettings) -> float | None:
+    """Return what is left of the log-weight of a memory, named as in recollections; None where it has none."""
     weight = mind.weights.get(_key_of(entity))
-    return None if weight is None else weight.log
+    return None if weight is None else round(weight.log * _left(weight, mind, settings), DECIMALS)
 
 
-def sooner(energy: float, mind: Mind, layer: str, number: int) -> float:
+def sooner(energy: float, mind: Mind, layer: str, number: int, settings: MemorySettings) -> float:
     """Return a memory's energy as its weight makes it, in [0, 1]; ``layer`` is what its id begins with."""
     weight = mind.weights.get(_key(layer, number)) if mind.weights else None
-    return energy if weight is None else min(1.0, round(energy * _exponential(weight.log), DECIMALS))
+    if weight is None:
+        return energy
+    return min(1.0, round(energy * _exponential(weight.log * _left(weight, mind, settings)), DECIMALS))
+
+
+def _left(weight: Weight, mind: Mind, settings: MemorySettings) -> float:
+    """Return the share of a weight that has not faded."""
+    most = settings.weight_fade_exchanges
+    return max(0, most - max(0, mind.exchanges - weight.exchange)) / most
 
 
 def _living(mind: Mind, keys: Iterable[str]) -> frozenset[str]:

@@ -66,7 +66,7 @@ def places(
     2, 1 and 2: over batches the shares are kept. What a stratum cannot fill goes round the others, one place at a time
     in that order.
     """
-    due = {stratum: max(0.0, round(share + owed.get(stratum, 0.0), 6)) for stratum, share in _exact(settings).items()}
+    due = _due(owed, settings)
     quota = {stratum: int(due[stratum]) for stratum in STRATA}
     by_remainder = sorted(STRATA, key=lambda stratum: quota[stratum] - due[stratum])
     for stratum in by_remainder[: max(0, settings.batch - sum(quota.values()))]:
@@ -86,12 +86,23 @@ def places(
 
 
 def owed_after(owed: Mapping[Stratum, float], given: Sequence[Stratum], settings: ReflectionSettings) -> Owed:
-    """Return what is owed after a batch of these strata; a place at most, since what is not there is not missed."""
+    """Return what is owed after a batch of these strata; a place at most, since what is not there is not missed.
+
+    A stratum's share is of the places that the batch had: one that was not full took nothing from those it had not.
+    """
+    filled = len(given) / settings.batch
     found = {
-        stratum: round(owed.get(stratum, 0.0) + share - given.count(stratum), 6)
+        stratum: round(owed.get(stratum, 0.0) + share * filled - given.count(stratum), 6)
         for stratum, share in _exact(settings).items()
     }
     return tuple((stratum, min(_MOST_OWED, max(-_MOST_OWED, found[stratum]))) for stratum in STRATA)
+
+
+def _due(owed: Mapping[Stratum, float], settings: ReflectionSettings) -> dict[Stratum, float]:
+    """Return what each stratum is to have of a full batch, in places: together they are never more than it has."""
+    due = {stratum: max(0.0, share + owed.get(stratum, 0.0)) for stratum, share in _exact(settings).items()}
+    over = max(1.0, sum(due.values()) / settings.batch)
+    return {stratum: round(each / over, 6) for stratum, each in due.items()}
 
 
 def _exact(settings: ReflectionSettings) -> dict[Stratum, float]:

@@ -22,6 +22,7 @@ and the coherence gate counts it against the input. Ordinary texts never get the
 from actors.reflex.decider import State, decide, evolve, warm
 from actors.reflex.settings import ReflexSettings
 from schemas.actor import Actor, Scope
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import ReflexConfigured, ReflexFailed
@@ -29,7 +30,7 @@ from schemas.vocabulary.reflex import ReflexConfigured, ReflexFailed
 ACTOR = Actor(
     name="reflex",
     scope=Scope.SESSION,
-    consumes=(InputReceived, PatternsImported, PatternsWithdrawn),
+    consumes=(InputReceived, PatternsImported, PatternsWithdrawn, AllowanceRecorded, AllowanceWithdrawn),
     state_type=State,
     settings_type=ReflexSettings,
     initial=State,

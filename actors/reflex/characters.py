@@ -2,7 +2,7 @@
 
 A character is read as NFKD and case folding have it, look-alikes as the ASCII letter they pass for, and
 combining marks as nothing. The fold is a function of the single character, so that it is one table look-up.
-``confusables.json`` holds the look-alikes (script -> ASCII letters -> the characters taken for them) that NFKD and
+``schemas.reading.lookalikes`` holds the look-alikes that NFKD and
 case folding leave apart. Of a pair whose capital and small letter pass for different ASCII letters
 (Greek eta: H and n) both are listed.
 
@@ -13,12 +13,13 @@ versions; characters a version does not know yet stay as they are.
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import chain
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from schemas.reading.lookalikes import CONFUSABLES
 
 SPACE, INVISIBLE, MARK = -1, -2, -3
 """Values of characters that are not matched: white space, those that leave no ink, and combining marks."""
@@ -71,26 +72,6 @@ class FoldTable(msgspec.Struct, frozen=True):
     start: npt.NDArray[np.int64]
 
 
-def load_confusables() -> dict[str, str]:
-    """Return look-alike -> ASCII letters, from the data file.
-
-    Raises:
-        ValueError: a target is not lower-case ASCII, or a look-alike is ASCII or listed twice.
-    """
-    data = files("actors.reflex").joinpath("confusables.json").read_bytes()
-    found: dict[str, str] = {}
-    for script, rows in msgspec.json.decode(data, type=dict[str, dict[str, str]]).items():
-        for target, lookalikes in rows.items():
-            if not target.isascii() or target != target.lower():
-                raise ValueError(f"confusables.json: {script}: target {target!r} is not lower-case ASCII")
-            for char in lookalikes:
-                if char.isascii() or char in found:
-                    raise ValueError(f"confusables.json: {script}: {char!r} is ASCII or listed twice")
-                found[char] = target
-    return found
-
-
-CONFUSABLES = load_confusables()
 _SPECIAL = frozenset({_BRAILLE_BLANK, *_IGNORABLE, *CONFUSABLES})
 
 

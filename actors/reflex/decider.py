@@ -2,17 +2,18 @@
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
 operator.patterns_imported | _withdrawn   -> nothing; the library is another from the next input on
+operator.allowance_recorded | _withdrawn  -> nothing; what they allow is not judged from the next input on
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
 
-from actors.reflex.encodings import MAX_WORK
+from actors.reflex.encodings import MAX_WORK, Run
 from actors.reflex.imports import Imports, after, whole_library
 from actors.reflex.library import Library
 from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compile_library
@@ -20,9 +21,12 @@ from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
 from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message, readable_settings
+from schemas.allowances import Allowances
+from schemas.decoding import decoded_of
 from schemas.event import Event
 from schemas.reading.sheets import shares
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
@@ -56,7 +60,7 @@ class _Place(NamedTuple):
 
 
 class State(msgspec.Struct, frozen=True):
-    """Settings and imported patterns: every input is judged by itself.
+    """Settings, imported patterns and allowances: every input is judged by itself.
 
     ``unsaid``: the library was changed, and no input has been judged by it yet.
     """
@@ -64,6 +68,7 @@ class State(msgspec.Struct, frozen=True):
     settings: ReflexSettings = ReflexSettings()
     imports: Imports = Imports()
     unsaid: bool = False
+    allowances: Allowances = Allowances()
 
 
 def warm(state: State) -> None:
@@ -83,7 +88,10 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Judge an input; anything else leads to nothing."""
     if not isinstance(message.event, InputReceived):
         return ()
-    verdict = judge(_matcher_of(state), state.settings, message.event)
+    received, allowed = state.allowances.judged(message.agent, message.event)
+    verdict = judge(_matcher_of(state), state.settings, received)
+    if allowed and isinstance(verdict, ReflexPassed):
+        verdict = msgspec.structs.replace(verdict, allowed=allowed)
     return (_changed(state), verdict) if state.unsaid else (verdict,)
 
 
@@ -100,6 +108,9 @@ def evolve(state: State, message: Message) -> State:
     if isinstance(event, PatternsImported | PatternsWithdrawn):
         imports = after(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)
+    if isinstance(event, AllowanceRecorded | AllowanceWithdrawn):
+        allowances = state.allowances.after(message.agent, event)
+        return msgspec.structs.replace(state, allowances=allowances)
     if isinstance(event, ReflexLibraryChanged) and state.unsaid:
         return msgspec.structs.replace(state, unsaid=False)
     return state
@@ -121,7 +132,7 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         unread += (_unread(sheet, encoding, count, "decoding") for encoding, count in views.unread)
         known: set[int] = set()
         overlapped = 0
-        for view in views.all:
+        for view in (*views.all, *_undone(sheet.text, settings)):
             found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
             room, overlapped = found.room, overlapped + found.unread
             # A signature counts in the first view that shows it.
@@ -172,6 +183,13 @@ class _Allowances:
     def spend(self, views: Views) -> None:
         """Take off what a part's views took."""
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
+
+
+def _undone(text: str, settings: ReflexSettings) -> Iterator[View]:
+    """Yield the views of what a text says with its rarer disguises undone."""
+    if "disguised" in settings.decoded_views:
+        for decoded in decoded_of(text):
+            yield View(decoded.path, decoded.text, (Run(0, len(text), decoded.text),), View((), text))
 
 
 def _unread(sheet: Sheet, what: What, amount: int, why: Bound) -> Unread:

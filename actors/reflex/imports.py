@@ -19,7 +19,7 @@ MAX_IMPORTS, MAX_SIGNATURES, MAX_CHARACTERS = 64, 20_000, 1_000_000
 
 MAX_DEPTH = 32
 """Imported signatures that may end in one another, such as ``a``, ``aa`` and ``aaa``: where the longest stands in a
-text, each of them is looked at. The profiles that ship have two."""
+text, each of them is looked at. The profiles that ship have three."""
 
 
 class Import(msgspec.Struct, frozen=True):

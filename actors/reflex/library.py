@@ -24,7 +24,18 @@ Profile = Literal["standard", "seed"]
 Path = tuple[str | int, ...]
 """A place in a document of pattern sets, such as ``(2, "signatures", 5)``."""
 
-_STANDARD = ("english", "german", "french", "spanish", "italian", "portuguese", "dutch", "markup", "suspicious")
+_STANDARD = (
+    "english",
+    "german",
+    "french",
+    "spanish",
+    "italian",
+    "portuguese",
+    "dutch",
+    "markup",
+    "source",
+    "suspicious",
+)
 
 
 class InvalidLibrary(ValueError):

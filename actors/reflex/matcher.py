@@ -12,6 +12,9 @@ A hit holds if
 - its letters are the signature's, or those of the signature in rot13 (``rot13``) or backwards (``reversed``), or pass
   for the signature's (``leetspeak``).
 
+Once more the letters are searched alone, without the signs and white space between them, for words that are split or
+run together (``split``); also in rot13 and backwards.
+
 The search reports overlapping hits: where the longest fails, a shorter one within it may hold.
 
 What it costs is counted in candidates, and bounded. A text earns a candidate for every ``BYTES_A_CANDIDATE`` of its
@@ -34,18 +37,21 @@ from ahocorasick_rs import MATCHKIND_LEFTMOST_LONGEST, BytesAhoCorasick, Impleme
 from actors.reflex.library import Library
 from actors.reflex.normalise import JOINED, UNCERTAIN, Layout, Offsets, backwards, blur, lay_out, rot13, squeeze
 from actors.reflex.spellings import Spelling, deep_chain, is_word, spell
+from actors.reflex.split import Bare, Gaps, bare_of, gaps_of, is_disguised, is_turned
+from actors.reflex.split import backwards as backwards_gaps
 from schemas.reading.rewriting import REWRITE, Rewriting
 from schemas.reading.telling import has_reversed
 from schemas.vocabulary.patterns import PatternSet, Signature
 
-Reading = Literal["plain"] | Rewriting
+Reading = Literal["plain", "split"] | Rewriting
 """How the characters of a text were read."""
 
-READINGS: tuple[Reading, ...] = ("plain", *REWRITE)
-"""In the order of preference: as they stand, and every rewriting that guards undo (``schemas.reading.rewriting``)."""
+READINGS: tuple[Reading, ...] = ("plain", *REWRITE, "split")
+"""In the order of preference: as they stand, every rewriting that guards undo (``schemas.reading.rewriting``), and as
+letters alone, of words that are split or run together (``split``)."""
 
-_PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED = map(
-    READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed")
+_PLAIN, _SPACED, _LEETSPEAK, _ROT13, _REVERSED, _SPLIT = map(
+    READINGS.index, ("plain", "spaced", "leetspeak", "rot13", "reversed", "split")
 )
 
 FREE_CANDIDATES = 32_768
@@ -60,6 +66,9 @@ WINDOW = 4096
 MAX_TOGETHER = 128
 """Spellings that may end at one place of a text. Imports are held to fewer (``imports.MAX_DEPTH``), but a signature may
 have some spellings, and the profile's come on top."""
+
+_UNDONE = bytes.maketrans(b"0134578", b"oieastb")
+"""Leetspeak's digits as letters, for what is written in rot13 first."""
 
 _CERTAIN = bytes(0 if gap == UNCERTAIN else 255 for gap in range(256))
 
@@ -130,6 +139,8 @@ class Matcher:
         # Searched backwards only where a telling word stands backwards: it takes as long as reading the text.
         if _REVERSED in wanted and has_reversed(squeezed):
             search.run(squeezed.decode()[::-1].encode(), _REVERSED)
+        if _SPLIT in wanted:
+            search.run_split(squeezed)
         first: dict[int, int] = {}
         for hit in search.hits:
             first[hit.rank] = min(hit.reading, first.get(hit.rank, hit.reading))
@@ -177,6 +188,47 @@ class _Search:
                 letter_of = None if len(squeezed) == len(letters) else _letters_of(squeezed)
             self._read(candidates, squeezed, letters, letter_of, turned)
 
+    def run_split(self, squeezed: bytes) -> None:
+        """Search the letters of the squeezed text alone; also turned, where such readings are wanted."""
+        bare = bare_of(squeezed)
+        self._run_bare(bare, bare.letters, _SPLIT)
+        if _ROT13 in self.wanted:
+            turned = rot13(bare.letters)
+            if turned != bare.letters:
+                self._run_bare(bare, turned, _ROT13)
+            undone = bare.letters.translate(_UNDONE)
+            if undone != bare.letters and not bare.letters.isdigit():
+                self._run_bare(bare, rot13(undone), _ROT13)
+        if _REVERSED in self.wanted and has_reversed(bare.letters):
+            self._run_bare(bare, bare.letters.decode()[::-1].encode(), _REVERSED)
+
+    def _run_bare(self, bare: Bare, letters: bytes, reading: int) -> None:
+        self.settled.update(hit.rank for hit in self.hits)
+        self.done.clear()
+        gaps: Gaps | None = None
+        letter_of: Offsets | None = None
+        for piece, begin, known in self.matcher.windows(letters):
+            candidates = self._candidates(piece, begin, known)
+            if not candidates:
+                continue
+            if gaps is None:
+                self.layout = lay_out(self.text)
+                gaps = gaps_of(self.layout, bare)
+                gaps = backwards_gaps(gaps) if reading == _REVERSED else gaps
+                letter_of = None if letters.isascii() else _letters_of(letters)
+            places = candidates if letter_of is None else _in_letters(candidates, letter_of)
+            for (index, *_), (_, start, end) in zip(candidates, places, strict=True):
+                for spelling in self.matcher.spellings[index]:
+                    self.room -= 1
+                    if spelling.rank in self.settled or len(spelling.gaps) != end - start - 1:
+                        continue
+                    if (
+                        is_disguised(self.text, spelling, gaps, start, end)
+                        if reading == _SPLIT
+                        else is_turned(spelling)
+                    ):
+                        self._keep(spelling.rank, reading, gaps.origins, start, end)
+
     def _candidates(self, piece: bytes, begin: int, known: int) -> list[_Candidate]:
         """Return the candidates that end in the new part of a piece of text; offsets are in the whole text."""
         earned, self._earned = divmod(self._earned + len(piece) - known, BYTES_A_CANDIDATE)
@@ -212,13 +264,13 @@ class _Search:
             for spelling in spellings:
                 reading = _reading(spelling, squeezed, first, letters, layout, start, end, turned)
                 if reading is not None:
-                    self._keep(spelling.rank, reading, layout, start, end)
+                    self._keep(spelling.rank, reading, layout.origins, start, end)
 
-    def _keep(self, rank: int, reading: int, layout: Layout, start: int, end: int) -> None:
+    def _keep(self, rank: int, reading: int, origins: Offsets, start: int, end: int) -> None:
         count = self.counts.get((rank, reading), 0)
         if reading not in self.wanted or count >= self.limit:
             return
-        first, last = sorted((int(layout.origins[start]), int(layout.origins[end - 1])))
+        first, last = sorted((int(origins[start]), int(origins[end - 1])))
         hit = Hit(rank, reading, first, last + 1)
         if hit in self.hits:
             return

@@ -8,7 +8,7 @@ from actors.reflex.library import Profile
 from schemas.measuring import Budget
 
 Role = Literal["system", "user", "tool", "document"]
-Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "base64", "hex", "percent"]
+Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised"]
 
 
 class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,8 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
             in four sets of source R 2.1. What operators import comes on top.
         scanned_layers: The roles whose layers are scanned besides the input's text. Without ``system``: an operator's
             prompt that quotes attacks in order to forbid them would block every exchange.
-        decoded_views: The readings besides the plain one in which a signature is found.
+        decoded_views: The readings besides the plain one in which a signature is found. ``split``: words split by
+            signs or run together. ``disguised``: what ``schemas.decoding`` undoes, in the forms that the others miss.
         max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000, in equal shares over its
             parts and the runs in them. They are searched as the text is, so that this bounds the time: some 10 ms.
         max_matches: Matches an event lists at most, 1 to 1,000: what bounds it when a long text repeats them.
@@ -28,7 +29,9 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     profile: Profile = "standard"
     scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
-    decoded_views: tuple[Decoding, ...] = ("spaced", "leetspeak", "rot13", "reversed", "base64", "hex", "percent")
+    decoded_views: tuple[Decoding, ...] = (
+        "spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised",
+    )  # fmt: skip
     max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 524_288
     max_matches: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
     latency_budget_ms: Budget = 10.0

@@ -25,7 +25,7 @@ _VISIBLE = bytes(code for code in range(128) if chr(code).isprintable() or chr(c
 class View(msgspec.Struct, frozen=True):
     """A text to search. ``path`` names the encodings undone, outermost first, and ``runs`` are the parent's decoded."""
 
-    path: tuple[Encoding, ...]
+    path: tuple[str, ...]
     text: str
     runs: tuple[Run, ...] = ()
     parent: "View | None" = None

@@ -16,6 +16,9 @@ import msgspec
 from actors.responder.quoting import quote
 from schemas.vocabulary.router import Mode, ModeSelected, Signals
 
+_MOST_HEARD = 8
+"""Facts that an answer says were told, or taken back."""
+
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
@@ -33,12 +36,16 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         earlier: Quotes of what was said in the session's last turns, oldest first.
         memories: Quotes of memories that bear on the words to be answered, the strongest first.
+        told: Quotes of the facts that these words tell themselves.
+        gone: Quotes of the facts that they take back or replace.
         guarded: Whether the session is in danger of being ended: then nothing is repeated, and the answer says so.
         lack: Why no model answers: none is attached, or the one that was asked is silent.
     """
 
     earlier: tuple[str, ...] = ()
     memories: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
     lack: Literal["unattached", "silent"] = "unattached"
     guarded: bool = False
 
@@ -61,19 +68,31 @@ def compose(mode: Mode, text: str, selected: ModeSelected, recall: Recall, quote
         recall = Recall(lack=recall.lack)
         answer = compose(mode, text, selected, recall, quote_limit)
         return f"{answer} {text_of('guarded')}" if answer and mode != "ACKNOWLEDGE" else answer
+    heard = _heard(recall)
     if mode == "RESPOND":
-        return _respond(quoted, selected, recall)
+        return " ".join([*heard, _respond(quoted, selected, recall)])
     if mode == "CLARIFY":
-        return _clarify(quoted, selected.signals, recall)
+        return " ".join([*heard, _clarify(quoted, selected.signals, recall)])
     if mode == "ACKNOWLEDGE":
-        return text_of(f"acknowledge.{_acknowledgement(quoted, selected.signals, recall)}")
+        return " ".join([text_of(f"acknowledge.{_acknowledgement(quoted, selected.signals, recall)}"), *heard])
     return None
+
+
+def _heard(recall: Recall) -> list[str]:
+    """Return a sentence on what the person told and took back. It says what was said, and promises nothing."""
+    if not recall.told and not recall.gone:
+        return []
+    kind = "gone" if not recall.told else "instead" if recall.gone else "told"
+    return [text_of(f"heard.{kind}", told=_some(recall.told), gone=_some(recall.gone))]
 
 
 def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
     signals = selected.signals
     asks = signals.has_question_mark or signals.interrogative_words
-    kind = "remembered" if recall.memories else "question" if asks else "statement"
+    if not asks and (recall.told or recall.gone):
+        kind = "heard"
+    else:
+        kind = "remembered" if recall.memories else "question" if asks else "statement"
     answer = text_of(
         f"respond.{kind}",
         quote=quoted,
@@ -81,7 +100,7 @@ def _respond(quoted: str, selected: ModeSelected, recall: Recall) -> str:
         lack=text_of(f"lack.{recall.lack}"),
         memories=_listed(recall.memories),
     )
-    if not signals.implicit_reference:
+    if not signals.implicit_reference or kind == "heard":
         return answer
     if recall.earlier:
         return f"{answer} {text_of('respond.earlier', earlier=_listed(recall.earlier))}"
@@ -111,6 +130,12 @@ def _acknowledgement(quoted: str, signals: Signals, recall: Recall) -> str:
     if signals.greeting_pattern:
         return "greeting_again" if recall.earlier else "greeting"
     return "noted"
+
+
+def _some(quotes: tuple[str, ...]) -> str:
+    """Return the first few of what was heard: "forget everything about me" takes back whatever there is."""
+    more = len(quotes) - _MOST_HEARD
+    return f"{_listed(quotes[:_MOST_HEARD])} and {more} more" if more > 0 else _listed(quotes)
 
 
 def _listed(quotes: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from actors.responder.pending import Case, Turn
 from actors.responder.quoting import quote
 from schemas.reading.shortening import estimate
-from schemas.vocabulary.memory import NO_LONGER_SO, Layer, Recollection
+from schemas.vocabulary.memory import NO_LONGER_SO, Fact, Layer, Recollection, Retired
 from schemas.vocabulary.responder import Entity
 
 _TELLING: frozenset[Layer] = frozenset({"fact", "turn", "gist", "episode"})
@@ -97,6 +97,20 @@ def telling(memories: Iterable[Memory], energy: float) -> tuple[Memory, ...]:
     A question that has no answer with it tells nothing, and neither does what is retired.
     """
     return tuple(each for each in memories if each.layer in _TELLING and each.energy >= energy and _tells(each))
+
+
+def without_retired(memories: Iterable[Memory], retired: Sequence[Retired]) -> tuple[Memory, ...]:
+    """Return the memories without facts that the words to be answered take back, and the exchanges that told them."""
+    gone = {f"fact:{each.fact}" for each in retired}
+    gone.update(
+        f"{layer}:{number}" for each in retired for number in each.exchanges for layer in ("turn", "gist", "episode")
+    )
+    return tuple(each for each in memories if each.id not in gone)
+
+
+def fact_line(fact: Fact | Retired) -> str:
+    """Return a fact in a line, as memory tells it when it comes to mind."""
+    return f"{fact.key}: {fact.value}"
 
 
 def _tells(memory: Memory) -> bool:

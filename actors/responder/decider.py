@@ -123,7 +123,9 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
     if kind in PASSES:
         return _passed(pending, message)
     if isinstance(event, MemoryRecalled):
-        return msgspec.structs.replace(pending, recollections=event.recollections, recalled=True)
+        return msgspec.structs.replace(
+            pending, recollections=event.recollections, recalled=True, told=event.told, retired=event.retired
+        )
     if isinstance(event, ActFinished):
         return msgspec.structs.replace(pending, findings=event.findings, acted=True)
     if isinstance(event, ResponseRequested):

@@ -8,7 +8,7 @@ from actors.responder.settings import ResponderSettings
 from schemas.calls import Cut, Ended
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.gateway import Layer
-from schemas.vocabulary.memory import Recollection
+from schemas.vocabulary.memory import Fact, Recollection, Retired
 from schemas.vocabulary.responder import Entity, ResponseEmitted, Stage
 from schemas.vocabulary.router import Mode, ModeSelected
 
@@ -58,6 +58,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         held: An end that a stage has asked for, while an earlier one may still ask for another.
         recollections: What came to mind for it.
         recalled: Whether memory has said what did.
+        told: What its own words tell of the person, as memory reads and keeps them.
+        retired: What they take back, or replace.
         findings: What an ACT loop found.
         acted: Whether such a loop has ended.
         selected: The choice of the mode that a model was asked to answer in.
@@ -85,6 +87,8 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     held: ResponseEmitted | None = None
     recollections: tuple[Recollection, ...] = ()
     recalled: bool = False
+    told: tuple[Fact, ...] = ()
+    retired: tuple[Retired, ...] = ()
     findings: tuple[Recollection, ...] = ()
     acted: bool = False
     selected: ModeSelected | None = None

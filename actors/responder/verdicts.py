@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from actors.responder.composer import Recall, compose, text_of
-from actors.responder.context import entities_of, memories_of, telling, untold
+from actors.responder.context import entities_of, fact_line, memories_of, telling, untold, without_retired
 from actors.responder.drafts import (
     RERUN_FAILED,
     best_drafted,
@@ -250,12 +250,14 @@ def _without_model(case: Case, event: ModeSelected, why: str) -> ResponseEmitted
 
 def _composed(case: Case, event: ModeSelected, mode: Mode, *, reason: str) -> ResponseEmitted:
     guarded = case.pending.stance == "guarded"
-    memories = () if guarded else memories_of(case)
+    memories = () if guarded else without_retired(memories_of(case), case.pending.retired)
     limit = case.settings.quote_limit
     told = telling(untold(memories, case.turns), case.settings.answering_energy)
     recall = Recall(
         earlier=tuple(quote(turn.said, limit) for turn in case.turns),
         memories=tuple(each.text for each in told[:_TOLD_MEMORIES]),
+        told=tuple(quote(fact_line(each), limit) for each in case.pending.told),
+        gone=tuple(quote(fact_line(each), limit) for each in case.pending.retired),
         lack="unattached" if case.settings.backend == "composer" else "silent",
         guarded=guarded,
     )

@@ -15,13 +15,17 @@ class Proof:
         self._read_at = 0.0
 
     def read_back(self, after: int, upto: int) -> None:
-        """Note a stretch that was read back."""
+        """Note a stretch that has just been read back: what it lacks, every later reading lacks too."""
         self._stretch = after, upto
+        self._read_at = asyncio.get_running_loop().time()
+        self._wholeness.owed(after)
 
     def begin(self, view: View, upto: int) -> None:
         """Note that the partition begins to lead, having read up to a sequence."""
-        if self._stretch is not None or view.waiting:
-            self._stretch = view.place if self._stretch is None else self._stretch[0], upto
+        if self._stretch is not None:
+            self._stretch = self._stretch[0], upto
+        elif view.waiting:
+            self._stretch = view.place, upto
             self._read_at = asyncio.get_running_loop().time()
 
     def is_given(self, since: int | None = None) -> None:

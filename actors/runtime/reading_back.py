@@ -4,12 +4,13 @@ from typing import Any
 
 import msgspec
 
+from actors.runtime.shared_reading import MOST
 from actors.runtime.surroundings import Surroundings
 from events.codec import decode
 from events.loggers import get_logger
 from events.routes import partition_filters
 from events.snapshot import losses_known, snapshot_key, stands_in, unpack
-from events.view import Standing, View
+from events.view import Offered, Standing, View
 from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
 
@@ -30,14 +31,22 @@ async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upt
     losses = around.losses.last_seq
     standing = await _usable(actor, partition, around, data) if data is not None else None
     view = View(actor, partition, around.log.partitions, standing)
-    own_prefixes = frozenset(prefixes_of(actor.name))
-    async for batch in around.log.history(partition_filters(actor, partition), view.place, upto):
-        for stored in batch:
-            if stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes:
-                view.record(decode(stored))
-            else:
-                view.offer(decode(stored))
-    return ReadBack(view, standing.place if standing is not None else 0, losses)
+    after = view.place
+
+    def take(offered: Offered, own: bool) -> None:
+        if own:
+            view.record(offered)
+        else:
+            view.offer(offered)
+
+    if around.losses.has_gap_end(after, upto) and upto - after <= MOST:
+        await around.shared.read(actor, partition, after, upto, take)
+    else:
+        own_prefixes = frozenset(prefixes_of(actor.name))
+        async for batch in around.log.history(partition_filters(actor, partition), after, upto):
+            for stored in batch:
+                take(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
+    return ReadBack(view, after, losses)
 
 
 async def _usable(actor: Actor[Any], partition: str, around: Surroundings, data: bytes) -> Standing | None:

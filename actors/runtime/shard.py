@@ -40,6 +40,7 @@ class Shard(Deciding):
         self.leads = False
         self._inbox: list[tuple[Offered, bool]] = []
         self._recovery: asyncio.Task[None] | None = None
+        self._reads_back = False
         self._stated: int | None = None
         self._hold = 0.0
         self._lost_at = float("-inf")
@@ -116,6 +117,8 @@ class Shard(Deciding):
     def lost(self, reason: str, last: int | None = None) -> None:
         """Drop the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
         self._stated = last
+        if self.role is Role.RECOVERING and not self._reads_back:
+            return  # it has read nothing yet that could be lost
         self._around.counters.conflicts += 1
         _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
         now = asyncio.get_running_loop().time()
@@ -148,6 +151,7 @@ class Shard(Deciding):
             return
         if self._recovery is not None and self._recovery is not asyncio.current_task():
             self._recovery.cancel()
+        self._reads_back = False
         self._recovery = self._spawn(self._run_recovery())
 
     async def _run_recovery(self) -> None:
@@ -156,19 +160,23 @@ class Shard(Deciding):
             if self._hold:
                 await asyncio.sleep(self._hold)
             self._hold = min(_RETRY_MOST, 2 * self._hold) or _RETRY_FIRST
+            self._reads_back = True
             try:
                 await self._read_history()
                 break
             except Misconfigured:
                 raise
             except LogError as error:
-                _logger.warning(
+                # Two hundred partitions wait for one broker: a line for each attempt of each would bury all others.
+                log = _logger.warning if self._around.held_up.is_due() else _logger.debug
+                log(
                     "recovery_waits",
                     actor=self.actor.name,
                     partition=self.partition,
                     error=error.code,
                     detail=str(error),
                 )
+        self._around.held_up.ended()
         self._around.counters.recoveries += 1
         await self._take_over()
 

@@ -8,8 +8,10 @@ import msgspec
 
 from actors.runtime.clock import Clock
 from actors.runtime.committer import Committer, Group
+from actors.runtime.shared_reading import SharedReading
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
+from events.intervals import Intervals
 from events.log import Log, Snapshots
 from events.losses import Losses
 
@@ -41,7 +43,9 @@ class Surroundings(msgspec.Struct, frozen=True):
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to
     an inbox; ``snapshot_every`` is in messages; ``losses`` is what the log is known to have lost, ``wholeness`` has
-    recorded what it lacks. ``offload`` runs a function beside the loop, which goes on meanwhile.
+    recorded what it lacks, ``shared`` reads stretches with gaps for all,
+    ``held_up`` paces what is told of recoveries that wait. ``offload`` runs a function beside the loop,
+    which goes on meanwhile.
     """
 
     log: Log
@@ -60,3 +64,5 @@ class Surroundings(msgspec.Struct, frozen=True):
     counters: Counters
     losses: Losses
     wholeness: Wholeness
+    shared: SharedReading
+    held_up: Intervals

@@ -14,14 +14,12 @@ import asyncio
 from collections.abc import Callable
 
 from actors.runtime.records import rfc3339
+from actors.runtime.shared_reading import EVERYTHING, MOST
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
-from events.loss_recording import record_loss, tell
+from events.loss_recording import lost_within, record_losses, tell
 from events.losses import Losses, gaps
-from schemas.vocabulary.ledger import LossRecorded
-
-EVERYTHING = "log.>"
 
 RECORDED_WITHIN_S = 2.0
 """Seconds that a projector gets to record a gap; it may know what was lost. Then this process does."""
@@ -53,7 +51,12 @@ class Wholeness:
         self._upto = 0
         self._begun = 0.0
         self._gaps: list[tuple[int, int]] = []
+        self._earliest: int | None = None
         self._clock = asyncio.get_running_loop().time
+
+    def owed(self, after: int) -> None:
+        """Take note that a partition has read the log back from a sequence on."""
+        self._earliest = after if self._earliest is None else min(self._earliest, after)
 
     async def settle(self, after: int, upto: int, read_at: float) -> None:
         """Return once every gap between two sequences is recorded, and this process has read the record.
@@ -66,11 +69,16 @@ class Wholeness:
         """
         async with self._asking:
             await self._read_to(after, upto, read_at)
+            if not self._missing(after, upto):
+                return
+            # A gap is seldom alone. What others find missing is recorded with it, so that all begin anew once.
+            after = min(after, max(self._earliest or 0, upto - MOST))
+            await self._read_to(after, upto, read_at)
             if await self._recorded(after, upto, RECORDED_WITHIN_S):
                 return
-            for first, last in self._missing(after, upto):
-                loss = LossRecorded(first_seq=first, through_seq=last, known_by="stream", given_again=False)
-                await record_loss(self._log, loss, self._source, rfc3339(self._now_ns()), self._build)
+            losses = [lost_within(first, last) for first, last in sorted(self._missing(after, upto))]
+            await record_losses(self._log, losses, self._source, rfc3339(self._now_ns()), self._build)
+            for loss in losses:
                 tell(loss, None)
             if not await self._recorded(after, upto, _READ_WITHIN_S):
                 raise Unavailable("a gap was recorded, and the record does not come back from the log")
@@ -107,5 +115,6 @@ class Wholeness:
         if reached < upto:
             found.append((reached + 1, upto))
         for first, last in found:
-            _logger.error("log_lacks_messages", first_seq=first, last_seq=last)
+            if not self._losses.has_gap(first, last):
+                _logger.error("log_lacks_messages", first_seq=first, last_seq=last)
         return found

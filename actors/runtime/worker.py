@@ -14,10 +14,12 @@ from actors.runtime.committer import BATCH_FROM, Committer, Group
 from actors.runtime.feed import Feed, Key
 from actors.runtime.presence import BEAT, Presence, beat, leave, presence_of
 from actors.runtime.shard import Shard
+from actors.runtime.shared_reading import SharedReading
 from actors.runtime.surroundings import Counters, Role, Surroundings
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
+from events.intervals import Intervals
 from events.log import Log, Membership, Snapshots
 from events.loggers import get_logger
 from events.losses import Losses
@@ -132,6 +134,8 @@ class Worker:
                     build=self._build,
                     now_ns=self._clock.now_ns,
                 ),
+                shared=SharedReading(self._log, actors, tasks),
+                held_up=Intervals(),
             )
             started = asyncio.Event()
             reading = tasks.create_task(feed.run(self.committer, started.set))

@@ -106,13 +106,9 @@ def evolve(state: State, message: Message) -> State:
         case ForgetOrdered():
             return _forget(state, message, event)
         case SelfReviewTriggered():
-            return _with_mind(
-                state, message, msgspec.structs.replace(mind, armed=True, scores=(), unscored=0, waited=0)
-            )
+            return _with_mind(state, message, _gated(mind, armed=True))
         case SelfReviewDisarmed():
-            return _with_mind(
-                state, message, msgspec.structs.replace(mind, armed=False, scores=(), unscored=0, waited=0)
-            )
+            return _with_mind(state, message, _gated(mind, armed=False))
         case SeatAdded():
             return _with_mind(state, message, seated(mind, event, message.session, state.settings))
         case SelfReviewConfigured():

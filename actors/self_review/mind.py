@@ -2,11 +2,12 @@
 
 Statistics, records, scores and the working memory of the last tick go on with every tick, whether the gate may fire or
 not. Every tick knows its session: of a forgotten one the ticks go, and the records and statistics that they are in.
-So does what is held in mind, and each seat whose context was last said there. What it moved besides stays, as numbers:
-criticality, other seats, scores since a review, what was decided under a mode.
+So does what is held in mind, and each seat whose context was said there; where a fact is forgotten, all seats that have
+one, since which of them hold its words is not known here. What it moved besides stays, as numbers: criticality, other
+seats, scores since a review, what was decided under a mode.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -28,6 +29,8 @@ PARTS = ("relevance", "energy_consistency", "redundancy", "diversity", "outcome_
 """The parts of a score, and the score, in the order in which they are kept."""
 
 _MOST_FAMILIES = 64
+_MOST_CONTEXTS = 4
+"""Contexts that an entity's worth is kept for, the latest: beyond, what was said longest ago goes."""
 
 Numbers = tuple[float, ...]
 
@@ -41,9 +44,9 @@ class Past(msgspec.Struct, frozen=True):
 
 
 class Seat(msgspec.Struct, frozen=True):
-    """What an entity was worth so far (PoG), the tick and session of its last seat, and hashes of what that was about.
+    """What an entity was worth so far (PoG) where something came up, the tick and session of its last seat there.
 
-    Without terms it is about everything.
+    ``context`` are hashes of what that was about; without any it is about everything.
     """
 
     worth: float
@@ -65,7 +68,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
         memory: What was in the working memory at the last tick; None before the first.
         identity: How it uses its identity.
         fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.
-        seats: Worth by entity.
+        seats: By entity, what it was worth in the latest contexts of its seats, the last one last.
         decisions: What was decided under each mode.
         seen_ns: The time of the last event that changed it.
     """
@@ -83,7 +86,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
     identity: Identity = Identity()
     fatigue: Map[str, float] = Map()
     found: bool = False
-    seats: Map[str, Seat] = Map()
+    seats: Map[str, tuple[Seat, ...]] = Map()
     decisions: Decisions = Map()
     seen_ns: int = 0
 
@@ -184,34 +187,42 @@ def judged(mind: Mind, family: str, fatigue: float, found: bool) -> Mind:
 
 
 def seated(mind: Mind, seat: SeatAdded, session: str, settings: SelfReviewSettings) -> Mind:
-    """Return the mind after a seat: the entity's worth moves towards what the seat says, centred on a good score."""
-    known = mind.seats.get(seat.entity)
-    before = worth_of(known, mind.ticks, None, settings) if known is not None else settings.pog_start
+    """Return the mind after a seat: the entity's worth moves towards what the seat says, centred on a good score.
+
+    It moves from what it was worth in that context: what was said of it elsewhere stays as it is.
+    """
+    context, known = hashed(seat.context), mind.seats.get(seat.entity, ())
+    there = next((each for each in reversed(known) if _is_about(each, context)), None)
+    before = settings.pog_start if there is None else worth_of((there,), mind.ticks, None, settings)
     said = min(1.0, max(0.0, settings.good_above + seat.value))
     worth = round(before + settings.pog_alpha * (said - before), 6)
-    seats = mind.seats.set(seat.entity, Seat(worth, mind.ticks, session, hashed(seat.context)))
+    others = (each for each in known if each is not there)
+    latest = (*others, Seat(worth, mind.ticks, session, context))[-_MOST_CONTEXTS:]
+    seats = mind.seats.set(seat.entity, latest)
     while len(seats) > settings.seats:
-        seats = seats.delete(min(seats, key=lambda entity: (seats[entity].tick, entity)))
+        seats = seats.delete(min(seats, key=lambda entity: (seats[entity][-1].tick, entity)))
     return msgspec.structs.replace(mind, seats=seats)
 
 
-def worth_of(seat: Seat, tick: int, stimulus: frozenset[int] | None, settings: SelfReviewSettings) -> float:
+def _is_about(seat: Seat, context: tuple[int, ...]) -> bool:
+    return not frozenset(context).isdisjoint(seat.context) if context else not seat.context
+
+
+def worth_of(seats: Sequence[Seat], tick: int, stimulus: frozenset[int] | None, settings: SelfReviewSettings) -> float:
     """Return what an entity's seats make it worth at a tick: they fade, and count where their context comes up again.
 
-    ``stimulus`` are hashes of its terms; None: in any context.
+    Of several that do the last one counts. ``stimulus`` are hashes of its terms; None: in any context.
     """
-    if stimulus is not None and seat.context and stimulus.isdisjoint(seat.context):
-        return settings.pog_start
-    left = max(0, settings.fade_ticks - max(0, tick - seat.tick)) / settings.fade_ticks
-    return round(settings.pog_start + (seat.worth - settings.pog_start) * left, 6)
+    for seat in reversed(seats):
+        if stimulus is None or not seat.context or not stimulus.isdisjoint(seat.context):
+            left = max(0, settings.fade_ticks - max(0, tick - seat.tick)) / settings.fade_ticks
+            return round(settings.pog_start + (seat.worth - settings.pog_start) * left, 6)
+    return settings.pog_start
 
 
 def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> Mind:
     """Return the mind without the ticks of a session, and the seats whose context was said there."""
-    mind = without_words(mind)
-    for entity, seat in mind.seats.items():
-        if session and seat.session == session:
-            mind = msgspec.structs.replace(mind, seats=mind.seats.delete(entity))
+    mind = _without_seats(mind, lambda seat: bool(session) and seat.session == session)
     past = tuple(each for each in mind.past if each.session != session)
     if len(past) == len(mind.past):
         return mind
@@ -221,8 +232,18 @@ def without_session(mind: Mind, session: str, settings: SelfReviewSettings) -> M
 
 
 def without_words(mind: Mind) -> Mind:
-    """Return the mind without what it holds: hashes of words are words to whoever guesses them."""
-    return mind if mind.memory is None else msgspec.structs.replace(mind, memory=None)
+    """Return the mind without what it holds, in seats too: hashes of words are words to whoever guesses them."""
+    return _without_seats(mind, lambda seat: bool(seat.context))
+
+
+def _without_seats(mind: Mind, is_gone: Callable[[Seat], bool]) -> Mind:
+    """Return the mind without such seats, and without what it holds."""
+    seats = mind.seats
+    for entity, known in mind.seats.items():
+        left = tuple(seat for seat in known if not is_gone(seat))
+        if len(left) < len(known):
+            seats = seats.set(entity, left) if left else seats.delete(entity)
+    return msgspec.structs.replace(mind, memory=None, seats=seats)
 
 
 def _graded(mind: Mind, tick: Tick, settings: SelfReviewSettings) -> tuple[Grade | None, Swap | None]:

@@ -12,6 +12,7 @@ import msgspec
 from actors.webhook.settings import Receiver
 from schemas.event import ROOT
 from schemas.vocabulary.alerts import Alert, Loudness
+from schemas.wording import alert_summary
 
 _COLOURS: Mapping[Loudness, str] = {"critical": "#d00000", "warning": "#e8a200", "info": "#3a7bd5"}
 _RESOLVED = "#2eb67d"
@@ -36,7 +37,12 @@ def payload(alert: Alert, receiver: Receiver, stored_ns: int, lasts_ms: int) -> 
         case "alertmanager":
             return msgspec.json.encode([alertmanager(alert, receiver.link, stored_ns, lasts_ms)])
         case "json":
-            return msgspec.json.encode(alert)
+            return msgspec.json.encode(readable(alert))
+
+
+def readable(alert: Alert) -> dict[str, Any]:
+    """Return an alert's own body, and what it tells of in words."""
+    return {**msgspec.to_builtins(alert), "summary": alert_summary(alert)}
 
 
 def slack(alert: Alert, link: str) -> dict[str, Any]:
@@ -60,12 +66,12 @@ def slack(alert: Alert, link: str) -> dict[str, Any]:
     ]
     heading = f"*<{_escaped(link)}|{_escaped(title)}>*" if link else f"*{_escaped(title)}*"
     blocks = [
-        {"type": "section", "text": _mrkdwn(f"{heading}\n{_escaped(alert.summary)}")},
+        {"type": "section", "text": _mrkdwn(f"{heading}\n{_escaped(alert_summary(alert))}")},
         {"type": "context", "elements": [_mrkdwn(" · ".join(facts))]},
     ]
     colour = _RESOLVED if resolved else _COLOURS[alert.severity]
     return {
-        "text": _escaped(f"{title}. {alert.summary}"),
+        "text": _escaped(f"{title}. {alert_summary(alert)}"),
         "mrkdwn": False,
         "attachments": [{"color": colour, "blocks": blocks}],
     }
@@ -83,7 +89,7 @@ def alertmanager(alert: Alert, link: str, stored_ns: int, lasts_ms: int) -> dict
         "alert": alert.alert,
     }
     annotations = {
-        "summary": alert.summary,
+        "summary": alert_summary(alert),
         "status": alert.status,
         "count": str(alert.count),
         "suppressed": str(alert.suppressed),

@@ -2,13 +2,14 @@
 
 Slack's form answers with a word such as ``invalid_payload``; others with ``{"ok": false}``, ``{"status": "error"}``,
 ``{"errors": [...]}``, ``{"success": false}`` or an ``errcode`` that is not 0, all under HTTP 200. Names are read
-whatever their case and joints (``Success``, ``error_code``), numbers and flags also as words (``"500"``, ``"false"``),
-and a list item by item.
+whatever their case and joints (``Success``, ``error_code``), numbers and flags also as words (``"500"``, ``"false"``).
+Lists are read item by item, JSON that stands a line each line by line, and what an answer is wrapped in (``result``,
+``data``, ``responses``, ...) at every depth: one refusal among the results is one.
 """
 
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ MOST_REASON = 120
 UNTOLD = "an error without a reason"
 
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
+_FIRST_WORD = re.compile(r"[a-z]*")
 _CODE = re.compile(r"[a-z]+(_[a-z]+)+")
 _SAID_TO_FAIL = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
 _PASSING = re.compile(
@@ -31,15 +33,30 @@ _PASSING = re.compile(
     r"try.?again|internal|rollup_error|fatal_error",
     re.IGNORECASE,
 )
-_FLAGS = ("ok", "success", "issuccess")
-_STATUSES = ("status", "result")
+_FLAGS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted")
+_STATUSES = ("status", "result", "outcome", "stat")
+_NO_FLAGS = frozenset({"false", "no", "0"})
 _FAILED_STATUSES = frozenset(
-    {"error", "err", "fail", "failed", "failure", "invalid", "rejected", "denied", "nok", "false"}
+    {
+        *("error", "err", "exception", "fail", "failed", "failure", "invalid", "rejected", "refused", "denied"),
+        *("unauthorized", "forbidden", "nok", "ko", "false"),
+    }
 )
 _CODES = ("status", "code", "statuscode")
 _ERROR_CODES = ("errcode", "errorcode", "errno", "retcode")
-_ERRORS = ("error", "errors", "err", "iserror", "exception")
+_ERRORS = ("error", "errors", "err", "iserror", "haserror", "haserrors", "usererrors", "errormessage", "exception")
+_FAILURES = ("failure", "failures", "failed", "failedcount", "errorcount", "rejected")
+"""How many failed, or which: who says so tells why elsewhere."""
+
 _NO_ERROR = frozenset({"", "0", "no", "none", "null", "nil", "false", "ok"})
+_WRAPPINGS = frozenset(
+    {
+        *("result", "results", "response", "responses", "reply", "output", "outcome", "return", "returnvalue"),
+        *("data", "body", "items", "entries", "meta", "status", "details"),
+    }
+)
+"""Names that hold an answer within an answer. What else an object holds may be the alert, given back."""
+
 _WORDS = (
     *_ERRORS,
     "description",
@@ -75,21 +92,47 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
         secrets: What must not be kept, should the receiver repeat it: its address, its token.
     """
     text = body[:MOST_BYTES].decode("utf-8-sig", errors="replace").strip()
-    try:
-        told = msgspec.json.decode(body.removeprefix(BOM_UTF8))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        told = text
+    told = _read(text)
     if isinstance(told, Mapping | list):
-        items = [_plain(each) for each in (told if isinstance(told, list) else [told]) if isinstance(each, Mapping)]
-        wrong = next(filter(_tells_of_an_error, items), None)
-        if wrong is None:
+        wrong = [each for each in _answers(told) if _tells_of_an_error(each)]
+        if not wrong:
             return None
-        said = "; ".join(dict.fromkeys(_said(wrong))) or UNTOLD
+        # An outer answer may only say that there are errors, and an inner one which.
+        said = next(filter(None, ("; ".join(dict.fromkeys(_said(each))) for each in wrong)), UNTOLD)
     elif isinstance(told, str) and style == "slack" and not told.startswith("<") and _is_an_error(told):
         said = told
     else:
         return None
     return Refusal(_kept(said, secrets), _PASSING.search(said) is not None)
+
+
+def _read(text: str) -> Any:
+    """Return the JSON of a text, a list of its lines' where it is JSON line by line; the text itself where it is none.
+
+    Deeper nesting than can be read is no answer of anybody's.
+    """
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(text)
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
+    return text
+
+
+def _answers(told: Any) -> Iterator[dict[str, Any]]:
+    """Yield an answer's objects by names in one spelling, the outermost first, and in order; see ``_WRAPPINGS``."""
+    level = [(told, False)]
+    while level:
+        below: list[tuple[Any, bool]] = []
+        for value, wrapped in level:
+            if wrapped and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+                below.append((_read(value), True))
+            elif isinstance(value, list):
+                below += [(each, wrapped) for each in value]
+            elif isinstance(value, Mapping):
+                named = _plain(value)
+                yield named
+                below += [(inner, True) for name, inner in named.items() if wrapped or name in _WRAPPINGS]
+        level = below
 
 
 def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,17 +142,23 @@ def _plain(told: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tells_of_an_error(told: Mapping[str, Any]) -> bool:
     return (
-        any(_word(told.get(name)) == "false" for name in _FLAGS)
-        or any(_word(told.get(name)) in _FAILED_STATUSES for name in _STATUSES)
+        any(_word(told.get(name)) in _NO_FLAGS for name in _FLAGS)
+        or any(_begins(told.get(name)) in _FAILED_STATUSES for name in _STATUSES)
         or any(_number(told.get(name)) >= _LEAST_FAILED for name in _CODES)
         or any(_number(told.get(name)) != 0 for name in _ERROR_CODES)
-        or any(told.get(name) and _word(told.get(name)) not in _NO_ERROR for name in _ERRORS)
+        or any(told.get(name) and _word(told.get(name)) not in _NO_ERROR for name in (*_ERRORS, *_FAILURES))
     )
 
 
 def _word(value: Any) -> str | None:
-    """Return a word or a flag of an answer in lower case, None for what is neither."""
-    return str(value).strip().lower() if isinstance(value, str | bool) else None
+    """Return a word, a flag or a count of an answer in lower case, None for what is neither."""
+    return str(value).strip().lower() if isinstance(value, str | bool | int) else None
+
+
+def _begins(value: Any) -> str | None:
+    """Return the first word of a status: ``invalid`` of "invalid event"."""
+    word = _word(value)
+    return _FIRST_WORD.findall(word)[0] if word is not None else None
 
 
 def _number(value: Any) -> float:

@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "alerts": "deploy.cli.asking.alerts:alerts",
     "patterns": "deploy.cli.guarding.patterns:patterns",
     "precedents": "deploy.cli.guarding.precedents:precedents",
+    "allowances": "deploy.cli.guarding.allowances:allowances",
     "router": "deploy.cli.mind.router:router",
     "train": "deploy.cli.mind.train:train",
     "breaker": "deploy.cli.guarding.breaker:breaker",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
@@ -43,20 +44,45 @@ class Target:
         self.flags = Reach(url=nats, context=context, creds=creds, tls_ca=tls_ca)
         self.config_file = config_file
         self.sets = tuple(sets)
+        self._heeded: set[str] = set()
 
     def config(
         self, flags: Sequence["Layer"] = (), *, every_section: bool = False, more: "Sections | None" = None
     ) -> "Config":
-        """Load the configuration, ``flags`` on top; ``every_section`` has the actors' too, ``more`` some of them."""
+        """Load the configuration, ``flags`` on top; ``every_section`` has the actors' too, ``more`` some of them.
+
+        A ``--set`` of another section is checked all the same, unless ``more`` is given: what is typed for a process of
+        a set is typed for all of them, and the others check it.
+        """
         from deploy.config.loading import SET_SECTIONS, all_sections, assignment_layer, load
 
+        wanted = all_sections() if every_section else {**SET_SECTIONS, **(more or {})}
+        typed = [assignment_layer(assignment) for assignment in self.sets]
+        named = {section for section, _ in self._typed()}
+        self._heeded |= named if more is not None else named & wanted.keys()
+        checked = more is None and not named <= wanted.keys()
         return load(
-            all_sections() if every_section else {**SET_SECTIONS, **(more or {})},
+            all_sections() if checked else wanted,
             file=self.config_file,
             environment=os.environ,
-            flags=[*(assignment_layer(assignment) for assignment in self.sets), *flags],
-            ignore_others=not every_section,
+            flags=[*typed, *flags],
+            ignore_others=not (every_section or checked),
         )
+
+    def changes(self) -> list["Layer"]:
+        """Return what ``--set`` says, for a command that lays it over something else than the configuration."""
+        from deploy.config.loading import assignment_layer
+
+        self._heeded |= {section for section, _ in self._typed()}
+        return [assignment_layer(assignment) for assignment in self.sets]
+
+    def unheeded(self) -> list[str]:
+        """Return the keys of ``--set`` that the command had no use for, once it has ended."""
+        return [key for section, key in self._typed() if section not in self._heeded]
+
+    def _typed(self) -> list[tuple[str, str]]:
+        keys = [assignment.partition("=")[0] for assignment in self.sets]
+        return [(key.partition(".")[0].lower(), key) for key in keys]
 
     def config_flags(self) -> tuple[str, ...]:
         """Return the flags that give another process the same configuration."""
@@ -93,7 +119,17 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
         set_up_for_command()
         begun = click.get_current_context().find_object(float)
-        return command(Target(data, nats, context, creds, tls_ca, config_file, sets, begun), **others)
+        target = Target(data, nats, context, creds, tls_ca, config_file, sets, begun)
+        try:
+            done = command(target, **others)
+        except Exception as wrong:
+            from deploy.cli.failures import CheckFailed
+
+            if isinstance(wrong, CheckFailed):  # it has done its work; who was refused something has that to read
+                _tell_unheeded(target)
+            raise
+        _tell_unheeded(target)
+        return done
 
     options = (
         click.option(
@@ -109,6 +145,17 @@ def target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped
+
+
+def _tell_unheeded(target: Target) -> None:
+    if unheeded := target.unheeded():
+        from deploy.cli.saying import say
+
+        say(
+            f"neuraxis: --set {', '.join(unheeded)} changes nothing here: the processes of a set take it "
+            "(`neuraxis up --set`), and `neuraxis what-if --set` tries an actor's",
+            err=True,
+        )
 
 
 def timeout_option(default: float, what: str = "How long this may take, connecting included.") -> Callable[[Any], Any]:
@@ -170,11 +217,29 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
+def not_blank(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Return what was given, as an option's callback; raises BadParameter for blanks that would be recorded."""
+    given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+    if given and value is not None and not value.strip():
+        raise click.BadParameter("it is blank: orders are recorded with what they are about, who gave them, and why")
+    return value
+
+
 def by_option(command: Any) -> Any:
     """Add ``--by``: who gives an order, for the record."""
-    return click.option("--by", default="", metavar="NAME", help="Who does this, for the record.  [default: you]")(
-        command
-    )
+    help = "Who does this, for the record.  [default: you]"
+    return click.option("--by", default="", metavar="NAME", callback=not_blank, help=help)(command)
+
+
+def orderer_option(command: Any) -> Any:
+    """Add ``--by`` where nobody is taken for the one who orders it, if not named."""
+    help = "Who orders it; recorded."
+    return click.option("--by", required=True, metavar="WHO", callback=not_blank, help=help)(command)
+
+
+def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]:
+    """Return what adds ``--why``: the reason for an order."""
+    return click.option("--why", required=True, metavar="TEXT", callback=not_blank, help=help)
 
 
 def agent_option(whose: str) -> Callable[[Any], Any]:

@@ -8,11 +8,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import inspect
 
+import actors
 from deploy.config.faults import blame
 from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.config.text_files import with_texts
@@ -122,6 +124,12 @@ def all_sections() -> Sections:
     return {**SET_SECTIONS, **deciding, **acting, "ledger": LedgerSettings}
 
 
+def section_names() -> tuple[str, ...]:
+    """Return the names of :func:`all_sections`, and load none: each package of actors has one."""
+    packages = (each.name for each in iter_modules(actors.__path__) if each.ispkg)
+    return tuple(dict.fromkeys((*SET_SECTIONS, *sorted(packages))))
+
+
 def file_layer(path: Path | None, folder: Path = Path()) -> Layer | None:
     """Read the TOML file ``path``, or ``neuraxis.toml`` in ``folder`` when there is one.
 
@@ -209,7 +217,7 @@ def resolve(sections: Sections, layers: Sequence[Layer], *, ignore_others: bool 
     Args:
         sections: The known sections.
         layers: Where values come from.
-        ignore_others: Pass over sections that are not in ``sections``, rather than refuse them.
+        ignore_others: Pass over the sections of actors that are not in ``sections``, rather than refuse them.
 
     Raises:
         BadConfiguration: an unknown section or key, or a value that its key does not take.
@@ -243,9 +251,10 @@ def _portions(
         for written, values in layer.values.items():
             name = written.lower() if layer.textual else written
             if name not in sections:
-                if ignore_others:
+                known = section_names() if ignore_others else sections
+                if ignore_others and name in known:
                     continue
-                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {hint(name, sections)}")
+                raise BadConfiguration(f"{layer.origin}: there is no section {name!r}: {hint(name, known)}")
             checked = _check(inspect.type_info(sections[name]), values, name, layer)
             if not isinstance(checked, dict):
                 raise BadConfiguration(f"{layer.origin}: {name} is a section: write [{name}] and its keys below")

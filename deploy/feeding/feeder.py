@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection
 from functools import partial
 
 from actors.gateway import Answered, Edge, InvalidInput, new_input
-from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for
+from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, unheard_user
 from actors.gateway.inputs import DEFAULT_LIMITS
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
 from deploy.feeding.outcomes import Failure, Outcome
@@ -39,6 +39,7 @@ class Feeder:
 
     Attributes:
         shares_memory: Whether several sessions went to the agent that is everybody's.
+        unheard: Why a user who was named had no agent of their own; empty: none was, or all had.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class Feeder:
         self._partitions = partitions
         self._report = report
         self._run = run or f"feed-{new_exchange_id(time.time_ns())[:16]}"
-        self.shares_memory = False
+        self.shares_memory, self.unheard = False, ""
         self._agent, self._user, self._agent_per = agent, user, agent_per
         self._sharing = ""
         self._session = session
@@ -151,8 +152,9 @@ class Feeder:
         return outcome_of(answered, time.perf_counter() - begun, id=given, turn=turn if talk.many else 0)
 
     def _agent_of(self, talk: Talk, session: str) -> str:
-        given = talk.agent or self._agent
-        agent = agent_for(given, per=self._agent_per, user=talk.user or self._user, session=session)
+        given, user = talk.agent or self._agent, talk.user or self._user
+        agent = agent_for(given, per=self._agent_per, user=user, session=session)
+        self.unheard = self.unheard or unheard_user(given, per=self._agent_per, user=user)
         if not given and agent == SHARED_AGENT:
             self.shares_memory |= self._sharing not in ("", session)
             self._sharing = session

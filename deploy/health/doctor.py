@@ -325,7 +325,7 @@ def judge_processes(run: RunFile | None) -> Finding:
     if down:
         return Finding("processes", Verdict.FAIL, f"{', '.join(down)} not ready", _NOT_READY)
     restarted = {process.name: process.restarts for process in run.processes if process.restarts}
-    names = ", ".join(f"{name} {times} times" for name, times in restarted.items())
+    names = ", ".join(f"{name} {counted(times, 'time')}" for name, times in restarted.items())
     if names:
         return Finding("processes", Verdict.WARN, f"started again: {names}", _RESTARTED)
     return Finding("processes", Verdict.OK, f"{len(run.processes)} run, since {run.started}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from actors.runtime.attendance import added, by_stage, lacks
 from actors.runtime.presence import Presence
+from deploy.cli.rendering.counting import counted
 from deploy.health.finding import Finding, Verdict
 from deploy.health.serving import NEEDED, told
 from schemas.attendance import Overrun
@@ -59,4 +60,4 @@ def judge_snapshots(alive: Sequence[Presence]) -> Finding:
 
 
 def _overran(stage: str, overrun: Overrun) -> str:
-    return f"{stage} {overrun.count:,} times ({overrun.budget_ms:g} ms; of late up to {overrun.worst_ms:g} ms)"
+    return f"{stage} {counted(overrun.count, 'time')} ({overrun.budget_ms:g} ms; of late up to {overrun.worst_ms:g} ms)"

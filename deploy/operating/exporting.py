@@ -66,6 +66,7 @@ async def export_lines(
 
     Raises:
         NothingThere: no event is selected.
+        LedgerDamaged: rows were read that are not what was written.
         LogError: the source cannot be read.
     """
     count = 0
@@ -77,6 +78,9 @@ async def export_lines(
         for stored in chosen:
             write(to_line(stored) + b"\n")
         count += len(chosen)
+    # Nothing in the lines would tell: they have no hashes.
+    if damage := source.damage.told(source.name):
+        raise LedgerDamaged(f"not exported: {damage}")
     if not count:
         end, of = (await span_of(source)).end, f" of {selection.named}" if selection.named else ""
         raise NothingThere(

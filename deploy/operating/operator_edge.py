@@ -106,9 +106,9 @@ def _body(event: Event) -> bytes:
 def _record(order: Order, id: str, time: str, partitions: Partitions) -> Record:
     topic, scope = topic_of(order.event), entry_of(order.event).scope
     about_session = scope is Scope.SESSION
-    if scope is not Scope.GLOBAL and not order.agent:
+    if scope is not Scope.GLOBAL and not order.agent.strip():
         raise InvalidOrder(f"{topic}: the agent is empty: name the agent it is about")
-    if about_session and not order.session:
+    if about_session and not order.session.strip():
         raise InvalidOrder(f"{topic}: the session is empty: name the session it is about")
     envelope = Envelope(
         id=id,

@@ -61,6 +61,7 @@ def _text_of(fact: Fact | Retired) -> str:
 def _recalled(event: Event) -> Iterator[str]:
     if isinstance(event, MemoryRecalled):
         yield from map(_recollected, event.recollections)
+        yield from map(_text_of, event.retired)
     elif isinstance(event, MemoryActionsAnswered):
         yield from (_recollected(each) for result in event.results for each in result.recollections)
     elif isinstance(event, FactsRetired):

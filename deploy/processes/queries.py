@@ -38,8 +38,8 @@ class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exchange: str
 
 
-class PartitionsQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """There is nothing to say: all partitions are told of."""
+class NoQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is nothing to say: all there is, is told."""
 
 
 class PartitionStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ class _LedgerHealth:
         self._fault = ""
 
     async def __call__(self, request: Request) -> None:
-        if _answerable(request):
+        if _answerable(request) and await _asks_nothing(request):
             fault, before = await asyncio.to_thread(writing_fault, self._ledger), self._fault
             if fault and fault != before:
                 _logger.warning("ledger_unwritable", path=str(self._ledger), detail=fault)
@@ -141,14 +141,7 @@ class _Partitions:
         self._actor = actor
 
     async def __call__(self, request: Request) -> None:
-        if not _answerable(request):
-            return
-        try:
-            if request.data.strip():
-                read(request.data, PartitionsQuestion, "the question")
-        except BadInput as wrong:
-            await request.respond_error("400", f"ask with nothing, or {{}}: {wrong}")
-        else:
+        if _answerable(request) and await _asks_nothing(request):
             await request.respond(msgspec.json.encode(tuple(statuses(self._worker, self._actor))))
 
 
@@ -159,6 +152,17 @@ def statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
             yield PartitionStatus(
                 partition=partition, role=shard.role, place=shard.view.place, waiting=len(shard.view.waiting)
             )
+
+
+async def _asks_nothing(request: Request) -> bool:
+    """Whether a question that takes no words has none; one that has is answered with that."""
+    try:
+        if request.data.strip():
+            read(request.data, NoQuestion, "the question")
+    except BadInput as wrong:
+        await request.respond_error("400", f"ask with nothing, or {{}}: {wrong}")
+        return False
+    return True
 
 
 def _answerable(request: Request) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from deploy.training.labelled import Label, labelled_rows
 from schemas.reading.excerpt import excerpt
 from schemas.reading.folding import fold
 from schemas.reading.tokens import split_tokens
@@ -43,7 +44,7 @@ class Row(msgspec.Struct, frozen=True):
     """
 
     text: str
-    label: str
+    label: Label
     category: str
     source: str
     parents: tuple[int, ...] = ()
@@ -60,14 +61,7 @@ def load_rows(path: Path) -> list[Row]:
     Raises:
         ValueError: a line is not such a row; the message names the line.
     """
-    decoder = msgspec.json.Decoder(Row)
-    rows = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            rows.append(decoder.decode(line))
-        except msgspec.DecodeError as wrong:
-            raise ValueError(f"{path.name}:{number}: {wrong}") from wrong
-    return rows
+    return list(labelled_rows(path, Row))
 
 
 def is_direct(category: str) -> bool:

@@ -6,7 +6,6 @@ A file is JSON Lines. A line has a ``text``, a ``source``, and says what the tex
 several kinds open is used as such: training decides between them.
 """
 
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice, product
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from deploy.training.labelled import Label, labelled_rows
 from schemas.reading.turn_model import TurnKind
 from schemas.vocabulary.router import Mode
 
@@ -91,7 +91,7 @@ class _Line(msgspec.Struct, frozen=True):
     source: str = "unnamed"
     reads: tuple[TurnKind, ...] | None = None
     ok: tuple[Mode, ...] | None = None
-    label: str | None = None
+    label: Label | None = None
     category: str = ""
 
 
@@ -107,19 +107,8 @@ def load_turns(paths: Iterable[Path]) -> list[TurnRow]:
     Raises:
         ValueError: a line cannot be read; the message names it.
     """
-    decoder = msgspec.json.Decoder(_Line)
-    rows = []
-    for path in paths:
-        for number, line in enumerate(path.read_bytes().removeprefix(BOM_UTF8).splitlines(), 1):
-            if not line.strip():
-                continue
-            try:
-                row = _row(decoder.decode(line))
-            except msgspec.DecodeError as wrong:
-                raise ValueError(f"{path.name}:{number}: {wrong}") from wrong
-            if row is not None:
-                rows.append(row)
-    return rows
+    found = (_row(line) for path in paths for line in labelled_rows(path, _Line))
+    return [row for row in found if row is not None]
 
 
 def thinned(rows: Sequence[TurnRow], most: int = MOST_OF_SOURCE) -> list[TurnRow]:

@@ -3,10 +3,8 @@
 import time
 from collections.abc import Callable
 
+from events.intervals import Intervals
 from events.loggers import get_logger
-
-FIRST_S, MOST_S = 1.0, 60.0
-"""Seconds between the first two lines about one absence, and at most between any two."""
 
 LOGIN = "give a login that it knows, by --creds or --context"
 """What to do about a broker that answers, and refuses whoever asks."""
@@ -31,28 +29,20 @@ class Absence:
 
     def __init__(self, servers: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._servers = servers
-        self._clock = clock
-        self._since: float | None = None
-        self._next = 0.0
-        self._interval = FIRST_S
+        self._intervals = Intervals(clock)
 
     def failed(self, detail: str) -> None:
         """Take in that an attempt to reach the broker failed, and say so when it is time."""
-        now = self._clock()
-        if self._since is None:
-            self._since, self._next, self._interval = now, now, FIRST_S
-        if now < self._next:
+        if not self._intervals.is_due():
             return
-        self._next = now + self._interval
-        self._interval = min(2 * self._interval, MOST_S)
         _logger.warning(
             "broker_unreachable",
             servers=self._servers,
-            for_s=round(now - self._since, 1),
+            for_s=round(self._intervals.for_s, 1),
             detail=detail,
             remedy=f"{LOGIN if is_refused(detail) else 'start it, or name another with --nats'}; this process tries on",
         )
 
     def ended(self) -> None:
         """Take in that the broker is there."""
-        self._since = None
+        self._intervals.ended()

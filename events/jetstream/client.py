@@ -7,6 +7,7 @@ later version no longer call these methods.
 
 import asyncio
 import re
+from typing import Any
 
 from nats.aio.client import Client, Srv
 
@@ -15,9 +16,19 @@ _NAMES = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 class HeaderClient(Client):
-    """A nats-py client for messages with many headers; one that is closed tries to reach no server any more."""
+    """A nats-py client for messages with many headers.
+
+    One that is closed tries to reach no server any more, nor does one whose connecting was cancelled or is out of time.
+    """
 
     _ended = False
+    _opening: tuple[asyncio.Task[Any] | None, int] = None, 0
+
+    async def connect(self, *arguments: Any, **options: Any) -> None:
+        """Connect as the library does."""
+        task = asyncio.current_task()
+        self._opening = task, task.cancelling() if task is not None else 0
+        await super().connect(*arguments, **options)
 
     async def close(self) -> None:
         """Close it for good."""
@@ -26,10 +37,13 @@ class HeaderClient(Client):
         await super().close()
 
     async def _connect_to_server(self, s: Srv) -> None:
-        # The library cancels its reconnecting once. Where that meets an attempt that was just refused, ``wait_for``
-        # (until Python 3.12) raises the refusal in its place, and the loop over servers goes on for ever: the end of
-        # the event loop, which waits for every task, then never comes.
-        if self._ended:
+        # A task is cancelled once: by the library, that reconnects, or by whoever gave connecting so much time. Where
+        # that meets an attempt that was just refused, ``wait_for`` (until Python 3.12) raises the refusal in its place,
+        # and the loop over servers goes on for ever: no deadline is kept then, and the end of the event loop, which
+        # waits for every task, never comes. But the task still knows that it was to end.
+        task = asyncio.current_task()
+        before = self._opening[1] if task is self._opening[0] else 0
+        if self._ended or (task is not None and task.cancelling() > before):
             raise asyncio.CancelledError
         await super()._connect_to_server(s)
 

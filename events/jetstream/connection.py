@@ -29,6 +29,9 @@ REPLY_DEADLINE = 5.0
 
 _RECONNECT_WAIT = 0.1
 _CLOSE_DEADLINE = 0.5
+_SILENT = "nothing came back from there"
+"""What is said where time was up: nothing listens, or what does is stopped."""
+
 _DROPPED = (OSError, StaleConnectionError, UnexpectedEOF)
 _logger = get_logger("neuraxis.broker")
 
@@ -299,7 +302,7 @@ class Connection:
     async def _failed(self, error: Exception) -> None:
         if not (self._opening and is_refused(self._last_error)):
             # A server that refuses a login hangs up: the refusal, not that, is why nobody gets in.
-            self._last_error = str(error) or type(error).__name__
+            self._last_error = str(error) or (_SILENT if isinstance(error, TimeoutError) else type(error).__name__)
         if self._opening:
             if self._announce:
                 self._absence.failed(self._last_error)

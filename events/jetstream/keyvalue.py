@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from hashlib import sha256
 
-from events.errors import LogError, Unavailable
+from events.errors import LogError, Unavailable, UnknownOutcome
 from events.jetstream.connection import Answer, ApiError, Connection
 from events.jetstream.stream import NOT_FOUND
 from events.loggers import get_logger
@@ -140,7 +140,12 @@ class KeyValueSnapshots:
         await self._erase(replaced)
 
     async def load(self, key: str) -> bytes | None:
-        """Return the snapshot under ``key``, or None when there is none or it is unreadable."""
+        """Return the snapshot under ``key``, or None when there is none or it is unreadable.
+
+        Raises:
+            Unavailable, UnknownOutcome: it cannot be asked for now. Were it taken for none, a restart of the broker
+                might have every partition fold the whole log.
+        """
         try:
             head = await self._get(key)
             if head is None:
@@ -156,9 +161,22 @@ class KeyValueSnapshots:
                 _logger.warning("snapshot_unusable", key=key, reason="its digest does not match")
                 return None
             return zlib.decompress(packed)
+        except (Unavailable, UnknownOutcome):
+            if not await self._is_gone():
+                raise
+            _logger.warning("snapshot_unusable", key=key, reason="the bucket of snapshots is gone")
+            return None
         except (LogError, ValueError, zlib.error) as wrong:
             _logger.warning("snapshot_unusable", key=key, reason=type(wrong).__name__)
             return None
+
+    async def _is_gone(self) -> bool:
+        """Whether the broker has no bucket of snapshots: nobody answers for it then, as for one that is not up yet."""
+        try:
+            await self._connection.api(f"STREAM.INFO.KV_{SNAPSHOTS_BUCKET}")
+        except ApiError:
+            return True
+        return False
 
     async def upto(self, key: str) -> int | None:
         """Return the sequence up to which everything is in the snapshot under ``key``; None when there is none.

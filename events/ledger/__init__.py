@@ -6,7 +6,7 @@ finds accidents and bit rot, not a clever forger. The ledger therefore notes its
 (``ledger.anchored``), which exposes a tail that was cut off.
 """
 
-from events.ledger.aside import place_aside, put_aside
+from events.ledger.aside import is_of_another, place_aside, put_aside
 from events.ledger.backup import back_up
 from events.ledger.chain import Head
 from events.ledger.compare import compare
@@ -35,6 +35,7 @@ __all__ = [
     "back_up",
     "compare",
     "exchange_result",
+    "is_of_another",
     "place_aside",
     "put_aside",
     "rebuild",

@@ -1,4 +1,6 @@
-"""Putting a ledger aside that holds what its stream has lost: the only copy left of messages once acknowledged."""
+"""Putting a ledger aside: one that holds what its stream has lost, the only copy left of messages once acknowledged;
+or one that is damaged.
+"""
 
 import contextlib
 import os
@@ -7,13 +9,19 @@ from pathlib import Path
 
 from events.errors import Unavailable
 from events.ledger.failures import explained
+from events.ledger.schema import PAGE_SIZE
 
 _BESIDE = ("-wal", "-shm")
+_BEGINNING = b"SQLite format 3\0"
+_TABLES = {"meta", "events"}
 
 
-def place_aside(path: Path, first_lost: int) -> Path:
-    """Return where a ledger goes that holds what was lost from a sequence on: a name in its folder that is free."""
-    stem = f"{path.stem}-before-loss-{first_lost}"
+def place_aside(path: Path, first_lost: int | None) -> Path:
+    """Return where a ledger goes that holds what was lost from a sequence on; None: that is damaged.
+
+    It is a name in its folder that is free.
+    """
+    stem = f"{path.stem}-damaged" if first_lost is None else f"{path.stem}-before-loss-{first_lost}"
     number, kept = 1, path.with_name(f"{stem}{path.suffix}")
     while kept.exists():
         number += 1
@@ -21,8 +29,8 @@ def place_aside(path: Path, first_lost: int) -> Path:
     return kept
 
 
-def put_aside(path: Path, kept: Path) -> None:
-    """Rename a ledger file that nobody writes, with what lies beside it.
+def put_aside(path: Path, kept: Path, *, damaged: bool = False) -> None:
+    """Rename a ledger file that nobody writes, with what lies beside it; a damaged one as it is.
 
     It stays a ledger that every command reads: ``neuraxis log tail --log FILE --since SEQUENCE``.
 
@@ -30,12 +38,13 @@ def put_aside(path: Path, kept: Path) -> None:
         Unavailable: the folder cannot be written now.
         LedgerDamaged, Misconfigured: see ``events.ledger.failures``.
     """
-    with explained(path, "fold the ledger's journal in"):
-        connection = sqlite3.connect(path, isolation_level=None)
-        try:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
+    if not damaged:
+        with explained(path, "fold the ledger's journal in"):
+            connection = sqlite3.connect(path, isolation_level=None)
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.close()
     try:
         path.rename(kept)
         for ending in _BESIDE:
@@ -44,6 +53,32 @@ def put_aside(path: Path, kept: Path) -> None:
         _flush(path.parent)
     except OSError as error:
         raise Unavailable(f"{path}: cannot be put aside as {kept.name}: {error}; grant the right to write") from error
+
+
+def is_something_else(path: Path) -> bool:
+    """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(len(_BEGINNING))
+        size = path.stat().st_size
+    except OSError:
+        return False  # opening it says more
+    return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
+
+
+def is_of_another(path: Path) -> bool:
+    """Whether a file is of another program: something else, or a sound database with other tables."""
+    if is_something_else(path):
+        return True
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return False
+    return bool(names) and not names >= _TABLES
 
 
 def _flush(folder: Path) -> None:

@@ -159,7 +159,7 @@ def _alert(row: Row, _headers: Mapping[str, str]) -> Parameters:
         event.session,
         event.exchange,
         event.detail,
-        event.summary,
+        _json(event.figures),
         event.status,
         event.count,
         event.first_seq,
@@ -218,7 +218,7 @@ _ALERTS = Insert(
         "session",
         "exchange",
         "detail",
-        "summary",
+        "figures",
         "status",
         "count",
         "first_seq",
@@ -230,7 +230,7 @@ _ALERTS = Insert(
     ),
     # An outbreak only grows, and its end has the last word: whatever the order in a batch, the latest stands.
     """
-    ON CONFLICT (id, first_seq) DO UPDATE SET exchange = excluded.exchange, summary = excluded.summary,
+    ON CONFLICT (id, first_seq) DO UPDATE SET exchange = excluded.exchange, figures = excluded.figures,
         status = excluded.status, count = excluded.count, last_seq = excluded.last_seq, last = excluded.last,
         resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by
     WHERE alerts.status = 'firing' AND excluded.count >= alerts.count

@@ -12,7 +12,7 @@ import msgspec
 
 from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import DamagedRow, explained
-from events.ledger.rows import MESSAGE_COLUMNS, LedgerRow, batches, from_text, to_stored, to_text
+from events.ledger.rows import MESSAGE_COLUMNS, SEQ, LedgerRow, batches, from_text, is_linked, to_stored, to_text
 from events.ledger.schema import connect_read_only, lacks_journal, read_meta
 from events.log import Stored
 from schemas.catalogue import CATALOGUE, decode_event
@@ -30,6 +30,11 @@ _PAGE_ROWS = 16_384
 
 _SUBJECT = 2
 """The place of the subject among ``MESSAGE_COLUMNS``."""
+
+_LINKED_COLUMNS = f"{MESSAGE_COLUMNS}, hash"
+_PREVIOUS = (
+    f"ifnull((SELECT p.hash FROM events AS p WHERE p.seq < e.seq ORDER BY p.seq DESC LIMIT 1), x'{GENESIS.hex()}')"
+)
 
 
 class LedgerInfo(msgspec.Struct, frozen=True):
@@ -103,14 +108,25 @@ def matcher(filters: Sequence[str]) -> Callable[[str], bool]:
 class LedgerReader:
     """A ledger file open for reading, streaming and in flat memory. Use it from the thread that made it.
 
+    Whoever reads messages hears of each row on the way that is not what was written: its hash over the row before it
+    says so. ``verify`` looks at all of a file; this at no more than what is read.
+
+    Attributes:
+        checks: Whether rows are held against their hashes; not where another reader does that for the same rows.
+
+    Args:
+        on_damage: Called with the sequence of such a row, which is then read as it is; None: to read it is an error.
+
     Raises:
         Misconfigured: there is no such file, or it has a format this release does not know.
         LedgerDamaged: the file is no ledger, cut or altered where it was read. So do all methods.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, on_damage: Callable[[int], None] | None = None) -> None:
         """Open the file."""
         self.path = path
+        self.checks = True
+        self._on_damage = on_damage or _refuse
         self._connection = connect_read_only(path)
 
     def __enter__(self) -> Self:
@@ -162,7 +178,7 @@ class LedgerReader:
         self, filters: Sequence[str] = ("log.>",), after: int = 0, upto: int = END
     ) -> Iterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` whose stored subject matches any filter, in order."""
-        rows = self._rows(MESSAGE_COLUMNS, after, upto)
+        rows = self._messages_between(after, upto)
         if "log.>" not in filters:
             matches = matcher(filters)
             # Before the headers are decoded, which is most of what a message costs here.
@@ -175,7 +191,7 @@ class LedgerReader:
         matches, found = matcher(filters), Counter[str]()
         first = last = 0
         with explained(self.path, "read the ledger"):
-            for seq, time_ns, text in self._rows("seq, time, subject", 0, upto):
+            for seq, time_ns, text, _, _ in self._messages_between(0, upto):
                 subject = from_text(text)
                 if "log.>" in filters or matches(subject):
                     if time_ns > until_ns:
@@ -252,12 +268,6 @@ class LedgerReader:
             ).fetchone()
         return None if row is None else from_text(row[0])
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of events of each public subject, the most frequent first."""
-        with explained(self.path, "read the ledger"):
-            rows = self._connection.execute("SELECT topic, count(*) FROM events GROUP BY topic ORDER BY 2 DESC, 1")
-            return {from_text(topic): count for topic, count in rows}
-
     def at(self, seq: int) -> Stored | None:
         """Return the message of a sequence, or None."""
         return next(iter(self._messages("seq = ?", seq)), None)
@@ -282,8 +292,24 @@ class LedgerReader:
 
     def _messages(self, condition: str, parameter: Any) -> list[Stored]:
         with explained(self.path, "read the ledger"):
-            rows = self._connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}", (parameter,))
-            return [to_stored(*row) for row in rows]
+            rows = self._connection.execute(
+                f"SELECT {_LINKED_COLUMNS}, {_PREVIOUS} FROM events AS e WHERE {condition}", (parameter,)
+            )
+            return [to_stored(*self._checked(row[:-1], row[-1])) for row in rows]
+
+    def _messages_between(self, after: int, upto: int) -> Iterator[tuple[Any, ...]]:
+        """Read the ``MESSAGE_COLUMNS`` of rows, each checked."""
+        before = self._connection.execute("SELECT hash FROM events WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (after,))
+        (previous,) = before.fetchone() or (GENESIS,)
+        for row in self._rows(_LINKED_COLUMNS, after, upto):
+            yield self._checked(row, previous)
+            previous = row[-1]
+
+    def _checked(self, row: tuple[Any, ...], previous: object) -> tuple[Any, ...]:
+        """Return a row without its hash, which is held against what was hashed when it was written."""
+        if self.checks and not is_linked(previous, *row):
+            self._on_damage(row[SEQ])
+        return row[:-1]
 
     def _rows(
         self, columns: str, after: int, upto: int, topics: Sequence[str] | None = None
@@ -302,6 +328,10 @@ class LedgerReader:
         while (first := self._connection.execute(first_after, (after, upto)).fetchone()) is not None:
             after = min(first[0] + _PAGE_ROWS - 1, upto)
             yield self._connection.execute(statement, (first[0], after, *(topics or ())))
+
+
+def _refuse(seq: int) -> None:
+    raise DamagedRow(f"row {seq} is not what was written: its hash says so; `neuraxis log verify` lists what differs")
 
 
 def _check(seq: int, version: object, data: object) -> None:

@@ -7,6 +7,7 @@ queries, the envelope's columns. What cannot be read is stored all the same: its
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from struct import error as StructError
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -186,6 +187,23 @@ def to_row(stored: Stored) -> Row:
 def link_row(previous: bytes, row: Row) -> bytes:
     """Return the hash of a row that follows the one with hash ``previous``."""
     return link(previous, row[SEQ], row[TIME], _bytes_of(row[SUBJECT]), _bytes_of(row[HEADERS]), row[DATA])
+
+
+def is_linked(
+    previous: object, seq: int, time_ns: object, subject: object, headers: object, data: object, digest: object
+) -> bool:
+    """Whether a row is what was written behind the row with hash ``previous``: its own hash, recomputed, says so.
+
+    Columns are as they were read, of whatever type.
+    """
+    if type(previous) is not bytes or type(time_ns) is not int or type(data) is not bytes:
+        return False
+    if not isinstance(subject, str | bytes) or not isinstance(headers, str | bytes):
+        return False
+    try:
+        return link(previous, seq, time_ns, _bytes_of(subject), _bytes_of(headers), data) == digest
+    except StructError:
+        return False
 
 
 def to_stored(seq: int, time_ns: int, subject: Text, headers: Text, data: bytes) -> Stored:

@@ -12,6 +12,7 @@ import msgspec
 from events.errors import LedgerDamaged, Misconfigured, Unavailable
 from events.ledger import read_models
 from events.ledger.failures import RECOVERY, explained
+from schemas.choices import blame
 from schemas.identity import content_hash
 from schemas.subjects import Partitions
 
@@ -113,7 +114,9 @@ def read_meta(connection: sqlite3.Connection, path: Path) -> Meta:
     try:
         return msgspec.convert(pairs, Meta)
     except msgspec.ValidationError as error:
-        raise LedgerDamaged(f"{path}: the meta table is not what was written: {error}; {RECOVERY}") from error
+        raise LedgerDamaged(
+            f"{path}: the meta table is not what was written: {blame(Meta, str(error))}; {RECOVERY}"
+        ) from error
 
 
 def lacks_journal(meta: Meta, path: Path) -> bool:

@@ -64,7 +64,7 @@ TABLES: Mapping[str, str] = {
         session TEXT NOT NULL,
         exchange TEXT NOT NULL,
         detail TEXT NOT NULL,
-        summary TEXT NOT NULL,
+        figures TEXT NOT NULL,
         status TEXT NOT NULL,
         count INTEGER NOT NULL,
         first_seq INTEGER NOT NULL,

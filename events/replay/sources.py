@@ -1,7 +1,8 @@
 """Where recorded events are read from: a ledger file, a bundle, or the live stream; the same questions to both."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,8 @@ from events.bundles.archive import SUFFIX
 from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
-from events.ledger.schema import PAGE_SIZE
+from events.ledger.aside import is_something_else
+from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Stored
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
@@ -23,6 +25,35 @@ from schemas.vocabulary.gateway import InputReceived
 
 EVERYTHING = "log.>"
 _INPUTS = topic_filter(topic_of(InputReceived))
+
+
+class Damage:
+    """Rows of a ledger that were read and are not what was written: read as they are, and to be told.
+
+    Attributes:
+        missing: Rows that the ledger notes of itself, and that are not there; negative where there are more.
+    """
+
+    def __init__(self) -> None:
+        self._rows: set[int] = set()
+        self.missing = 0
+
+    def note(self, seq: int) -> None:
+        """Take note of a row by its sequence."""
+        self._rows.add(seq)
+
+    def told(self, name: str) -> str:
+        """Return what a reader must know of the ledger of this name; empty where all that was read was sound."""
+        said = []
+        if len(self._rows) == 1:
+            said.append(f"row {min(self._rows):,} is not what was written")
+        elif self._rows:
+            said.append(f"{len(self._rows):,} rows, the first {min(self._rows):,}, are not what was written")
+        if self.missing:
+            said.append(f"it notes {abs(self.missing):,} {'more' if self.missing > 0 else 'less'} than it holds")
+        if not said:
+            return ""
+        return f"{name} is damaged: {'; '.join(said)}. What rests on it is unsure; `neuraxis log verify` tells all"
 
 
 class Source(Protocol):
@@ -46,6 +77,11 @@ class Source(Protocol):
     @property
     def sealing(self) -> Sealing:
         """What opens people's words, if their keys can be reached."""
+        ...
+
+    @property
+    def damage(self) -> Damage:
+        """What was read and is not what was written."""
         ...
 
     async def info(self) -> LogInfo:
@@ -88,15 +124,17 @@ class LedgerSource:
         file: The ledger itself: of a bundle, an unpacked copy, for as long as this is open.
         sealing: What opens people's words where the file holds them sealed; without keys, a mark stands in their place.
         lacks_journal: The file was copied while a set wrote to it, and what was in the log beside it may be missing.
+        damage: The rows that were read and are not what was written.
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
         """Open the file, which may be a bundle; raises as ``LedgerReader`` and ``unpack`` do."""
         self._open_things = ExitStack()
+        self.damage = Damage()
         try:
             file = self._open_things.enter_context(ledger_file(path))
             self.file = file
-            self._reader = self._open_things.enter_context(LedgerReader(file))
+            self._reader = self._open_things.enter_context(LedgerReader(file, self.damage.note))
             self.sealing = sealing or closed_sealing()
             self.name = f"{'ledger' if file == path else 'bundle'} {path}"
             self.partitions = self._reader.partitions
@@ -138,8 +176,17 @@ class LedgerSource:
         return self._reader.extent(filters, upto, until_ns)
 
     async def counts(self) -> dict[str, int]:
-        """Count by subject; see ``Source``."""
-        return self._reader.counts()
+        """Count by subject; see ``Source``. Every row is read, so that damage is noticed."""
+        before = self._reader.info()
+        extent = self._reader.extent([EVERYTHING], before.last_seq)
+        # Its writer may be at work: it noted no more rows before, and no less afterwards.
+        after = self._reader.info()
+        self.damage.missing = max(0, before.rows - extent.messages) or min(0, after.rows - extent.messages)
+        return _by_topic(extent.subjects)
+
+    def skip_checks(self) -> None:
+        """Read rows without looking whether they are what was written: another source of this file does."""
+        self._reader.checks = False
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
@@ -163,6 +210,7 @@ class StreamSource:
         self.partitions = log.partitions
         self.stream = log.stream
         self.sealing = log.sealing or closed_sealing()
+        self.damage = Damage()
 
     def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
@@ -192,11 +240,7 @@ class StreamSource:
             by_subject |= found
             if not found or len(by_subject) >= int(page.get("total", 0)):
                 break
-        totals: dict[str, int] = {}
-        for subject, count in by_subject.items():
-            topic = split_stored(subject)[0]
-            totals[topic] = totals.get(topic, 0) + count
-        return dict(sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])))
+        return _by_topic(by_subject)
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
@@ -241,18 +285,12 @@ class StreamSource:
                 yield stored
 
 
-_BEGINNING = b"SQLite format 3\0"
-
-
-def _is_something_else(path: Path) -> bool:
-    """Whether a file cannot be a ledger, not even one whose beginning is damaged: that is still whole pages long."""
-    try:
-        with path.open("rb") as file:
-            begins = file.read(len(_BEGINNING))
-        size = path.stat().st_size
-    except OSError:
-        return False  # opening it says more
-    return size > 0 and begins != _BEGINNING and size % PAGE_SIZE != 0
+def _by_topic(by_subject: Mapping[str, int]) -> dict[str, int]:
+    """Add up the counts of stored subjects by public ones, the most frequent first."""
+    totals = Counter[str]()
+    for subject, count in by_subject.items():
+        totals[topic_of_subject(subject)] += count
+    return dict(sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 @contextmanager
@@ -268,7 +306,7 @@ def ledger_file(path: Path) -> Iterator[Path]:
     if not is_bundle(path):
         if path.suffix == SUFFIX and path.is_file():
             raise LedgerDamaged(f"{path} is no bundle, or damaged: take another copy, or export it anew")
-        if _is_something_else(path):
+        if is_something_else(path):
             raise Misconfigured(
                 f"{path} is neither a ledger nor a bundle: name the ledger.db of a data folder, or a copy of one"
             )

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from schemas.decoding import read_of
 from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.features import Keys, Reading, read
 from schemas.reading.passages import Occurrences, Passage, worst_passage
@@ -56,9 +57,15 @@ def read_text(text: str) -> Text:
     Appraisal and intuition read the same texts one after the other: the latest are read once.
     """
     shown, unread = excerpt_of(text)
-    views = read_views(excerpt_of(text, DECODED).text)
+    encoded = excerpt_of(text, DECODED).text
+    views = read_views(encoded)
     plain = _DATA.sub(lambda run: f"{run[0][:_OF_DATA]} {run[0][-_OF_DATA:]}", shown)
-    readings = (read(plain), *(read(view.text, view.kind) for view in views.found))
+    known = {view.text for view in views.found}
+    readings = (
+        read(plain),
+        *(read(view.text, view.kind) for view in views.found),
+        *(read(said) for said in read_of(encoded) if said not in known),
+    )
     unread += views.unread + sum(reading.unread for reading in readings)
     return Text(readings, views.found, len(shown), unread)
 

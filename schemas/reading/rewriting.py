@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 _WIDE = re.compile(r"[ \u00a0]{2,}|\s*\n\s*")
 _SINGLE = re.compile(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))")
-_COMMON = frozenset(
+COMMON = frozenset(
     re.findall(
         r"\w+",
         "a about all an and are as at be but by can do for from give how i if ignore in is it me my no not of on or "
@@ -29,6 +29,7 @@ _COMMON = frozenset(
         "el los en y es un una por con il di e che per non sono ",
     )
 )
+"""Common words of five European languages."""
 
 
 def _rot13(text: str) -> str:
@@ -57,7 +58,7 @@ REWRITE: Mapping[Rewriting, Callable[[str], str]] = {
 """How each is undone, in the order in which guards try them."""
 
 _SOUGHT = {
-    how: frozenset(word.encode() for word in map(rewrite, _COMMON))
+    how: frozenset(word.encode() for word in map(rewrite, COMMON))
     for how, rewrite in ((None, str), ("rot13", _rot13), ("reversed", _reversed))
 }
 """Common words as they stand in a text that is rewritten."""
@@ -66,7 +67,7 @@ _SOUGHT = {
 def likeness(text: str, how: Rewriting | None = None) -> float:
     """Return the share of common words of five European languages among the words of a text, or of it rewritten."""
     if not text.isascii():
-        return _share(_WORD.findall(fold(text if how is None else REWRITE[how](text))), _COMMON)
+        return _share(_WORD.findall(fold(text if how is None else REWRITE[how](text))), COMMON)
     if how is None or how in _SOUGHT:
         # These keep words apart as they are: the text's are held against common words in rot13, or backwards.
         return _share(_words(text), _SOUGHT[how])

@@ -40,7 +40,8 @@ def _read_terms(text: str) -> tuple[str, ...]:
 
 
 @cache
-def _grammar() -> frozenset[str]:
+def grammar() -> frozenset[str]:
+    """Return words of grammar, and those that any request may contain."""
     data = files("schemas.reading").joinpath("grammar.json").read_bytes()
     return msgspec.json.decode(data, type=_Words).grammar
 
@@ -54,8 +55,8 @@ def _term(token: str) -> str:
     word = token.partition("'")[0]
     if not _SHORTEST <= len(word) <= _LONGEST or not word[0].isalpha():
         return ""
-    single, grammar = _singular(word), _grammar()
-    return "" if word in grammar or single in grammar else single
+    single, plain = _singular(word), grammar()
+    return "" if word in plain or single in plain else single
 
 
 def _singular(word: str) -> str:

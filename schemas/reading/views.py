@@ -222,3 +222,6 @@ _DECODERS: tuple[tuple[str, Callable[[str], Iterator[str]]], ...] = (
     ("leetspeak", _leetspeak),
     ("spaced", _spaced),
 )
+
+EXTRACTED = tuple((kind, decode) for kind, decode in _DECODERS if kind in ("binary", "morse"))
+"""Decoders of encoded runs that ``schemas.decoding`` uses, too: their kind, and what they make of a text."""

@@ -37,7 +37,8 @@ class Alert(Event, frozen=True, kw_only=True):
         severity: How loudly it calls.
         source: The owner of the events.
         event: Their public subject.
-        summary: What they mean and the latest one's numbers and codes; never people's words.
+        figures: The latest one's numbers and codes, by the names of its fields; never people's words. What they mean
+            is said where an alert is shown, see ``schemas.wording``: words on record could not be changed any more.
         agent: The agent, where the group is one agent's.
         session: The session, where the group is one session's.
         exchange: The exchange of the latest event; empty where it has none.
@@ -56,7 +57,7 @@ class Alert(Event, frozen=True, kw_only=True):
     severity: Loudness
     source: str
     event: str
-    summary: str
+    figures: dict[str, str] = msgspec.field(default_factory=dict)
     agent: str
     session: str
     exchange: str
@@ -116,7 +117,7 @@ def _sample(severity: Severity, source: str) -> Alert:
         severity=LOUDNESS[severity],
         source=source,
         event=f"{ROOT}.{source}.failed",
-        summary="A message could not be decided. reason=decider_raised error=ValueError",
+        figures={"reason": "decider_raised", "error": "ValueError"},
         agent="",
         session="",
         exchange="0" * 32,

@@ -63,6 +63,7 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     text ``valence`` and ``arousal`` rest on 2,048 characters, the embedding and what follows from it on 4,096: these
     steer, and neither pass nor refuse anything, so that what they leave is not counted as unread.
     ``turn`` is what the text is as a turn of talk; None in events that are older than that reading.
+    ``allowed`` names the operators' allowances that took something of the input out before trust and risks were judged.
     """
 
     models: str
@@ -80,6 +81,7 @@ class AppraisalCompleted(Event, frozen=True, kw_only=True, tag="forged_id.apprai
     affects_swarm: bool
     embedding: Personal = ""
     turn: TurnReading | None = None
+    allowed: tuple[str, ...] = ()
 
 
 class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal.answer_appraised"):

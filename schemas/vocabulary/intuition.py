@@ -50,7 +50,8 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
 
     The work for one input is bounded: ``unread`` lists the parts and passages (``comparisons``) that were not compared
     with the precedents or not with all of them, the ``characters`` that were not read for that, and what the scorer
-    should have read and did not (``telling``). The coherence gate counts it against the input.
+    should have read and did not (``telling``). The coherence gate counts it against the input. ``allowed`` names the
+    operators' allowances that took something of the input out before it was judged.
     """
 
     nearest: str
@@ -59,6 +60,7 @@ class IntuitionPassed(Event, frozen=True, kw_only=True, tag="forged_id.intuition
     model: str
     precedents: tuple[Similar, ...] = ()
     unread: tuple[Unread, ...] = ()
+    allowed: tuple[str, ...] = ()
 
 
 class MotifLearned(Event, frozen=True, kw_only=True, tag="forged_id.intuition.motif_learned"):

@@ -69,28 +69,11 @@ class Familiarity(msgspec.Struct, frozen=True, kw_only=True):
     bearing: Unit = 0.0
 
 
-class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):
-    """What came to mind for an exchange that goes on to deliberation: what was told before echoes, then by strength."""
-
-    familiarity: Familiarity
-    recollections: tuple[Recollection, ...]
-
-
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """Something known: ``value`` under ``key``, on a topic. A later value of a key replaces the earlier one."""
 
     key: Personal
     value: Personal
-
-
-class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.remembered"):
-    """What stays of an answered exchange: a gist, facts, an episode of some salience, and concepts met together."""
-
-    conversation_topic: str
-    gist: Personal
-    facts: tuple[Fact, ...]
-    concepts: tuple[Personal, ...]
-    salience: Unit
 
 
 class Retired(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +88,29 @@ class Retired(msgspec.Struct, frozen=True, kw_only=True):
     why: RetiredWhy
     replaced: bool
     exchanges: tuple[Count, ...] = ()
+
+
+class MemoryRecalled(Event, frozen=True, kw_only=True, tag="forged_id.memory.recalled"):
+    """What came to mind for an exchange that goes on to deliberation: what was told before echoes, then by strength.
+
+    ``told`` is what its own words tell, ``retired`` what they take back or replace of what was known: what is answered
+    may rest on it, and what memory keeps of the exchange is this and nothing else.
+    """
+
+    familiarity: Familiarity
+    recollections: tuple[Recollection, ...]
+    told: tuple[Fact, ...] = ()
+    retired: tuple[Retired, ...] = ()
+
+
+class MemoryRemembered(Event, frozen=True, kw_only=True, tag="forged_id.memory.remembered"):
+    """What stays of an answered exchange: a gist, facts, an episode of some salience, and concepts met together."""
+
+    conversation_topic: str
+    gist: Personal
+    facts: tuple[Fact, ...]
+    concepts: tuple[Personal, ...]
+    salience: Unit
 
 
 class FactsRetired(Event, frozen=True, kw_only=True, tag="forged_id.memory.facts_retired"):

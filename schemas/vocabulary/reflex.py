@@ -13,9 +13,10 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     """A signature found in a text.
 
     ``view`` names the reading of the text it was found in: ``plain`` is the input's text, ``document[1]:plain`` the
-    layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13`` and ``reversed`` read the same
-    characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may be
-    read further: ``document[1]:base64:rot13``.
+    layer at index 1, whose role is document. ``spaced``, ``leetspeak``, ``rot13``, ``reversed`` and ``split`` read the
+    same characters otherwise; ``base64``, ``hex`` and ``percent`` are the decoded runs of the text, one a line, and may
+    be read further: ``document[1]:base64:rot13``. Other names, such as ``payloads:escapes``, are the forms of disguise
+    that were undone, the outermost first (``schemas.decoding``).
 
     ``span`` is the start and end of the match as character (code point) offsets, whatever was normalised to find it:
     into the text as it was received, or into the decoded view. For the latter ``source`` says where in the
@@ -53,10 +54,12 @@ class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passe
 
     ``unread``: what would have had to be decoded or compared beyond the bounds, so that a match may have gone unseen,
     in encoded text or where longer signatures overlap with it; the coherence gate counts it against the input.
+    ``allowed`` names the operators' allowances that took something of the input out before it was judged.
     """
 
     flags: tuple[Match, ...] = ()
     unread: tuple[Unread, ...] = ()
+    allowed: tuple[str, ...] = ()
 
 
 class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):

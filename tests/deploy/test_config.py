@@ -19,6 +19,7 @@ from deploy.config.loading import (
     flag_layer,
     load,
     resolve,
+    section_names,
 )
 
 
@@ -241,6 +242,10 @@ def test_every_section_of_this_release_resolves_at_its_defaults() -> None:
 def test_a_command_that_needs_no_actor_passes_over_their_sections() -> None:
     config = resolve(SET_SECTIONS, [in_file(profile="seed")], ignore_others=True)
     assert set(config.sections) == set(SET_SECTIONS)
+    assert set(section_names()) == set(all_sections())
+    for layer in (Layer("neuraxis.toml", {"rooter": {}}), *environment_layers({"NEURAXIS_ROOTER__PROFILE": "seed"})):
+        with pytest.raises(BadConfiguration, match="there is no section 'rooter': did you mean 'router'"):
+            resolve(SET_SECTIONS, [layer], ignore_others=True)
 
 
 _plain = st.recursive(

@@ -196,7 +196,7 @@ def test_a_ledger_copy_is_readable_only_to_whoever_reaches_the_keys(sealed_set: 
 
     def copied() -> bool:
         with LedgerReader(running.data.ledger) as reader:
-            return any(topic.endswith("response.emitted") for topic in reader.counts())
+            return any(subject.endswith("response.emitted") for subject in reader.extent(["log.>"]).subjects)
 
     waited(copied, "the ledger to hold the end")
     with sqlite3.connect(running.data.ledger) as source, sqlite3.connect(copy) as target:

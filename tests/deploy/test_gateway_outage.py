@@ -15,7 +15,9 @@ from tests.deploy.test_readiness import projecting
 from tests.deploy.waiting import until
 from tests.e2e.live import command, environment
 
-WAIT_S = 2.0
+WAIT_S, READY_S = 2.0, 2.0
+SLACK_S = 3.0
+"""A machine that is busy stands still for a second now and then; what waited without end took a minute."""
 LOOP = {
     "loop_id": "l1",
     "reflection_status": "done",
@@ -65,13 +67,13 @@ def timed(call: Any) -> tuple[httpx.Response, float]:
 def refused_in_time(client: httpx.Client) -> dict[str, str]:
     """Have readiness and requests refused, each within its time; return what readiness says."""
     ready, seconds = timed(lambda: client.get("/readyz"))
-    assert (ready.status_code, seconds < 3.0) == (503, True), ready.text
+    assert (ready.status_code, seconds < READY_S + SLACK_S) == (503, True), ready.text
     for path, body in (("/orchestrator/loop-complete", LOOP), ("/v1/ticks", {"citizen": "ann", "arousal": 0.5})):
         answer, seconds = timed(lambda path=path, body=body: client.post(path, json=body))
         assert answer.status_code in (503, 504), answer.text
-        assert seconds < WAIT_S + 1.0
+        assert seconds < WAIT_S + SLACK_S
     status, seconds = timed(lambda: client.get("/orchestrator/guardrails-status/l1"))
-    assert (status.status_code in (404, 503), seconds < WAIT_S + 1.0) == (True, True), status.text
+    assert (status.status_code in (404, 503), seconds < WAIT_S + SLACK_S) == (True, True), status.text
     checks: dict[str, str] = ready.json()["checks"]
     return checks
 

@@ -36,6 +36,8 @@ def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -
             assert "there is no field 'exhange': did you mean 'exchange'?" in headers["Nats-Service-Error"]
             headers, _ = await _ask(log, "forged_id.query.router.partitions", b'{"partition": "00"}')
             assert headers["Nats-Service-Error-Code"] == "400"
+            headers, _ = await _ask(log, "forged_id.query.ledger.health", b'{"ledger": "x"}')
+            assert headers["Nats-Service-Error-Code"] == "400"
             _, partitions = await _ask(log, "forged_id.query.router.partitions")
             assert [one["role"] for one in partitions] == ["leading"] * 16
             _, info = await _ask(log, "$SRV.INFO.neuraxis-ledger")

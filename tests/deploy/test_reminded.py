@@ -13,7 +13,7 @@ from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event
 from schemas.subjects import Partitions
 from schemas.vocabulary.drift import DriftThought
-from schemas.vocabulary.memory import Fact, MemoryRecalled, MemoryRemembered, Recollection
+from schemas.vocabulary.memory import Fact, MemoryRecalled, MemoryRemembered, Recollection, Retired
 from tests.broker import Broker
 
 PARTITIONS = Partitions()
@@ -68,5 +68,11 @@ def test_a_session_that_took_back_what_another_told_is_found(broker: Broker) -> 
     )
     assert isinstance(told, MemoryRemembered)
     fact = Fact(key="name", value="Chad")
-    records = [stored(msgspec.structs.replace(told, facts=(fact,)), "lunch"), stored(taken_back, "supper")]
-    assert reminded(broker, records, "lunch") == ("supper",)
+    retired = Retired(key="name", value="Chad", fact=3, why="withdrawn", replaced=False)
+    unanswered = msgspec.structs.replace(recalled("Something else"), retired=(retired,))
+    records = [
+        stored(msgspec.structs.replace(told, facts=(fact,)), "lunch"),
+        stored(taken_back, "supper"),
+        stored(unanswered, "never answered"),
+    ]
+    assert reminded(broker, records, "lunch") == ("never answered", "supper")

@@ -2,12 +2,14 @@
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
 from actors.registry import ACTORS
+from deploy.cli.rendering.alerts import shown
 from deploy.cli.rendering.entries import entry_of, grouped, line_of
 from deploy.cli.rendering.why import plain_sentence, render
 from events.log import Stored
@@ -34,12 +36,13 @@ def test_two_such_inputs_are_one_alert_of_each_severity(log: Sequence[Stored]) -
     alerts = [msgspec.json.decode(each.data) for each in log if ".alert.critical." in each.subject]
     assert len({each["alert"] for each in alerts}) == 1
     assert len({each["alert"] for each in log_alerts(log)}) <= 2
-    assert "cannot be read" in alerts[0]["summary"]
-    assert "failed_topic=forged_id.input.received" in alerts[0]["summary"]
+    assert alerts[0]["figures"]["failed_topic"] == "forged_id.input.received"
+    told = [alert for each in log if (alert := shown(each)) is not None and alert.severity == "critical"]
+    assert "cannot be read" in told[0].summary
     assert alerts[0]["detail"] == "undecodable forged_id.input.received"
 
 
-def log_alerts(log: Sequence[Stored]) -> list[dict[str, str]]:
+def log_alerts(log: Sequence[Stored]) -> list[dict[str, Any]]:
     found = [each for each in log if ".alert.critical." in each.subject or ".alert.warning." in each.subject]
     return [msgspec.json.decode(each.data) for each in found]
 

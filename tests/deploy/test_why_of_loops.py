@@ -43,7 +43,7 @@ def test_every_event_of_loops_is_told_in_words_of_its_own(kind: type[Event]) -> 
             GuardrailsRerunOrdered,
             [
                 "loop loop_001 runs again as loop_001_r1, best so far loop_001: alignment_threshold_not_met",
-                "(alignment 0.72 of at least 0.75, drift 0.28 of at most 0.25)",
+                "(alignment 0.72 < 0.75; drift 0.28 > 0.25)",
                 "alignment 0.72, drift 0.28 by caller, summary valid, rerun 1 of 3, fatigue 0 (+0)",
                 "spoke: alignment, drift; judged by SAGE for SAGE",
             ],

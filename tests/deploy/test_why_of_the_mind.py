@@ -21,12 +21,14 @@ from schemas.vocabulary.act import ActFinished, Action, ActIterated, ActPlanRequ
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import (
     ActionResult,
+    Fact,
     FactsRetired,
     Introspection,
     MemoryActionsAnswered,
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
+    Retired,
     TurnsForgotten,
 )
 from schemas.vocabulary.responder import Entity, ResponseEmitted, ResponseRequested
@@ -148,6 +150,13 @@ def test_what_memory_knows_of_itself_is_told() -> None:
 
 def test_nothing_coming_to_mind_is_told() -> None:
     assert "nothing came to mind" in told(msgspec.structs.replace(sample(MemoryRecalled), recollections=()))
+
+
+def test_what_the_words_of_an_exchange_tell_is_told_apart_from_what_came_to_mind() -> None:
+    chad = Retired(key="name", value="Chad", fact=3, why="corrected", replaced=True)
+    recalled = msgspec.structs.replace(sample(MemoryRecalled), told=(Fact(key="name", value="Sarah"),), retired=(chad,))
+    assert "it tells: fact “name”: “Sarah”" in told(recalled)
+    assert "it takes back: fact “name” no more “Chad”: corrected" in told(recalled)
 
 
 CUTS = (Cut(part="text", characters=26_800, kept=9_100), Cut(part="document, part 1 of 2", characters=500, kept=0))

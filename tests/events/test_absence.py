@@ -2,7 +2,8 @@
 
 from structlog.testing import capture_logs
 
-from events.jetstream.absence import MOST_S, Absence
+from events.intervals import MOST_S
+from events.jetstream.absence import Absence
 
 
 class Clock:

@@ -1,9 +1,10 @@
-"""A connection that is closed while its broker is away: nothing of it goes on."""
+"""A connection that is closed or given up while its broker is away: nothing of it goes on."""
 
 import asyncio
 
 import pytest
 
+from events.jetstream.client import HeaderClient
 from events.jetstream.connection import Access, Connection
 from tests.broker import Broker
 
@@ -31,7 +32,7 @@ def test_a_client_that_is_closed_the_moment_a_server_refuses_it_tries_no_more(
         refused.set()
         await asyncio.sleep(0)  # the attempt is refused, and who waits for it has not heard
         await connection.close()
-        _, left = await asyncio.wait(reconnecting, timeout=2.0)
+        _, left = await asyncio.wait(reconnecting, timeout=20.0)
         for task in left:  # or this test would not end either
             monkeypatch.undo()
             while not task.done():
@@ -40,3 +41,42 @@ def test_a_client_that_is_closed_the_moment_a_server_refuses_it_tries_no_more(
         return left
 
     assert asyncio.run(main()) == set()
+
+
+@pytest.mark.parametrize("by", ["its caller", "its deadline"])
+def test_a_client_whose_time_is_up_the_moment_a_server_refuses_it_tries_no_more(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused, trying = asyncio.Event(), asyncio.Event()
+
+    async def open_connection(**_: object) -> None:
+        trying.set()
+        await refused.wait()
+        raise ConnectionRefusedError
+
+    async def main() -> bool:
+        monkeypatch.setattr(asyncio, "open_connection", open_connection)
+        limit = asyncio.timeout(None)
+
+        async def opened() -> None:
+            async with limit:
+                await HeaderClient().connect("nats://127.0.0.1:1", reconnect_time_wait=0.01, max_reconnect_attempts=-1)
+
+        opening = asyncio.create_task(opened())
+        async with asyncio.timeout(10):
+            await trying.wait()
+        refused.set()
+        await asyncio.sleep(0)  # the attempt is refused, and who waits for it has not heard
+        if by == "its caller":
+            opening.cancel()
+        else:
+            limit.reschedule(0)  # long over
+            await asyncio.sleep(0)
+        done, _ = await asyncio.wait({opening}, timeout=2.0)
+        while not opening.done():  # or this test would not end either
+            opening.cancel()
+            await asyncio.sleep(0)
+        assert opening.cancelled() or isinstance(opening.exception(), TimeoutError)
+        return bool(done)
+
+    assert asyncio.run(main())

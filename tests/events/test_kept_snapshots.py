@@ -6,7 +6,11 @@ import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
+from events.errors import Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog, KeyValueSnapshots
+from events.jetstream.keyvalue import SNAPSHOTS_BUCKET
 from tests.broker import Broker, files_below
 
 LARGE = random.Random(1).randbytes(1_200_000)  # three chunks, and nothing that compression would shorten
@@ -88,3 +92,40 @@ def test_a_snapshot_tells_up_to_where_everything_is_in_it(broker: Broker) -> Non
         assert await other.upto(KEY) == 12
 
     with_bucket(broker, body)
+
+
+def test_a_snapshot_that_cannot_be_asked_for_now_is_not_taken_for_none(broker: Broker) -> None:
+    """Whoever took it for none would fold the whole log because a broker was away for a moment."""
+
+    async def body(one: KeyValueSnapshots, _: KeyValueSnapshots) -> None:
+        await one.save(KEY, SMALL, 0)
+        broker.stop()
+        with pytest.raises((Unavailable, UnknownOutcome)):
+            await one.load(KEY)
+        broker.start()
+        assert await _once_up(one) == SMALL
+
+    with_bucket(broker, body)
+
+
+async def _once_up(snapshots: KeyValueSnapshots) -> bytes | None:
+    """Load the snapshot once the broker, and JetStream in it, are up."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                return await snapshots.load(KEY)
+            except (Unavailable, UnknownOutcome):
+                await asyncio.sleep(0.05)
+
+
+def test_a_bucket_that_is_gone_holds_no_recovery_up(broker: Broker) -> None:
+    async def main() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            snapshots = await KeyValueSnapshots.over(log.connection)
+            await log.connection.api(f"STREAM.DELETE.KV_{SNAPSHOTS_BUCKET}")
+            assert await snapshots.load(KEY) is None
+        finally:
+            await log.close()
+
+    asyncio.run(main())

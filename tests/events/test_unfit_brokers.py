@@ -43,6 +43,21 @@ def test_a_server_that_is_too_old_is_refused_with_the_version_it_needs() -> None
         asyncio.run(connect())
 
 
+def test_a_peer_that_says_nothing_is_told_of_in_words() -> None:
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async def connect() -> None:
+        async with await asyncio.start_server(hold, "127.0.0.1", 0) as silent:
+            url = f"nats://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+            # Longer than the client waits for a greeting before it tries again.
+            await Connection.open(Access(servers=url), deadline=2.5)
+
+    with pytest.raises(Unavailable, match=r"within 2\.5 s: nothing came back from there; start one with"):
+        asyncio.run(connect())
+
+
 def test_a_server_without_jetstream_is_refused_with_the_setting_it_needs(tmp_path: Path) -> None:
     ports = tmp_path / "ports"
     ports.mkdir()

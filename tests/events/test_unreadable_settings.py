@@ -46,8 +46,8 @@ KINDS: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
     "a type that changed": ("router", lambda settings: settings.update(act="sometimes"), 'router.act = "sometimes"'),
     "an actor that is not installed": (
         "swarm",
-        lambda settings: settings.update(required=["router", "greeter"]),
-        'swarm.required = ["router","greeter"]: there is no stage \'greeter\'',
+        lambda settings: settings.update(required=["router", "doorman"]),
+        'swarm.required = ["router","doorman"]: there is no stage \'doorman\'',
     ),
     "values that do not go together": (
         "swarm",

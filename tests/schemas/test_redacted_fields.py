@@ -1,7 +1,9 @@
 """Every text in the vocabulary is either taken out on export, or known to be nobody's words."""
 
+import re
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from msgspec import inspect
 
@@ -10,15 +12,16 @@ from schemas.entry import Entry
 from schemas.personal import CHOSEN
 
 HARMLESS = {
-    "identifiers": "agent alert best citizen concept entity episode exchange family id loop_id motif nearest negative "
+    "identifiers": "agent alert allowance allowed best citizen concept entity episode exchange family id loop_id motif "
+    "nearest negative "
     "new_loop_id of_exchange positive precedent reply_to request rerun_of resting seed session sessions set_by "
     "completion stream_to swapped_in swapped_out",
     "hashes": "fingerprint head prompts settings_hash",
     "codes and names of ours": "action actor adapted answer_schema backend conversation_topic decided detail "
     "error event failed_topic "
-    "finish_reason kept_as layer layers lost offsets parameter part partitions parts pattern profile reason "
+    "figures finish_reason kept_as layer layers lost offsets parameter part partitions parts pattern profile reason "
     "reasons regulated rerun_reason rerun_reason_detail resolved_by scores sign signal similar_topic skills source "
-    "summary tiebreaker_outcome timestamp view violations weights",
+    "tiebreaker_outcome timestamp view violations weights",
     "names that operators and callers give to what they set up": "bias_tags imports model models modes name "
     "orchestrator_persona receiver reflection_persona reflection_status repeated_tags repetition_counts specialist",
     "patterns and settings, which are to be shown": "settings signatures",
@@ -26,6 +29,7 @@ HARMLESS = {
 }
 SHOWN_WHOLE = frozenset({"signatures", "settings", "body"})
 NAMES = frozenset(name for names in HARMLESS.values() for name in names.split())
+CODES = frozenset(HARMLESS["codes and names of ours"].split())
 
 
 TEXTLESS = (
@@ -86,3 +90,26 @@ def test_no_field_is_both() -> None:
 def test_no_name_is_listed_that_no_event_has() -> None:
     known = {name for entry in CATALOGUE.values() for _, name in texts(inspect.type_info(entry.event), "", "")}
     assert known >= NAMES | CHOSEN
+
+
+PROSE = re.compile(r"[a-z]+,? [a-z]+ [a-z]+")
+SET_BY_SETTINGS = frozenset({"sign", "weights"})
+"""Codes that are recorded as settings first: a decision made again has them from there, however they are reworded."""
+
+
+def codes(value: object, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (name of the field, text) of what a body holds under the names of codes of ours."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from codes(inner, name if name == "figures" else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from codes(inner, name)
+    elif isinstance(value, str) and name in CODES - SHOWN_WHOLE - SET_BY_SETTINGS:
+        yield name, value
+
+
+@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+def test_what_is_ours_in_an_event_is_a_code_and_no_prose(entry: Entry) -> None:
+    """Prose is reworded, and what was decided with it would come out otherwise: it is put to codes where shown."""
+    assert [told for told in codes(msgspec.to_builtins(entry.sample), "") if PROSE.search(told[1])] == []

@@ -73,14 +73,15 @@ class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fi
     """The state of an agent's mind at one tick, as ``forged_id.tick.observed`` has it; ``citizen``: the agent, too."""
 
     topic: Literal["forged_id.tick.observed"] = "forged_id.tick.observed"
-    citizen: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    agent: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    citizen: Name | None = None
+    agent: Name | None = None
 
     def __post_init__(self) -> None:
         """Take what holds too much, too: ``observed`` refuses it by its field."""
 
 
-_SEEN = frozenset(TickObserved.__struct_fields__)
+_SEEN = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
+"""The fields of which one at least has to say something; a budget is one for parts that others name."""
 
 
 class ReflectionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,10 +197,17 @@ def read(raw: bytes, kind: type[Body]) -> Body:
     except strict.BadInput as wrong:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
     # A tick of zeros says something; one that leaves everything out would be learned from all the same.
-    if kind is Tick and not msgspec.json.decode(raw, type=dict[str, msgspec.Raw]).keys() & _SEEN:
+    if kind is Tick and not any(_says(value) for name, value in msgspec.json.decode(raw).items() if name in _SEEN):
         what = "the tick says nothing: it needs modes, arousal, valence or another of its fields (/schema has them)"
         raise InvalidField("", what, "missing_field")
     return body
+
+
+def _says(value: Any) -> bool:
+    """Whether there is anything in a value: a number, a word, or something that holds one."""
+    if isinstance(value, dict | list):
+        return any(map(_says, value.values() if isinstance(value, dict) else value))
+    return bool(value.strip(" ")) if isinstance(value, str) else True
 
 
 def loop_named_in(raw: bytes) -> str | None:
@@ -236,7 +244,8 @@ def completed(body: LoopCompletion) -> LoopCompleted:
     """Return the event of a loop that is done.
 
     Raises:
-        InvalidField: its status is another, a name cannot be accepted, or an override names nobody.
+        InvalidField: its status is another, a name cannot be accepted, an override names nobody, or a question comes
+            without its answer.
     """
     check_loop(body.loop_id)
     check_outside(body.loop_id)
@@ -248,6 +257,10 @@ def completed(body: LoopCompletion) -> LoopCompleted:
     by = (body.override_by or "").strip()
     if (body.override_fatigue or body.override_max_reruns) and not by:
         raise InvalidField("override_by", "override_by: an override is recorded with who ordered it: name them")
+    for field, words, other in (("answer", body.answer, body.question), ("question", body.question, body.answer)):
+        if (other or "").strip() and not (words or "").strip():
+            what = f"{field} is missing: a critic judges question and answer together, and one alone would go unread"
+            raise InvalidField(field, what, "missing_field")
     tags = tuple(bias if isinstance(bias, str) else bias.tag for bias in body.bias_tags or ())
     named = [("orchestrator_persona", body.orchestrator_persona), ("override_by", by)]
     for field, name in (*named, *(("bias_tags", tag) for tag in tags)):
@@ -297,7 +310,7 @@ def observed(body: Tick) -> tuple[str, TickObserved]:
     """
     if body.citizen and body.agent and body.citizen != body.agent:
         raise InvalidField("citizen", "agent and citizen name two: they are two words for one, give agent alone")
-    agent = body.agent or body.citizen
+    agent = body.agent or body.citizen or ""
     check_tick(body)
     tick = msgspec.convert(body, TickObserved, from_attributes=True)
     return agent, tick

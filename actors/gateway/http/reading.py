@@ -12,7 +12,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import HeaderParameter
 
 from actors.gateway.agent_events import InvalidField, check_name
-from actors.gateway.agents import AgentPer, agent_for
+from actors.gateway.agents import AgentPer, agent_for, unheard_user
 from actors.gateway.http.bodies import loop_named_in, read
 from actors.gateway.inputs import InvalidInput
 from schemas.strict import hint, shown
@@ -26,7 +26,12 @@ QUERY = "query"
 """Where an endpoint's ``opt`` names the parameters that its query may have."""
 
 KEY_HEADER = "Idempotency-Key"
-_KEY_LETTERS = frozenset({"idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"})
+_OTHER_SPELLINGS = {
+    **dict.fromkeys(("idempotencykey", "xidempotencykey", "idempotencekey", "idempotentkey"), KEY_HEADER),
+    **dict.fromkeys(("neuraxisuser", "xneuraxisuser", "xneuraxisusername", "xneuraxisuserid", "xuser"), USER),
+}
+_OURS = "xneuraxis"
+"""What headers of ours begin with, by their letters: nobody else has a use for one."""
 
 LOOP = "loop_id"
 """Where a request's state keeps the loop that its body names."""
@@ -50,7 +55,8 @@ def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]],
 def agent_of(request: Request[Any, Any, State], given: str | None, user: str) -> str:
     """Return the agent that a request is for: the one it names, or that of its user; raises InvalidField for neither.
 
-    A loop or a tick belongs to no session: where agents are one a session, it has to name its agent.
+    A loop or a tick belongs to no session: where agents are one a session, it has to name its agent. A user who would
+    change nothing is refused: told nothing, the caller would take an agent that all share for the user's own.
     """
     per: AgentPer = request.app.state.agent_per
     if user:
@@ -58,6 +64,8 @@ def agent_of(request: Request[Any, Any, State], given: str | None, user: str) ->
             check_name(USER, user)
         except InvalidField as wrong:
             raise InvalidField(USER, f"the header {wrong}") from wrong
+    if unheard := unheard_user(given or "", per=per, user=user):
+        raise InvalidField(USER, f"the header {USER}: {unheard}")
     try:
         return agent_for(given or "", per=per, user=user)
     except InvalidInput as wrong:
@@ -65,21 +73,27 @@ def agent_of(request: Request[Any, Any, State], given: str | None, user: str) ->
 
 
 async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Refuse a query parameter that the endpoint has not, or one twice, and another spelling of its header's name.
+    """Refuse a query parameter that the endpoint has not, or one twice, another spelling of a header, and empty ones.
 
     A guard of Litestar's: it runs before a body is read; a plain function would run in a thread. Raises InvalidField.
     """
     known: tuple[str, ...] = handler.opt.get(QUERY, ())
     given = [name for name, _ in connection.query_params.multi_items()]
-    for name in given:
+    for name, value in connection.query_params.multi_items():
         if name not in known:
             raise InvalidField(name, f"there is no query parameter {shown(name)}: {hint(name, known)}", "unknown_field")
         if given.count(name) > 1:
             raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
+        if not value.strip():
+            raise InvalidField(name, f"the query parameter {name} is empty: give it a value, or leave it out")
+    for name in (KEY_HEADER, USER):
+        if not connection.headers.get(name, "unset").strip():
+            raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
     for name in connection.headers:
-        if name.lower() != KEY_HEADER.lower() and re.sub("[^a-z]", "", name.lower()) in _KEY_LETTERS:
-            what = f"there is no header {shown(name)}: did you mean '{KEY_HEADER}'?"
-            raise InvalidField(name, what, "unknown_field")
+        letters = re.sub("[^a-z]", "", name.lower())
+        meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")
+        if meant and name.lower() != meant.lower():
+            raise InvalidField(name, f"there is no header {shown(name)}: did you mean {meant!r}?", "unknown_field")
 
 
 def key_of(header: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.options import Target, examples, json_option, target_options
-from deploy.cli.replaying.source import log_option, opened, stream_or_ledger
+from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown
@@ -97,6 +97,8 @@ async def _open(target: Target, log_file: Path | None, least: "Loudness", since:
         await look_since(source, max(since or 1, 1))
         told = [each async for each in _recorded(source, since, (await source.info()).last_seq)]
     firing = [each for each in still_firing(told) if is_loud(each, least)]
+    if not firing:
+        _say_none(source, "is firing", least, since)
     for each in firing:
         _say(each, as_json)
     if firing:
@@ -118,7 +120,7 @@ async def _print(
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
     left = count
     try:
-        told = _followed(target, least, since) if follow else _latest(target, log_file, least, since, count)
+        told = _followed(target, least, since, count) if follow else _latest(target, log_file, least, since, count)
         async with aclosing(told) as alerts:
             async for each in alerts:
                 _say(each, as_json)
@@ -164,12 +166,26 @@ async def _latest(
         await look_since(source, max(since or 1, 1))
         recorded = _recorded(source, since, (await source.info()).last_seq)
         told = [each async for each in recorded if is_loud(each, least)]
+    if not told:
+        _say_none(source, "is on record", least, since)
     for each in told if since is not None else latest(told, count or _LATEST):
         yield each
 
 
-async def _followed(target: Target, least: "Loudness", since: int | None) -> AsyncGenerator["AlertShown"]:
-    """Yield what is on record, then what comes: from the log alone, which misses nothing between the two."""
+def _say_none(source: "Source", what: str, least: "Loudness", since: int | None) -> None:
+    """Tell that there is none, beside the rows: no word at all could be a command that did not look."""
+    loud = "" if least == "info" else f" of severity {least}" + ("" if least == "critical" else " or above")
+    when = "" if since is None else f" from sequence {since:,} on" if since > 0 else f" in the last {-since:,} s"
+    say(f"no alert{loud} {what} in the {source.name}{when}")
+
+
+async def _followed(
+    target: Target, least: "Loudness", since: int | None, count: int | None
+) -> AsyncGenerator["AlertShown"]:
+    """Yield what is on record, then what comes: from the log alone, which misses nothing between the two.
+
+    Of a ledger whose set is stopped nothing comes: there the latest ``count`` are what was asked for.
+    """
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_loud, shown
     from events.replay.looking import look_since
@@ -182,10 +198,13 @@ async def _followed(target: Target, least: "Loudness", since: int | None) -> Asy
             await look_since(source, max(since or 1, 1))
         last = (await source.info()).last_seq
         past = [each async for each in _recorded(source, since, last) if is_loud(each, least)]
-        for each in past if since is not None else latest(past, _LATEST):
+        is_over = isinstance(live, LedgerSource)
+        if is_over and not past:
+            _say_none(source, "is on record", least, since)
+        for each in past if since is not None else latest(past, (count if is_over else None) or _LATEST):
             yield each
         if isinstance(live, LedgerSource):
-            return  # nothing comes to a ledger whose set is stopped
+            return
         reading = await live.tail(_FILTERS, max(after, last))
         try:
             while True:

@@ -67,15 +67,14 @@ def ask(target: Target, text: str, agent: str | None, user: str, session: str, t
 def agent_of(target: Target, agent: str | None, user: str, session: str) -> str:
     """Return the agent that a person's words are for: that given, or the setting's. The user is you, if not named."""
     from actors.gateway import check_name
-    from actors.gateway.agents import agent_for
+    from actors.gateway.agents import agent_for, unheard_user
     from deploy.cli.connect import agent_per
     from deploy.operating.operator_edge import who
 
     if agent is not None:
         check_name("agent", agent)
     per = agent_per(target)
-    if user and not agent and per == "shared":
-        told = 'the user changes nothing: all users share an agent here; start the set with gateway.agent_per = "user"'
+    if told := unheard_user(agent or "", per=per, user=user):
         saying.say(f"neuraxis: {told}", err=True)
     return agent_for(agent or "", per=per, user=user or who(), session=session)
 

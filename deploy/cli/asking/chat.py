@@ -30,6 +30,7 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     """
     from actors.gateway import InvalidInput, check_name
     from deploy.cli.asking.exchange import show
+    from deploy.cli.connect import access_to
 
     # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
     # Ctrl-C and line editing work as they do in any shell.
@@ -37,12 +38,16 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     whose = agent_of(target, agent, user, talk)
     check_name("agent", whose)
     check_name("session", talk)
+    access_to(target)  # before anybody thinks of what to say: is there somebody to say it to?
     at_terminal = sys.stdin.isatty()
     if at_terminal:
         import readline  # noqa: F401 (line editing and history for input())
 
         click.echo(f"session {talk}; Ctrl-D ends", err=True)
     while (line := _next_line(at_terminal)) is not None:
+        if isinstance(line, UnicodeDecodeError):
+            click.echo(f"not sent: byte {line.start + 1} of the line is not UTF-8: convert the text", err=True)
+            continue
         try:
             speaker = speaker_for(as_json)
             found = asyncio.run(_exchange(target, line, whose, talk, timeout, speaker))
@@ -63,11 +68,14 @@ async def _exchange(
         return await converse(target, line, agent=agent, session=session, deadline=deadline, speaker=speaker)
 
 
-def _next_line(at_terminal: bool) -> str | None:
-    """Return the next line without its end, or None at the end of the input."""
+def _next_line(at_terminal: bool) -> str | UnicodeDecodeError | None:
+    """Return the next line without its end, what is wrong with one that is no text, or None at the end of the input."""
     if not at_terminal:
         line = sys.stdin.buffer.readline()
-        return line.decode(errors="replace").rstrip("\r\n") if line else None
+        try:
+            return line.decode().rstrip("\r\n") if line else None
+        except UnicodeDecodeError as wrong:
+            return wrong
     try:
         return input("> ")
     except EOFError:

@@ -177,6 +177,8 @@ async def _feed(
             saying.say(f"neuraxis: {reason}", err=True)
     if feeder.shares_memory:
         saying.say(_SHARED, err=True)
+    if feeder.unheard:
+        saying.say(f"neuraxis: {feeder.unheard}", err=True)
     return tally.summary(seconds), interrupted.is_set()
 
 

@@ -10,7 +10,16 @@ import msgspec
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, agent_option, examples, json_option, target_options, timeout_option
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    examples,
+    json_option,
+    orderer_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:
@@ -70,8 +79,8 @@ def breaker() -> None:
 
 def _order_options(command: Any) -> Any:
     for option in (
-        click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded."),
-        click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded."),
+        orderer_option,
+        why_option(),
         timeout_option(_WAIT_S, "How long this may take, until the order is carried out."),
         json_option,
     ):
@@ -137,7 +146,6 @@ def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: 
     from schemas.vocabulary.breaker import BreakerReset
     from schemas.vocabulary.precedents import BreakerResetOrdered
 
-    _check_order(by, why)
     order = BreakerResetOrdered(by=by, why=why)
 
     async def is_reset(within: "Deadline") -> "Done":
@@ -170,8 +178,6 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
     from schemas.vocabulary.precedents import BreakerRecoveryOrdered
 
-    _check_order(by, why)
-
     async def recovered(within: "Deadline") -> "Done":
         async with connected(target, deadline=within) as log:
             stands = await _standing(StreamSource(log), agent, session, 0)
@@ -183,13 +189,6 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
         return await _ordered(target, agent, session, order, BreakerRecoveryStarted, within, stands.upto)
 
     _tell(run_within(target, timeout, recovered), "recovers", as_json)
-
-
-def _check_order(by: str, why: str) -> None:
-    from deploy.cli.failures import WrongUse
-
-    if not by.strip() or not why.strip():
-        raise WrongUse("an order is recorded with who gave it and why: --by and --why may not be blank")
 
 
 def _tell(done: "Done", what: str, as_json: bool) -> None:

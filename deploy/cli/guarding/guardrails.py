@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, examples, json_option, target_options, timeout_option
+from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 @agent_option
 @click.option("--fatigue", is_flag=True, help="Lift the end by fatigue.")
 @click.option("--max-reruns", is_flag=True, help="Lift the limit of reruns.")
-@click.option("--by", required=True, metavar="WHO", help="Who orders it; recorded.")
-@click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded.")
+@orderer_option
+@why_option()
 @timeout_option(_WAIT_S, "How long this may take, until the override is in force.")
 @json_option
 def override(
@@ -140,8 +140,6 @@ def override(
 
     if not fatigue and not max_reruns:
         raise WrongUse("nothing is named to override: give --fatigue, --max-reruns, or both")
-    if not by.strip() or not why.strip():
-        raise WrongUse("an override is recorded with who ordered it and why: --by and --why may not be blank")
     order = LoopOverridden(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
     )

@@ -11,7 +11,16 @@ import click
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, by_option, content_of, examples, json_option, target_options, timeout_option
+from deploy.cli.options import (
+    Target,
+    by_option,
+    content_of,
+    examples,
+    json_option,
+    target_options,
+    timeout_option,
+    why_option,
+)
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
@@ -119,12 +128,14 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from actors.reflex.imports import Imports, whole_library
     from actors.reflex.library import make_library
     from actors.reflex.matcher import compile_library
-    from deploy.cli.failures import CheckFailed
+    from deploy.cli.failures import CheckFailed, WrongUse
     from deploy.cli.output import table
     from deploy.operating.patterns import sets_in
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
+    if not (words := _text(text)).strip():
+        raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
     settings = _settings(target)
     if file:
         library = make_library(sets_in(file, content_of(file)))
@@ -135,7 +146,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
         raise CheckFailed(
             f"{file or 'the library'} has no signatures, so that nothing was judged: import or write some"
         )
-    verdict = judge(compile_library(library), settings, InputReceived(text=_text(text)))
+    verdict = judge(compile_library(library), settings, InputReceived(text=words))
     if as_json:
         click.echo(msgspec.json.encode(verdict).decode())
         return
@@ -155,7 +166,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
 @click.argument("name")
 @target_options
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_json: bool) -> None:

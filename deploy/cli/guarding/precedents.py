@@ -19,11 +19,13 @@ from deploy.cli.options import (
     json_option,
     target_options,
     timeout_option,
+    why_option,
 )
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
+    from deploy.operating.allowances import Verdict
     from deploy.operating.deadline import Deadline
     from deploy.operating.precedents import Listed
     from schemas.vocabulary.precedents import PrecedentRecorded
@@ -101,7 +103,7 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @target_options
 @agent_option("whose precedents they are")
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def withdraw(
@@ -117,6 +119,49 @@ def withdraw(
         click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
         return
     saying.say(f"{len(names)} withdrawn for agent {agent}")
+
+
+@precedents.command(
+    epilog=examples(
+        'neuraxis precedents judge last false-alarm --why "our own handbook"',
+        'neuraxis precedents judge 01936f2c8a41 harm --harm-level 0.8 --why "somebody was locked out"',
+    )
+)
+@click.argument("exchange")
+@click.argument("verdict", type=click.Choice(["harm", "false-alarm", "benign"]))
+@target_options
+@click.option(
+    "--harm-level", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.9, show_default=True, help="Of a harm."
+)
+@by_option
+@click.option("--why", required=True, help="The reason, for the record.")
+@timeout_option(_WAIT_S)
+@json_option
+def judge(
+    target: Target,
+    exchange: str,
+    verdict: "Verdict",
+    harm_level: float,
+    by: str,
+    why: str,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Say of EXCHANGE (its id, or `last`) how it turned out: its input becomes a precedent of its agent.
+
+    `harm`: inputs like it are rejected from then on. `benign`: it is a precedent without harm. `false-alarm`: the same,
+    and the text is allowed, so that no sense objects to it. `precedents withdraw` and `allowances withdraw` undo it.
+    """
+    import msgspec
+
+    from deploy.cli.connect import run_within
+
+    done = run_within(target, timeout, lambda within: _judge(target, exchange, verdict, harm_level, by, why, within))
+    if as_json:
+        click.echo(msgspec.json.encode(done).decode())
+        return
+    allowed = "; its text is allowed" if verdict == "false-alarm" else ""
+    saying.say(f"{done['precedent']} recorded for agent {done['agent']} as {verdict}{allowed}")
 
 
 async def _import(
@@ -135,6 +180,28 @@ async def _import(
             return new, None
         deadline.sending(f"{counted(len(new), 'precedent')}", f"import them again: none is recorded twice; {_FIND}")
         return new, await append(log, orders, time.time_ns(), deadline.inner_s)
+
+
+async def _judge(
+    target: Target, wanted: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
+) -> dict[str, str | int]:
+    from deploy.cli.connect import connected
+    from deploy.cli.failures import WrongUse
+    from deploy.cli.replaying.why import resolve
+    from deploy.operating.allowances import MOST_CHARACTERS, events_of, judged_input
+    from deploy.operating.operator_edge import Order, append, who
+    from events.replay.sources import StreamSource
+
+    async with connected(target, deadline=deadline) as log:
+        source = StreamSource(log)
+        judged = await judged_input(source, await resolve(source, wanted))
+        if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
+            raise WrongUse(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
+        events = events_of(judged, verdict, harm_level, by or who(), why)
+        orders = [Order(event=event, agent=judged.agent) for event in events]
+        deadline.sending("the verdict", _FIND)
+        last = await append(log, orders, time.time_ns(), deadline.inner_s)
+        return {"agent": judged.agent, "precedent": f"verdict-{judged.exchange}", "verdict": verdict, "seq": last}
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":

@@ -14,7 +14,6 @@ from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:
-    from actors.memory.mind import Mind as Memories
     from actors.self_review.mind import Mind
     from actors.self_review.settings import SelfReviewSettings
 
@@ -136,11 +135,10 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
                 "that agent which reached deliberation, or a tick.observed of it"
             )
     memory: Any = views["memory", partition].state if ("memory", partition) in views else None
-    memories = memory.minds.get(agent) if memory is not None else None
-    return _shown(agent, mind_of(reviewing, agent), memories, reviewing.settings, last)
+    return _shown(agent, mind_of(reviewing, agent), memory, reviewing.settings, last)
 
 
-def _shown(agent: str, mind: "Mind", memories: "Memories | None", settings: "SelfReviewSettings", last: int) -> Shown:
+def _shown(agent: str, mind: "Mind", memory: Any, settings: "SelfReviewSettings", last: int) -> Shown:
     from deploy.cli.output import latest
 
     scores = tuple(each.parts[-1] for each in mind.past if each.parts)
@@ -153,7 +151,7 @@ def _shown(agent: str, mind: "Mind", memories: "Memories | None", settings: "Sel
         scores_since_review=mind.scores,
         last_scores=tuple(latest(scores, last)),
         signals=tuple(_signals(mind, settings)),
-        entities=tuple(_entities(mind, memories))[:last],
+        entities=tuple(_entities(mind, memory, agent, settings))[:last],
         opposition=tuple(_opposition(mind, settings)),
     )
 
@@ -175,13 +173,18 @@ def _signals(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[SignalSho
         )
 
 
-def _entities(mind: "Mind", memories: "Memories | None") -> Iterable[EntityShown]:
+def _entities(mind: "Mind", memory: Any, agent: str, settings: "SelfReviewSettings") -> Iterable[EntityShown]:
+    """Yield what entities are worth now, where they had their last seat: both numbers fade."""
     from actors.memory.weights import weight_of
+    from actors.self_review.mind import worth_of
 
-    latest_first = sorted(mind.seats, key=lambda entity: (-mind.seats[entity].tick, entity))
+    memories = memory.minds.get(agent) if memory is not None else None
+    latest_first = sorted(mind.seats, key=lambda entity: (-mind.seats[entity][-1].tick, entity))
     for entity in latest_first:
-        weight = weight_of(memories, entity) if memories is not None else None
-        yield EntityShown(entity=entity, pog=mind.seats[entity].worth, tick=mind.seats[entity].tick, weight=weight)
+        weight = weight_of(memories, entity, memory.settings) if memories is not None else None
+        seats = mind.seats[entity]
+        worth = worth_of(seats, mind.ticks, None, settings)
+        yield EntityShown(entity=entity, pog=worth, tick=seats[-1].tick, weight=weight)
 
 
 def _opposition(mind: "Mind", settings: "SelfReviewSettings") -> Iterable[OppositionShown]:

@@ -9,6 +9,7 @@ import click
 from deploy.cli import saying
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import say
 
 _CATCH_UP_S = 2.0
 """Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
@@ -56,7 +57,11 @@ def backup(target: Target, to: Path, ledger: Path | None, bundle: bool, as_json:
     if found.bundle:
         saying.say(f"{found.bundle}: the same events as a bundle")
     if behind:
-        saying.say(f"the stream is {behind:,} events ahead of the ledger: they are not in it", err=True)
+        saying.say(f"the stream is {counted(behind, 'event')} ahead of the ledger: not in the copy", err=True)
+
+
+def _tell_unasked(why: str) -> None:
+    say(f"whether the stream holds more than the ledger is not known: {why}")
 
 
 async def _end(target: Target) -> int | None:
@@ -69,8 +74,13 @@ async def _end(target: Target) -> int | None:
     try:
         async with connected(target) as live:
             end = (await live.info()).last_seq
-    except (NotRunning, LogError):
+    except NotRunning as why:
+        if target.data.run_file.exists():
+            _tell_unasked(str(why))  # killed: its ledger may not have come to the stream's end
         return None  # a set at rest: its ledger is all there is to ask
+    except LogError as why:
+        _tell_unasked(str(why))
+        return None
     loop = asyncio.get_running_loop()
     give_up = loop.time() + _CATCH_UP_S
     with closing(LedgerSource(target.data.ledger)) as ledger:

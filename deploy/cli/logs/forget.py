@@ -4,7 +4,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, agent_option, by_option, examples, json_option, target_options, timeout_option
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    by_option,
+    examples,
+    json_option,
+    not_blank,
+    target_options,
+    timeout_option,
+    why_option,
+)
 from deploy.cli.rendering.counting import counted
 from deploy.cli.saying import say
 
@@ -28,11 +38,13 @@ COVERS = (
     )
 )
 @target_options
-@click.option("--session", metavar="NAME", help="Forget this session's words, in memory and in the log.")
-@click.option("--fact", metavar="KEY", help="Forget this fact, in memory.")
+@click.option(
+    "--session", metavar="NAME", callback=not_blank, help="Forget this session's words, in memory and in the log."
+)
+@click.option("--fact", metavar="KEY", callback=not_blank, help="Forget this fact, in memory.")
 @agent_option("whose session or fact it is")
 @by_option
-@click.option("--why", required=True, metavar="TEXT", help="For what reason; recorded, and never forgotten.")
+@why_option("For what reason; recorded, and never forgotten.")
 @click.option("--yes", "do", is_flag=True, help="Do it; without, only show what would go.")
 @timeout_option(_WAIT_S, "How long this may take: for open exchanges to end, for memory's answer, and for the rest.")
 @json_option

@@ -14,7 +14,7 @@ from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.counting import counted
-from deploy.cli.replaying.source import check_shortfall, log_option, stream_or_ledger, warn_of_shortfall
+from deploy.cli.replaying.source import keep_open, log_option, stream_or_ledger, warn_of_shortfall
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
@@ -147,8 +147,7 @@ async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
             sources.append(found if isinstance(found, LedgerSource) else StreamSource(found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
-            open_things.callback(ledger.close)
-            await check_shortfall(ledger)
+            await keep_open(open_things, ledger)
             sources.append(ledger)
         return [await _extent(source) for source in sources]
 

@@ -72,9 +72,9 @@ async def _tail(
     assert task is not None
     # Ctrl-C is how a tail ends: no complaint then.
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
-    left, latest = count, count if count is not None and not follow else _LATEST
+    left = count
     try:
-        async with aclosing(_messages(target, log_file, filter, since, latest, follow)) as messages:
+        async with aclosing(_messages(target, log_file, filter, since, count, follow)) as messages:
             async for batch in messages:
                 entries = [entry_of(stored, words=words) for stored in batch[:left]]
                 if as_json:
@@ -92,9 +92,9 @@ async def _tail(
 
 
 async def _messages(
-    target: Target, log_file: Path | None, filter: str, since: int | None, latest: int, follow: bool
+    target: Target, log_file: Path | None, filter: str, since: int | None, count: int | None, follow: bool
 ) -> AsyncGenerator[Sequence["Stored"]]:
-    """Yield the events since a sequence, or the ``latest`` ones, and then those that come."""
+    """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
     from events.replay.looking import NothingThere, look_since
     from events.replay.sources import LedgerSource, StreamSource
 
@@ -111,6 +111,7 @@ async def _messages(
         last = (await source.info()).last_seq
         if live is None:
             await look_since(source, since or 1)
+        latest = count if count is not None and live is None else _LATEST
         any_past = False
         async for batch in _past(source, filter, since, latest, last):
             any_past = True

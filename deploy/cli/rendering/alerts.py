@@ -11,6 +11,7 @@ from events.codec import Recorded, decode
 from events.log import Stored
 from schemas.event import ROOT, topic_of
 from schemas.vocabulary.alerts import Alert, Loudness, Status
+from schemas.wording import alert_summary
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STYLES: Mapping[Loudness, str] = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -18,8 +19,8 @@ _FROM_LOUDEST = tuple(_STYLES)
 
 
 class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, and when it was
-    stored.
+    """An alert at its place in the log: the fields of ``schemas.vocabulary.alerts.Alert``, its subject, when it was
+    stored, and what it tells of in words.
     """
 
     seq: int
@@ -31,6 +32,7 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     event: str
     summary: str
+    figures: dict[str, str]
     agent: str
     session: str
     exchange: str
@@ -52,7 +54,7 @@ def shown(stored: Stored) -> AlertShown | None:
     alert = found.message.event
     time = (_EPOCH + timedelta(microseconds=stored.time_ns // 1000)).isoformat(timespec="milliseconds")
     fields = {name: getattr(alert, name) for name in alert.__struct_fields__}
-    return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), **fields)
+    return AlertShown(seq=stored.seq, time=time, topic=topic_of(alert), summary=alert_summary(alert), **fields)
 
 
 def is_loud(alert: AlertShown, least: Loudness) -> bool:

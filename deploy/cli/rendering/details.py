@@ -14,7 +14,7 @@ from actors.router.settings import RouterSettings
 from deploy.cli.rendering.calls import told_cuts
 from deploy.cli.rendering.drifting import DRIFT_DETAILS
 from deploy.cli.rendering.entropy import sum_of
-from deploy.cli.rendering.guards import GUARD_DETAILS, entropy, unread_lines
+from deploy.cli.rendering.guards import GUARD_DETAILS, allowed_lines, entropy, unread_lines
 from deploy.cli.rendering.loops import LOOP_DETAILS
 from deploy.cli.rendering.mind import MIND_DETAILS, entities
 from deploy.cli.rendering.printable import printable, printable_struct
@@ -83,7 +83,7 @@ def _blocked(event: ReflexBlocked, case: Case) -> Sequence[RenderableType]:
 
 def _passed(event: ReflexPassed, case: Case) -> Sequence[RenderableType]:
     flags = [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
-    return [*flags, *unread_lines(event.unread)]
+    return [*flags, *allowed_lines(event.allowed), *unread_lines(event.unread)]
 
 
 def _match(match: Match, received: InputReceived | None) -> Text:

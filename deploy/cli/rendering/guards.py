@@ -48,7 +48,13 @@ def _felt(event: IntuitionRejected) -> Lines:
 def _unalarmed(event: IntuitionPassed) -> Lines:
     nearest = f"nearest motif {_name(event.nearest)}, similarity {event.similarity:g}"
     line = Text(f"{nearest if event.nearest else 'no motif shares a shingle'}; {_score(event.score)}")
-    return [line, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
+    allowed = allowed_lines(event.allowed)
+    return [line, *allowed, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
+
+
+def allowed_lines(names: Sequence[str]) -> Lines:
+    """Return the allowances by which something of an input was not judged, as one line, or none."""
+    return [Text(f"not judged, as allowed by {printable(', '.join(names))}", "yellow")] if names else []
 
 
 def unread_lines(unread: Sequence[Unread]) -> Lines:
@@ -87,7 +93,8 @@ def _appraised(event: AppraisalCompleted) -> Lines:
         thought.append(", risk of harm", "bold red")
     if event.risks.layer_0:
         thought.append(", risk to layer 0", "bold red")
-    return [topic, senses, thought, *_turn(event), _layers(event), _models(event.models)]
+    allowed = allowed_lines(event.allowed)
+    return [topic, senses, thought, *_turn(event), *allowed, _layers(event), _models(event.models)]
 
 
 def _turn(event: AppraisalCompleted) -> Lines:

@@ -62,7 +62,9 @@ def entities(found: Sequence[Entity]) -> Lines:
 
 
 def _recalled(event: MemoryRecalled) -> Lines:
-    return [_familiarity(event.familiarity), *_recollections(event.recollections)]
+    told = [Text("it tells: ").append_text(line) for line in _facts(event.told)]
+    gone = [Text("it takes back: ").append_text(_retired(each)) for each in event.retired]
+    return [_familiarity(event.familiarity), *_recollections(event.recollections), *told, *gone]
 
 
 def _familiarity(known: Familiarity) -> Text:
@@ -88,7 +90,7 @@ def _remembered(event: MemoryRemembered) -> Lines:
     return [*lines, Text(f"concepts {concepts}", "dim")] if concepts else lines
 
 
-def _facts(facts: Iterable[Fact]) -> Lines:
+def _facts(facts: Iterable[Fact]) -> list[Text]:
     return [Text(f"fact {quoted(fact.key)}: {quoted(fact.value, LONGEST_MEMORY)}") for fact in facts]
 
 

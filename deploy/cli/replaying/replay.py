@@ -81,25 +81,28 @@ def replay(
         raise WrongUse("a stream is read by one process: --jobs goes with --log, of a ledger file or bundle")
     actors = [actor_named(name).name for name in names] or list(ACTORS)
     point = point_of(upto) if upto else END
-    name, report, effects, end_ns = asyncio.run(_replay(target, log_file, actors, key, verify, models, point, jobs))
+    found = asyncio.run(_replay(target, log_file, actors, key, verify, models, point, jobs))
+    name, report, effects, end_ns, damage = found
     if as_json:
-        found = {
+        shown = {
             "source": name,
             "verified": verify,
-            "clean": report.clean and not effects.wrong,
+            "clean": report.clean and not effects.wrong and not damage,
             "overall": overall_hash(report),
             **msgspec.structs.asdict(report),
             "effects": effects,
         }
         if not verify:
-            del found["coverage"], found["differences"], found["waiting"], found["effects"]
-        click.echo(msgspec.json.encode(found).decode())
+            del shown["coverage"], shown["differences"], shown["waiting"], shown["effects"]
+        click.echo(msgspec.json.encode(shown).decode())
     else:
         _show(name, report, effects, verify, end_ns)
     if not report.events:
         raise CheckFailed(f"nothing was replayed: {name} holds no event of {', '.join(actors)} up to there")
     if not report.clean or effects.wrong:
         raise CheckFailed(_complaint(report, effects))
+    if verify and damage:
+        raise CheckFailed(damage)
     if verify and not report.identical:
         why = (
             _unverified(report) if report.unverified else f"{name} holds no decision of {', '.join(actors)} up to there"
@@ -121,7 +124,7 @@ async def _replay(
     models: str,
     upto: "Point",
     jobs: int | None,
-) -> "tuple[str, Report, EffectReport, int]":
+) -> "tuple[str, Report, EffectReport, int, str]":
     from actors.registry import ACTORS
     from deploy.cli.rendering.terminal import progress
     from deploy.replaying.effects import check_effects
@@ -150,10 +153,11 @@ async def _replay(
         with progress("verifying" if verify else "replaying", last) as advance:
             if jobs > 1 and isinstance(source, LedgerSource):
                 work = Work(tuple(names), only, verify, upto, models)
-                opener = partial(opened, target, source.file)
-                return source.name, await replay_in_jobs(source, opener, work, jobs, advance), effects, end_ns
-            replaying = Replay(actors, source.partitions, verify=verify, only=only)
-            return source.name, await run(source, replaying, upto, progress=advance), effects, end_ns
+                report = await replay_in_jobs(source, partial(opened, target, source.file), work, jobs, advance)
+            else:
+                replaying = Replay(actors, source.partitions, verify=verify, only=only)
+                report = await run(source, replaying, upto, progress=advance)
+        return source.name, report, effects, end_ns, source.damage.told(source.name)
 
 
 def _show(name: str, report: "Report", effects: "EffectReport", verify: bool, end_ns: int) -> None:

@@ -38,7 +38,31 @@ def filter_of(topic: str) -> str:
     tokens = topic.split(".")
     if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
         raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
+    _tell_of_no_subject(tokens)
     return topic_filter(topic)
+
+
+def _tell_of_no_subject(pattern: list[str]) -> None:
+    """Say so where no event of this release is of a subject: a log of another one may have some, and is looked at."""
+    from difflib import get_close_matches
+
+    from schemas.catalogue import CATALOGUE
+
+    subjects = [topic.split(".") for topic in CATALOGUE]
+    if any(_matches(pattern, subject) for subject in subjects):
+        return
+    known = {".".join(subject[:-1] + pattern[-1:]) if pattern[-1] == ">" else ".".join(subject) for subject in subjects}
+    near = get_close_matches(".".join(pattern), sorted(known), n=1)
+    meant = f"did you mean {near[0]}?" if near else "`neuraxis schema subjects` lists all"
+    say(f"no event of this release is of the subject {'.'.join(pattern)}: {meant}")
+
+
+def _matches(pattern: list[str], subject: list[str]) -> bool:
+    if pattern[-1] == ">":
+        pattern, subject = pattern[:-1], subject[: len(pattern) - 1] if len(subject) >= len(pattern) else []
+    return len(pattern) == len(subject) and all(
+        each in ("*", token) for each, token in zip(pattern, subject, strict=True)
+    )
 
 
 @asynccontextmanager
@@ -63,8 +87,7 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
                 yield one
             return
         ledger = LedgerSource(log_file)
-        open_things.callback(ledger.close)
-        await check_shortfall(ledger)
+        await keep_open(open_things, ledger)
         await _find_keys(open_things, target, ledger)
         async with _telling_of_emptiness(ledger) as one:
             yield one
@@ -108,8 +131,7 @@ async def _ledger_instead(open_things: AsyncExitStack, target: Target, why: Exce
     from events.replay.sources import LedgerSource
 
     ledger = LedgerSource(target.data.ledger)
-    open_things.callback(ledger.close)
-    await check_shortfall(ledger)
+    await keep_open(open_things, ledger)
     stands = "the set is stopped" if isinstance(why, NotRunning) else "no broker answers"
     last = (await ledger.info()).last_seq
     say(f"{stands}: this is read from its ledger {target.data.ledger}, up to sequence {last:,}")
@@ -137,11 +159,28 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
             return
         ledger = LedgerSource(target.data.ledger)
         open_things.callback(ledger.close)
+        open_things.callback(tell_damage, ledger)
         if await _holds_all(ledger, found.as_stored()):
             ledger.sealing = found.sealing or ledger.sealing
             yield ledger
             return
         yield StreamSource(found)
+
+
+async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
+    """Close a ledger with other things, having told of the rows that were read and are damaged.
+
+    Raises:
+        NothingThere: it is a copy that lacks all its rows.
+    """
+    open_things.callback(ledger.close)
+    open_things.callback(tell_damage, ledger)
+    await check_shortfall(ledger)
+
+
+def tell_damage(ledger: "LedgerSource") -> None:
+    """Say on stderr which of the rows that were read are not what was written, if any."""
+    say(ledger.damage.told(ledger.name))
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:

@@ -88,7 +88,7 @@ def what_if(
     Changed exchanges are named by the beginning of their text; --no-text hides people's words.
     """
     from deploy.cli.failures import WrongUse
-    from deploy.config.loading import assignment_layer, file_layer
+    from deploy.config.loading import file_layer
     from deploy.operating.operator_edge import who
     from deploy.operating.patterns import sets_in
     from deploy.operating.precedents import precedents_in
@@ -97,7 +97,7 @@ def what_if(
 
     if fail_over is not None and isnan(fail_over):
         raise WrongUse("--fail-over: a share from 0 to 100, in percent")
-    flags = [assignment_layer(assignment) for assignment in target.sets]
+    flags = target.changes()
     written = file_layer(target.config_file) if target.config_file is not None else None
     sets = sets_in(patterns, content_of(patterns)) if patterns else ()
     known = precedents_in(precedents, content_of(precedents), who()) if precedents else []

@@ -73,14 +73,20 @@ async def _look_up(
     from events.replay.looking import NothingThere
 
     async with opened_with_index(target, log_file) as source:
-        exchange = await _resolve(source, wanted)
+        exchange = await resolve(source, wanted)
         explanation = explain(await source.exchange(exchange))
         if explanation is None:
             raise NothingThere(f"no event of exchange {exchange} in the {source.name} can be read by this release")
         return explanation, await _router(source, explanation), await _coherence(source, explanation)
 
 
-async def _resolve(source: "Source", wanted: str) -> str:
+async def resolve(source: "Source", wanted: str) -> str:
+    """Return the id of an exchange that is named by its beginning, or as the last.
+
+    Raises:
+        NothingThere: there is none.
+        WrongUse: there are several.
+    """
     from deploy.cli.failures import WrongUse
     from events.replay.looking import NothingThere
 

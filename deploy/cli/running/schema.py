@@ -37,12 +37,16 @@ def subjects(as_json: bool) -> None:
 @click.argument("topic", required=False)
 def jsonschema(topic: str | None) -> None:
     """Print the JSON Schema of all events, or of TOPIC alone."""
+    from difflib import get_close_matches
+
     from deploy.cli.failures import WrongUse
     from schemas.catalogue import CATALOGUE
     from schemas.export import jsonschema_document
 
     if topic is not None and topic not in CATALOGUE:
-        raise WrongUse(f"{topic} is not in the catalogue: `neuraxis schema subjects` lists all")
+        near = get_close_matches(topic, CATALOGUE, n=1)
+        meant = f"did you mean {near[0]}?" if near else "`neuraxis schema subjects` lists all"
+        raise WrongUse(f"{topic} is not in the catalogue: {meant}")
     _document(jsonschema_document(topic))
 
 

@@ -3,12 +3,14 @@
 import msgspec
 import pytest
 
-from actors.alerts.grouping import ENDED, GROUPINGS, key_of, summary
+from actors.alerts.grouping import ENDED, GROUPINGS, figures, key_of
 from schemas.actor import Message, Scope
 from schemas.catalogue import ALERTING, ALERTS, CATALOGUE
 from schemas.entry import Entry, Severity
+from schemas.errors import UNREADABLE
 from schemas.event import Failed, Personal, topic_of
-from schemas.vocabulary.alerts import alert_entries
+from schemas.vocabulary.alerts import Alert, alert_entries
+from schemas.wording import alert_summary
 from tests.actors.alerts.builders import (
     BLOCKED,
     RESET,
@@ -50,15 +52,30 @@ def test_alerts_are_published_under_their_severity_and_source() -> None:
 
 
 @every_topic
-def test_a_summary_is_the_catalogue_s_meaning_and_what_the_grouping_tells(topic: str) -> None:
-    entry = CATALOGUE[topic]
-    event = entry.sample
+def test_an_alert_holds_what_the_grouping_tells_by_the_names_of_the_fields(topic: str) -> None:
+    event = CATALOGUE[topic].sample
     if isinstance(event, Failed):
         # One that says that nobody can read a message is told of otherwise, whoever says it.
         event = msgspec.structs.replace(event, reason="decider_raised")
-    said = summary(event)
-    assert said.startswith(entry.meaning)
-    assert len(GROUPINGS[topic].tells) >= said.removeprefix(entry.meaning).count(" ")
+    held = figures(event)
+    assert held.keys() <= {name.rpartition(".")[2] for name in GROUPINGS[topic].tells}
+    assert "" not in held.values()
+
+
+@every_topic
+def test_no_word_of_the_catalogue_is_on_record(topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reworded meaning changes no alert: who shows one puts the words to it."""
+    entry = CATALOGUE[topic]
+    message = Message(entry.sample, 1, "id", START_NS, "agent", "session")
+    before = alerts_in(alerting().when(entry.sample))
+    monkeypatch.setitem(CATALOGUE, topic, msgspec.structs.replace(entry, meaning="Something else entirely."))
+    assert alerts_in(alerting().when(message.event)) == before
+    assert all(entry.meaning not in msgspec.json.encode(alert).decode() for alert in before)
+    assert all(alert_summary(alert).startswith("Something else entirely.") for alert in _readable(before))
+
+
+def _readable(alerts: list[Alert]) -> list[Alert]:
+    return [alert for alert in alerts if alert.event in CATALOGUE and alert.figures.get("reason") not in UNREADABLE]
 
 
 @every_topic
@@ -116,7 +133,8 @@ def test_each_mode_of_an_agent_is_watched_by_itself() -> None:
 
 def test_an_alert_holds_numbers_and_codes_and_when_it_was() -> None:
     [alert] = alerts_in(alerting().when(TRIPPED))
-    assert alert.summary == (
+    assert alert.figures == {"violation": "role_confusion", "layer": "text", "trust": "0.15"}
+    assert alert_summary(alert) == (
         "A violation that nothing compensates: the session's processing is off. "
         "violation=role_confusion layer=text trust=0.15"
     )
@@ -127,7 +145,8 @@ def test_an_alert_holds_numbers_and_codes_and_when_it_was() -> None:
 
 def test_what_an_operator_writes_stays_out() -> None:
     [alert] = alerts_in(alerting().when(sample("breaker.reset", by="ann", why="the customer swore")))
-    assert alert.summary == "An operator reset a session."
+    assert alert.figures == {}
+    assert alert_summary(alert) == "An operator reset a session."
 
 
 def test_every_failure_of_another_actor_leads_to_an_alert() -> None:

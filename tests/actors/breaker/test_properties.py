@@ -72,6 +72,13 @@ class BreakerMachine(RuleBasedStateMachine):
         assert [name for name in names if name in ANSWERS] == [names[-1]], "one answer, the last"
         assert (names[-1] == "cleared") is (self.machine.state == "NORMAL"), "SafetyInvariant"
         self.check_violation(before, reading.violation is not None)
+        if (
+            names[-1] == "terminated"
+            and reading.violation is None
+            and reading.falsehood <= 0.6
+            and reading.balance >= 0
+        ):
+            assert self.talk.last.reason == "attempt_budget", "a calm input ends nothing but a third attempt"
         self.check_model(before, layers)
 
     def check_violation(self, before: Machine, violated: bool) -> None:

@@ -151,15 +151,18 @@ def test_the_refusal_rule_looks_at_every_share_exactly():
         for refusals in range(interactions + 1):
             machine = Machine(interactions=interactions, refusals=refusals)
             expected = interactions >= 10 and 10 * refusals > 4 * interactions
-            assert (pattern(machine, DEFAULT) == "refusal_share") is expected, (refusals, interactions)
+            assert (pattern(machine, DEFAULT, refused=True) == "refusal_share") is expected, (refusals, interactions)
+            assert pattern(machine, DEFAULT) is None
 
 
-def refused(times: int, of: int) -> Talk:
-    """A session of which the first inputs were refused by reflex."""
+def refused(times: int, of: int, early: bool = False) -> Talk:
+    """A session of which the first inputs were refused by reflex, before their appraisal or after it."""
     talk = Talk()
     for place in range(of):
+        if early and place < times:
+            talk.end(exchange=f"exchange-{talk.exchanges + 1}")
         talk.say(GOOD)
-        if place < times:
+        if not early and place < times:
             talk.end()
     return talk
 
@@ -168,10 +171,26 @@ def test_a_refusal_rate_of_exactly_40_percent_is_borne():
     assert refused(4, of=10).machine.state == "NORMAL"
 
 
-def test_boundary_testing_a_refusal_rate_above_40_percent_terminates_from_the_tenth_interaction_on():
-    talk = refused(5, of=9)
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("times", range(5, 10))
+def test_a_calm_input_ends_no_session_by_the_refusals_before_it(times: int, early: bool):
+    talk = refused(times, of=15, early=early)
     assert talk.machine.state == "NORMAL"
-    assert talk.say(GOOD) == ["terminated"]
+    assert talk.machine.refusals == times
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_boundary_testing_a_refusal_rate_above_40_percent_terminates_with_a_refusal_from_the_tenth_interaction_on(
+    early: bool,
+):
+    talk = refused(9, of=9, early=early)
+    assert talk.machine.state == "NORMAL"
+    if early:
+        talk.end(exchange="exchange-10")
+        assert talk.say(GOOD) == ["terminated"]
+    else:
+        assert talk.say(GOOD) == ["cleared"]
+        assert talk.end() == ["terminated"]
     assert talk.last.reason == "refusal_share"
 
 

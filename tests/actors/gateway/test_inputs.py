@@ -175,7 +175,8 @@ def test_a_lone_surrogate_is_named_with_its_place(given: dict[str, Any], said: s
 
 @pytest.mark.parametrize("name", ["agent", "session"])
 def test_an_input_without_agent_or_session_is_refused(name: str) -> None:
-    assert complaint(**{name: ""}) == f"the {name} is empty: name the {name} this input belongs to"
+    for blank in ("", " ", "\u00a0"):
+        assert complaint(**{name: blank}) == f"the {name} is empty: name the {name} this input belongs to"
 
 
 @pytest.mark.parametrize("name", ["agent", "session"])

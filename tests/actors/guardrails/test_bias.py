@@ -1,6 +1,10 @@
 """Bias echo: distinct loops of an agent, in a window."""
 
+from collections import Counter
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from actors.guardrails.bias import Biases, counts, with_loop
 from actors.guardrails.settings import GuardrailsSettings
@@ -68,6 +72,36 @@ def test_what_halts_a_loop_for_one_bias_still_counts_its_others():
         trace_of(partition, completed(loop, GOOD, "haste"))
     trace_of(partition, completed("three", GOOD, "haste", "greed"))
     assert trace_of(partition, completed("four", GOOD, "greed")).repetition_counts == {"greed": 2}
+
+
+steps = st.tuples(
+    st.sampled_from(["one", "two", "three", "four"]),
+    st.lists(st.sampled_from(["haste", "greed", "envy"]), min_size=1, max_size=3),
+    st.integers(0, 12),
+)
+
+
+@given(st.lists(steps, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_over_any_history_an_echo_is_three_families_of_a_day_none_of_them_halted_for_it(
+    history: list[tuple[str, list[str], int]],
+):
+    partition, reruns = guardrails(max_reruns=20), Counter[str]()
+    shown: dict[str, dict[str, int]] = {}
+    hours = 0
+    for family, tags, pause in history:
+        hours += pause
+        loop = f"{family}_r{reruns[family]}" if reruns[family] else family
+        reruns[family] = (reruns[family] + 1) % 19
+        trace = trace_of(partition, completed(loop, GOOD, *tags), after_ms=pause * HOUR_MS)
+        if not trace.repetition_counts:
+            continue  # judged before, under this very name
+        for tag in {*tags}:
+            others = [one for one, at in shown.get(tag, {}).items() if one != family and hours - at < 24]
+            assert trace.repetition_counts[tag] == len(others) + 1
+            assert (tag in trace.repeated_tags) is (len(others) >= 2)
+            if len(others) < 2:
+                shown.setdefault(tag, {})[family] = hours
 
 
 @pytest.mark.parametrize(("hours", "echo"), [(23, True), (24, False)])

@@ -176,8 +176,8 @@ def test_rerun_reasoning_logger_keeps_all_that_spoke_and_names_the_first():
     assert trace.rerun_trigger == ("max_reruns", "bias_echo", "fatigue", "alignment", "drift", "summary")
     assert trace.rerun_reason == "max_reruns_reached"
     assert trace.rerun_reason_detail == (
-        "1 reruns of at most 1; haste in 2 loops, of fewer than 2; fatigue 0.5 of less than 0.5; "
-        "alignment 0.5 of at least 0.75; drift 0.5 of at most 0.25; a summary needs 0.7 and 0.3, and critics agreed"
+        "reruns 1 >= 1; biases haste 2 >= 2; fatigue 0.5 >= 0.5; "
+        "alignment 0.5 < 0.75; drift 0.5 > 0.25; summary alignment 0.5 < 0.7, drift 0.5 > 0.3"
     )
 
 

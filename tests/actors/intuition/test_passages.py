@@ -1,5 +1,7 @@
 """Motifs among other words, and the work that long texts may make."""
 
+import base64
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,10 +130,53 @@ def test_no_run_that_is_similar_enough_is_ruled_out(
                 highest = max(cosine(words, read(motif).words) for motif in motifs)
                 if highest > threshold:
                     assert bounds[tuple(words.tolist())] >= highest - 1e-12
-    assert bounds.keys() <= expected
+    # What is compared besides stands within a phrase, and no bound is too low.
+    for run in bounds.keys() - expected:
+        assert any(holds(read(" ".join(part)).words.tolist(), run) for part in parts)
+        highest = max(cosine(np.array(run, np.uint64), read(motif).words) for motif in motifs)
+        assert bounds[run] >= min(highest, 1.0) - 1e-12
+
+
+def holds(words: list[int], run: tuple[int, ...]) -> bool:
+    return any(tuple(words[at : at + len(run)]) == run for at in range(len(words)))
 
 
 def cosine(words: np.ndarray, others: np.ndarray) -> float:
     one, other = set(signature_of(words).tolist()), set(signature_of(others).tolist())
     shared = len(one & other)
     return similarity(shared + 1, len(one) + 1, len(other) + 1) if shared else 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"well then as I was saying to my aunt {GATE} and then we all went home for tea",
+        f"so {GATE} ok",
+        f"{PROSE[:-2]} and also {GATE} because the committee met again on Tuesday",
+    ],
+)
+def test_a_motif_in_the_middle_of_a_longer_phrase_is_found_with_its_full_similarity(text: str) -> None:
+    verdict = judged(intuition(harmful("p-1"), benign("p-2", PROSE)), text)
+    assert isinstance(verdict, IntuitionRejected)
+    assert (verdict.motif, verdict.similarity) == ("p-1", 1.0)
+
+
+def test_a_part_of_a_motif_in_a_longer_phrase_is_not_the_motif() -> None:
+    few = " ".join(GATE.split()[:4])
+    assert (
+        motif_of(judged(intuition(harmful("p-1")), f"I wonder {few} my aunt keeps her tea and where she went")) is None
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GATE.replace("a", "\u0430").replace("e", "\u0435"),
+        GATE.translate(str.maketrans("aeiop", "\u0430\u0435\u0456\u043e\u0440")).upper(),
+        base64.b64encode(GATE.encode()).decode(),
+        "\\u{" + "}\\u{".join(f"{ord(char):x}" for char in GATE) + "}",
+        " ".join("-".join(word) for word in GATE.split()),
+    ],
+)
+def test_a_motif_in_look_alikes_or_in_a_disguise_is_found(text: str) -> None:
+    assert motif_of(judged(intuition(harmful("p-1")), text)) == "p-1"

@@ -202,6 +202,6 @@ def test_what_a_document_says_is_no_situation_of_the_exchange() -> None:
 
 def test_the_nearest_motif_of_all_parts_decides() -> None:
     partition = intuition(harmful("p-1"), harmful("p-2", "where is the spare key"))
-    verdict = judged(partition, f"{GATE} please", document("where is the spare key"))
+    verdict = judged(partition, GATE.replace("north", "south"), document("where is the spare key"))
     assert isinstance(verdict, IntuitionRejected)
     assert (verdict.motif, verdict.layer) == ("p-2", "document[0]")

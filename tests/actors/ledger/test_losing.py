@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from actors.ledger import LedgerSettings, projector
+from events.errors import LedgerDamaged
 from events.jetstream.log import JetStreamLog
 from events.ledger import LedgerReader, compare, verify
 from events.losses import LOSS_FILTER, Losses
 from schemas.vocabulary.ledger import LossRecorded
 from tests.actors.ledger.test_projector import Run, in_world, is_back, log_of, records
 from tests.broker import Broker
-from tests.events.ledger.messages import PARTITIONS, exchanges
+from tests.events.ledger.messages import PARTITIONS, exchanges, flip, query
 from tests.faults.cuts import cut_tail, drop_index, flip_bit
 from tests.simulated import SimulatedStream
 
@@ -157,3 +158,57 @@ async def _recorded(log: JetStreamLog) -> None:
         tail = await log.tail([LOSS_FILTER], 0)
         await tail.next()
         await tail.close()
+
+
+def _last_row_rots(path: Path) -> None:
+    """Flip a bit of the body of a ledger's last row, as a rotten disk does."""
+    ((seq, data),) = query(path, "SELECT seq, data FROM events ORDER BY seq DESC LIMIT 1")
+    query(path, "UPDATE events SET data = ? WHERE seq = ?", flip(data, 8 * (len(data) // 2)), seq)
+
+
+def _is_copied_halfway(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def _first_page_rots(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"\xaa" * 16384)
+
+
+def _is_emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("harm", [_last_row_rots, _is_copied_halfway, _first_page_rots, _is_emptied])
+def test_a_damaged_ledger_is_put_aside_and_no_loss_of_the_log_is_claimed(
+    harm: Callable[[Path], None], tmp_path: Path
+) -> None:
+    """Its rows are not the log's messages: but it is the file that lost them."""
+    path = tmp_path / "ledger.db"
+    in_world(lambda stream: _follow_only(stream, path))
+    harm(path)
+    content = path.read_bytes()
+
+    async def after(stream: SimulatedStream) -> None:
+        assert await _follow(stream, path, 40) == []
+
+    in_world(after)
+    assert verify(path).ok
+    assert len((tmp_path / "ledger-damaged.db").read_bytes()) == len(content)
+
+
+@pytest.mark.parametrize("content", [b"my notes, and nothing else", None], ids=["notes", "database"])
+def test_the_file_of_another_program_is_left_alone(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    if content is None:
+        query(path, "CREATE TABLE events (seq INTEGER PRIMARY KEY)")
+    else:
+        path.write_bytes(content)
+
+    async def body(stream: SimulatedStream) -> None:
+        with pytest.raises(LedgerDamaged, match="not a"):
+            await projector.LedgerProjector(log_of(stream), path).run(asyncio.Event())
+
+    in_world(body)
+    assert [file.name for file in tmp_path.glob("*.db")] == ["ledger.db"]

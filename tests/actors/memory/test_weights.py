@@ -2,13 +2,14 @@
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.memory.mind import Mind, Weight
 from actors.memory.settings import MemorySettings
-from actors.memory.weights import sooner
+from actors.memory.weights import sooner, weight_of, weighted
 from schemas.persistent import Map
 from schemas.vocabulary.self_review import SeatAdded
 from tests.actors.memory.builders import ask, forget, ids, mind, partition, talk
@@ -61,12 +62,49 @@ def test_no_seat_silences_a_memory_or_brings_up_what_does_not_bear_on_the_cue():
 def test_seats_are_averaged_and_the_average_moves_the_weight_within_bounds():
     memory = told()
     seat(memory, "episode:1", 0.2)
-    assert mind(memory).weights["exchange:1"] == Weight(0.2, 0.2, 1)
+    assert mind(memory).weights["exchange:1"] == Weight(0.2, 0.2, 1, 2)
     seat(memory, "episode:1", -0.1)
-    assert mind(memory).weights["exchange:1"] == Weight(0.05, 0.25, 2)
+    assert mind(memory).weights["exchange:1"] == Weight(0.05, 0.25, 2, 2)
     for _ in range(5):
         seat(memory, "episode:1", 1.0)
     assert mind(memory).weights["exchange:1"].log == 1.0
+
+
+def test_a_weight_fades_evenly_over_exchanges_and_a_memory_comes_back():
+    memory = told(MemorySettings(weight_fade_exchanges=4))
+    seat(memory, "episode:2", -1.0)
+    left = []
+    for number in range(5):
+        left.append(weight_of(mind(memory), "episode:2", memory.state.settings))
+        talk(memory, "Nothing of that", f"meanwhile-{number}", vector=BETWEEN, session="elsewhere")
+    assert left == [-1.0, -0.75, -0.5, -0.25, 0.0]
+    assert ids(ask(memory, "And?", vector=EAST, session=LATER))[:2] == ["episode:2", "episode:1"]
+
+
+def test_a_later_seat_moves_what_is_left_of_a_weight():
+    memory = told(MemorySettings(weight_fade_exchanges=4))
+    seat(memory, "episode:1", -0.4)
+    for number in range(2):
+        talk(memory, "Nothing of that", f"meanwhile-{number}", vector=BETWEEN)
+    seat(memory, "episode:1", 0.2)
+    # Half of both numbers is left: an average of -.2, moved half of the way to .2, and a log of -.2.
+    assert mind(memory).weights["exchange:1"] == Weight(0.0, -0.2, 2, 4)
+
+
+@given(seats=st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 40)), min_size=1, max_size=12))
+def test_whatever_reviews_said_a_weight_is_gone_after_as_many_exchanges_as_it_takes(seats: list[tuple[float, int]]):
+    settings, known = MemorySettings(weight_fade_exchanges=30), mind(told())
+    for value, exchanges in seats:
+        known = weighted(known, "episode:1", value, settings)
+        now = weight_of(known, "episode:1", settings)
+        assert now is not None
+        assert abs(now) <= 1.0
+        later = msgspec.structs.replace(known, exchanges=known.exchanges + exchanges)
+        faded = weight_of(later, "episode:1", settings)
+        assert faded is not None
+        assert abs(faded) <= abs(now)
+        assert exchanges < 30 or faded == 0.0
+        known = later
 
 
 def test_a_turn_a_gist_and_an_episode_of_an_exchange_are_one_memory():
@@ -122,5 +160,7 @@ def test_those_without_a_seat_for_longest_lose_their_weight():
 @given(st.floats(-1, 1, allow_nan=False), st.floats(0, 1, allow_nan=False))
 def test_an_energy_is_multiplied_by_the_exponential_of_the_weight(log: float, energy: float):
     known = Mind(weights=Map({"fact:1": Weight(0.0, log, 1)}))
-    assert sooner(energy, known, "fact", 1) == pytest.approx(min(1.0, energy * math.exp(log)), abs=1e-6)
-    assert sooner(energy, known, "fact", 2) == energy
+    assert sooner(energy, known, "fact", 1, MemorySettings()) == pytest.approx(
+        min(1.0, energy * math.exp(log)), abs=1e-6
+    )
+    assert sooner(energy, known, "fact", 2, MemorySettings()) == energy

@@ -1,5 +1,6 @@
 """What holds of every batch, every opinion and every run of messages."""
 
+from collections import Counter
 from typing import Any, get_args
 
 import msgspec
@@ -93,6 +94,43 @@ def test_a_stratum_that_was_not_there_for_long_is_owed_a_place_at_most():
     for _ in range(50):
         owed = dict(owed_after(owed, ["tie_break"] * 5, ON))
     assert places(dict.fromkeys(STRATA, 9), ON, owed) == {"low_confidence": 3, "high_confidence": 2, "tie_break": 0}
+
+
+few_there = st.fixed_dictionaries({stratum: st.integers(0, 2) for stratum in STRATA})
+
+
+@given(between=st.lists(few_there, min_size=1, max_size=4), batch=st.sampled_from([1, 2, 5, 8]))
+@few
+def test_batches_that_were_not_full_starve_no_stratum_of_the_full_ones(between: list[dict[Any, int]], batch: int):
+    """Between full batches come such as there was little to look at for: the full ones keep the shares all the same,
+    but for what they make up for.
+    """
+    settings_of, owed, looked, places_of = ReflectionSettings(batch=batch), dict[Any, float](), Counter[Any](), 0
+    for round_ in range(60):
+        for available in (dict.fromkeys(STRATA, 1_000), between[round_ % len(between)]):
+            given_places = places(available, settings_of, owed)
+            owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], settings_of))
+            if available[STRATA[0]] == 1_000:
+                looked.update(given_places)
+                places_of += sum(given_places.values())
+    assert places_of == 60 * batch
+    least = {"low_confidence": 0.5, "high_confidence": 0.2, "tie_break": 0.3}
+    # A place of each batch at most goes to make up for what the batch between had too little of, or too much.
+    assert all(looked[stratum] >= 60 * (batch * share - 1) - 1 for stratum, share in least.items())
+
+
+def test_single_decisions_between_full_batches_leave_the_tie_breaks_their_places():
+    owed, looked = dict[Any, float](), Counter[Any]()
+    for number in range(100):
+        single = {"low_confidence": 1, "high_confidence": 0, "tie_break": 0}
+        given_places = places(single if number % 2 else dict.fromkeys(STRATA, 50), ON, owed)
+        owed = dict(owed_after(owed, [each for each in STRATA for _ in range(given_places[each])], ON))
+        looked.update(given_places)
+    assert {stratum: count / 300 for stratum, count in looked.items()} == {
+        "low_confidence": pytest.approx(0.5, abs=0.01),
+        "high_confidence": pytest.approx(0.2, abs=0.01),
+        "tie_break": pytest.approx(0.3, abs=0.01),
+    }
 
 
 def test_every_case_of_a_stratum_has_its_turn():

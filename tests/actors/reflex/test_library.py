@@ -1,9 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 from actors.reflex.library import InvalidLibrary, Profile, library_of, make_library
 from actors.reflex.spellings import deep_chain, searched
 from schemas.vocabulary.patterns import PatternSet, Signature
-from tests.actors.reflex.judging import threat
+from schemas.vocabulary.reflex import ReflexBlocked
+from tests.actors.reflex.judging import listed, threat, verdict
 
 
 def test_two_sets_of_one_name_are_refused() -> None:
@@ -52,7 +55,21 @@ def test_the_standard_profile_blocks_in_every_language_it_knows() -> None:
     assert blocking >= {"indirect_injection", "exfiltration_markup", "constitutional", "other_scripts"}
 
 
+def test_the_guide_s_table_of_the_source_s_signatures_is_what_the_library_does() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guards.md").read_text()
+    section = guide.partition("## The source's sixteen signatures")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:2] == "| "]
+    told = {name: says for name, *_, says in rows[1:] if name != "---"}
+    seed = [signature.text for _, signature in library_of("seed").signatures()]
+
+    assert list(told) == seed
+    for text in seed:
+        event = verdict(f"Now {text} please.", profile="standard")
+        does = "blocks" if isinstance(event, ReflexBlocked) else "flags" if listed(event) else "passes"
+        assert (text, does) == (text, told[text])
+
+
 @pytest.mark.parametrize("profile", ["seed", "standard"])
-def test_no_more_than_two_signatures_of_a_profile_end_in_one_another(profile: Profile) -> None:
+def test_no_more_than_three_signatures_of_a_profile_end_in_one_another(profile: Profile) -> None:
     texts = [signature.text for _, signature in library_of(profile).signatures()]
-    assert deep_chain(searched(texts), 2) == []
+    assert deep_chain(searched(texts), 3) == []

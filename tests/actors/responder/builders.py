@@ -1,5 +1,6 @@
 """Events around an exchange, stating only what matters to a test."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.gateway import Layer as InputLayer
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.memory import COLD, Layer, MemoryRecalled, Recollection
+from schemas.vocabulary.memory import COLD, Fact, Layer, MemoryRecalled, Recollection, Retired
 from schemas.vocabulary.reflex import ENTRIES as REFLEX_ENTRIES
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
@@ -126,8 +127,11 @@ def memory(text: str, *, energy: float, layer: Layer = "fact", id: str = "fact:1
     return Recollection(id=id, layer=layer, text=text, energy=energy, tokens=len(text) // 4)
 
 
-def recalled(*memories: Recollection) -> Event:
-    return MemoryRecalled(familiarity=COLD, recollections=memories)
+def recalled(
+    *memories: Recollection, told: Mapping[str, str] | None = None, retired: tuple[Retired, ...] = ()
+) -> Event:
+    facts = tuple(Fact(key=key, value=value) for key, value in (told or {}).items())
+    return MemoryRecalled(familiarity=COLD, recollections=memories, told=facts, retired=retired)
 
 
 def finished(*findings: Recollection) -> Event:

@@ -308,7 +308,7 @@ async def forgets_ids(log: JetStreamLog) -> bool:
 
 
 def test_a_call_longer_than_the_wait_for_its_acknowledgement_is_not_delivered_again(broker: Broker) -> None:
-    ack_wait = 2.0
+    ack_wait = 3.0
 
     async def body(log: JetStreamLog) -> None:
         async def slow(message: Message) -> Sequence[Event | Emission]:

@@ -18,6 +18,9 @@ class Asked(Wholeness):
     def __init__(self) -> None:
         self.stretches: list[tuple[int, int]] = []
 
+    def owed(self, after: int) -> None:
+        """Nothing is ever missing here."""
+
     async def settle(self, after: int, upto: int, read_at: float) -> None:
         """Note a stretch."""
         self.stretches.append((after, upto))

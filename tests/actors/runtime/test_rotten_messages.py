@@ -62,9 +62,32 @@ def test_what_was_decided_about_a_message_before_it_rotted_is_not_decided_again(
             await converse(log, SESSIONS, 1, first=10)
             await at_rest(log)
         messages = await collect(log)
-        assert _twice(messages) == []
-        ends = Counter(s.headers["ce-exchange"] for s in messages if s.headers["ce-type"] == topic_of(ResponseEmitted))
-        assert set(ends.values()) == {1}
+        assert twice(messages) == []
+        assert set(ends_of(messages, ResponseEmitted).values()) == {1}
+
+    on_broker(broker, body)
+
+
+def test_gaps_that_nobody_recorded_are_found_together_so_that_all_begin_anew_once(broker: Broker) -> None:
+    """Who has to know of one gap looks for those that others of its process would find after it, one by one."""
+
+    async def body(log: JetStreamLog) -> None:
+        async with living(broker, "a"):
+            await converse(log, SESSIONS, 2)
+            await at_rest(log)
+        rotten = [stored.seq for stored in (await collect(log))[-40:-1:4]]
+        broker.stop()
+        for seq in rotten:
+            flip_bit_of(broker.store, seq)
+        broker.start()
+        await back(Setting(log, broker.kill, broker.start))
+        async with living(broker, "b"):
+            await converse(log, SESSIONS, 1, first=10)
+            await at_rest(log)
+        assert twice(await collect(log)) == []
+        found = (await log.losses()).found
+        assert [loss.event.first_seq for loss in found] == rotten
+        assert [loss.seq for loss in found] == list(range(found[0].seq, found[0].seq + len(rotten)))
 
     on_broker(broker, body)
 
@@ -93,7 +116,7 @@ def test_another_process_that_has_answered_a_message_knows_that_it_rotted_before
                 await converse(log, SESSIONS, 1, first=10)
                 await at_rest(log)
         messages = await collect(log)
-        assert _twice(messages) == []
+        assert twice(messages) == []
         losses = await log.losses()
         assert [(loss.event.first_seq, loss.event.through_seq) for loss in losses.found] == [(rotten.seq, rotten.seq)]
         repeated = [s.seq for s in messages if s.headers["ce-id"] == rotten.headers["ce-id"]]
@@ -107,9 +130,17 @@ async def _read_on(log: JetStreamLog) -> None:
     addressed = new_input("Hello", agent="agent-0", session="later", partitions=PARTITIONS, now_ns=1, exchange="later")
     await log.append([Append([addressed.record])])
     async with asyncio.timeout(DEADLINE_S):
-        while sum(stored.headers.get("ce-exchange") == "later" for stored in await collect(log)) < 2:
+        while True:
+            if sum(stored.headers.get("ce-exchange") == "later" for stored in await collect(log)) > 1:
+                return
             await asyncio.sleep(0.05)
 
 
-def _twice(messages: list[Stored]) -> list[str]:
+def ends_of(messages: list[Stored], kind: type) -> Counter[str]:
+    """Return how many events of a kind each exchange has, of those that have any."""
+    return Counter(stored.headers["ce-exchange"] for stored in messages if stored.headers["ce-type"] == topic_of(kind))
+
+
+def twice(messages: list[Stored]) -> list[str]:
+    """Return the ids of events that are in the log more than once."""
     return [id for id, count in Counter(stored.headers["ce-id"] for stored in messages).items() if count > 1]

@@ -290,6 +290,38 @@ def test_no_gate_stays_shut_for_ever_calm_and_good_ticks_open_it(before: list[Ti
     assert not mind(felix).armed
 
 
+KINDS = (
+    tick(**SHOCK),
+    tick(arousal=0.4, valence=-0.5),
+    GOOD,
+    tick(chosen=(Part(id="beside", energy=0.5, tokens=100, terms=("canoe",)),)),
+    TickObserved(arousal=0.1, valence=0.1),
+    TickObserved(arousal=0.9, valence=-0.9, novelty=0.9, uncertainty=0.9),
+    tick(modes={"guardian": 1.0, "explorer": 1.0}),
+)
+"""Ticks in distress and calm, with a good prompt, a bad one or none."""
+
+
+@given(st.lists(st.sampled_from(KINDS), max_size=120))
+@settings(max_examples=60, deadline=None)
+def test_reviews_and_their_ends_alternate_and_no_review_outlasts_the_lapse_whatever_happens(seen: list[TickObserved]):
+    lapse = 9
+    felix = Partition(ACTOR).configure(SelfReviewSettings(warm_up=4, window=8, record_window=8, lapse_ticks=lapse))
+    since: int | None = None
+    for number, event in enumerate(seen):
+        topics = [topic_of(each).removeprefix("forged_id.") for each in felix.when(event, FELIX)]
+        if since is None:
+            assert "self_review.disarmed" not in topics
+            since = number if "self_review.triggered" in topics else None
+        else:
+            assert "self_review.triggered" not in topics
+            assert number - since <= lapse
+            since = None if "self_review.disarmed" in topics else since
+        assert ("resolved" not in topics) or topics == ["self_review.disarmed", "resolved"]
+        assert mind(felix).armed is (since is not None)
+        assert since is None or number - since < lapse
+
+
 def test_a_citizen_whose_prompts_nobody_tells_is_reviewed_again_once_it_is_calm():
     felix = Partition(citizen(ticks=0).actor)
     calm = TickObserved(arousal=0.1, valence=0.1)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from actors.webhook.payloads import alertmanager, payload, slack
 from actors.webhook.settings import Receiver
 from schemas.vocabulary.alerts import Alert
+from schemas.wording import alert_summary
 from tests.actors.strategies import events_of
 from tests.actors.webhook.alerts import alert
 
@@ -24,10 +25,10 @@ any_alert = st.sampled_from(["critical.breaker", "warning.reflex", "info.operato
 def test_a_slack_message_says_what_and_whose_and_how_often() -> None:
     told = alert(event="forged_id.breaker.tripped", agent="felix", session="morning", count=4, suppressed=2)
     message = slack(told, "")
-    assert message["text"] == f"Critical: breaker.tripped. {told.summary}"
+    assert message["text"] == f"Critical: breaker.tripped. {alert_summary(told)}"
     [attachment] = message["attachments"]
     section, context = attachment["blocks"]
-    assert section["text"]["text"] == f"*Critical: breaker.tripped*\n{told.summary}"
+    assert section["text"]["text"] == f"*Critical: breaker.tripped*\n{alert_summary(told)}"
     [facts] = context["elements"]
     for fact in (
         "agent* `felix`",
@@ -37,6 +38,18 @@ def test_a_slack_message_says_what_and_whose_and_how_often() -> None:
         f"alert* `{told.alert} firing 4`",
     ):
         assert fact in facts["text"]
+
+
+def test_the_body_of_an_alert_is_sent_with_what_it_means_in_words() -> None:
+    told = alert(event="forged_id.breaker.tripped", figures={"violation": "role_confusion", "trust": "0.15"})
+    sent = msgspec.json.decode(payload(told, Receiver(style="json"), STORED_NS, HOUR_MS))
+    words = "A violation that nothing compensates: the session's processing is off. violation=role_confusion trust=0.15"
+    assert sent == {**msgspec.to_builtins(told), "summary": words}
+
+
+def test_an_alert_of_a_subject_that_this_release_does_not_know_is_readable_still() -> None:
+    told = alert(event="forged_id.greeter.gone", figures={"reason": "asleep"})
+    assert slack(told, "")["text"] == "Critical: greeter.gone. forged_id.greeter.gone. reason=asleep"
 
 
 def test_an_end_is_green_and_says_what_ended_it() -> None:

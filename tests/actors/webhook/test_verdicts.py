@@ -47,6 +47,17 @@ from tests.actors.webhook.test_delivering import delivered_by, over
         (b'{"isError": true, "message": "no such hook"}', "no such hook", False),
         (b'\xef\xbb\xbf{"ok": false, "error": "no such hook"}', "no such hook", False),
         (b'{"code": 19001, "msg": "param invalid"}', "param invalid; code 19001", False),
+        (b'{"result": {"ok": false, "error": "no such hook"}}', "no such hook", False),
+        (b'{"status": "ok", "response": {"status": {"code": 503, "message": "later"}}}', "later; code 503", True),
+        (b'{"data": {"notify": {"userErrors": [{"message": "no such hook"}]}}}', "no such hook", False),
+        (b'{"success": 0, "failure": 1, "results": [{"error": "Unavailable"}]}', "Unavailable", True),
+        (b'{"errors": true, "items": [{"index": {"error": {"reason": "no such hook"}}}]}', "no such hook", False),
+        (b'{"results": [{"ok": true}, {"ok": false, "reason": "no such hook"}]}', "no such hook", False),
+        (b'{"statusCode": 200, "body": "{\\"ok\\": false, \\"error\\": \\"no such hook\\"}"}', "no such hook", False),
+        (b'{"ok": true}\n{"ok": false, "error": "no such hook"}\n', "no such hook", False),
+        (b'{"accepted": 0, "rejected": 1, "reason": "no such hook"}', "no such hook", False),
+        (b'{"status": "KO", "message": "no such hook"}', "no such hook", False),
+        (b'{"status": "invalid event", "message": "no such hook"}', "no such hook", False),
     ],
 )
 def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
@@ -67,10 +78,19 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
         b'{"status": 200}', b'{"success": true, "errors": []}', b'{"error": false}', b'{"error": ""}',
         b'{"errcode": 0, "errmsg": "ok"}', b'{"code": 0, "msg": "success"}', b'{"code": 200}', b'{"id": "404"}',
         b'{"error": "none"}', b'{"StatusCode": 0, "StatusMessage": "success"}', b'{"errno": "0"}', b'[{"ok": true}]',
+        b'{"result": {"ok": true, "errors": []}, "data": {"failed": 0}}', b'{"accepted": ["ops"], "rejected": []}',
+        b'{"success": 1, "failure": 0, "results": [{"message_id": "0:15"}]}', b'{"ok": 1}\n{"ok": 1}', b"1\n2",
+        b'{"ok": true, "message": {"alert": {"error": "of what the alert tells"}}}', b'{"result": "no error"}',
     ],
 )  # fmt: skip
 def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:
     assert refusal(body, style) is None
+
+
+def test_an_answer_that_is_wrapped_as_deep_as_one_can_be_read_is_read_in_time() -> None:
+    for body in (b'{"data":' * 400 + b'{"ok": false}' + b"}" * 400, b"[" * 400 + b'{"ok": false}' + b"]" * 400):
+        assert refusal(body, "json") is not None
+    assert refusal(b'{"data":' * 8_000, "json") is None
 
 
 @pytest.mark.parametrize("style", ["alertmanager", "json"])

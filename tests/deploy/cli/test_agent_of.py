@@ -14,7 +14,7 @@ from deploy.cli.options import Target
         ("shared", None, "default", True),
         ("shared", "ann", "ann", False),
         ("user", None, "user:ann", False),
-        ("session", None, "session:lunch", False),
+        ("session", None, "session:lunch", True),
     ],
 )
 def test_a_user_is_named_in_vain_only_with_a_word_about_it(

@@ -277,6 +277,89 @@ def test_a_library_without_signatures_judges_nothing(tmp_path: Path) -> None:
     assert not result.stdout
 
 
+@pytest.mark.parametrize("text", ["", " \n"])
+@pytest.mark.parametrize("given", [True, False], ids=["given", "on stdin"])
+def test_a_blank_text_is_not_judged(text: str, given: bool) -> None:
+    result = neuraxis("patterns", "test", *([text, "--shipped"] if given else ["-", "--shipped"]), stdin=text)
+    assert result.exit_code == 2
+    assert "nothing to judge" in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("alerts", "--no-follow", "--since", "{end}"), "no alert is on record in the ledger"),
+        (("alerts", "--no-follow", "--severity", "warning", "--since", "{end}"), "of severity warning or above is on"),
+        (("alerts", "--open", "--severity", "critical", "--since", "{end}"), "no alert of severity critical is firing"),
+        (("precedents", "list"), "has no precedents in force"),
+    ],
+    ids=str,
+)
+def test_a_list_of_nothing_says_so_beside_its_rows(
+    command: tuple[str, ...], told: str, ledger: Path, talk: list[Stored]
+) -> None:
+    asked = [word.format(end=len(talk)) for word in command]
+    for form in ((), ("--json",)):
+        result = neuraxis(*asked, *form, "--log", ledger)
+        assert result.exit_code == 0, result.output
+        assert told in result.stderr
+        assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        ("forged_id.ruoter.>", "did you mean forged_id.router.>?"),
+        ("forged_id.router.mode_selcted", "did you mean forged_id.router.mode_selected?"),
+        ("forged_id.zzz.>", "no event of this release is of the subject forged_id.zzz.>"),
+        ("forged_id.*.passed.more", "no event of this release"),
+        ("forged_id.*.passed", ""),
+        ("forged_id.router.*", ""),
+        ("forged_id.router.>", ""),
+        ("forged_id.>", ""),
+    ],
+)
+def test_a_subject_that_no_event_is_of_is_said_to_be_none(topic: str, told: str, ledger: Path) -> None:
+    said = neuraxis("log", "tail", "--topic", topic, "--log", ledger).stderr
+    assert told in said
+    assert ("no event of this release" in said) == bool(told)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("forget", "--fact", "", "--why", "x", "--yes"),
+        ("forget", "--fact", "name", "--why", " "),
+        ("forget", "--session", " ", "--why", "x"),
+        ("patterns", "import", "rules.yaml", "--by", " "),
+        ("patterns", "withdraw", "rules", "--why", ""),
+        ("precedents", "withdraw", "p", "--why", " "),
+        ("guardrails", "override", "l", "--fatigue", "--by", " ", "--why", "x"),
+        ("breaker", "recover", "s", "--by", "ann", "--why", ""),
+    ],
+    ids=" ".join,
+)
+def test_an_order_that_would_be_recorded_with_blanks_is_wrong_use(order: tuple[str, ...]) -> None:
+    Path("rules.yaml").write_text("[]")
+    result = neuraxis(*order)
+    assert result.exit_code == 2
+    assert "it is blank: orders are recorded with" in result.stderr
+
+
+def test_a_setting_that_a_command_has_no_use_for_is_checked_and_said_to_change_nothing(ledger: Path) -> None:
+    def ended(*sets: str, command: tuple[str, ...] = ("log", "tail")) -> Result:
+        flags = [word for each in sets for word in ("--set", each)]
+        return neuraxis(*command, *flags, "--log", ledger)
+
+    assert "--set router.profile changes nothing here" in ended("router.profile=seed").stderr
+    assert "changes nothing" not in ended("router.profile=seed", command=("what-if",)).stderr
+    for wrong, hint in (("rooter.profile=seed", "there is no section 'rooter'"), ("router.profile=zen", "calibrated")):
+        refused = neuraxis("ask", "hi", "--set", wrong)
+        assert (refused.exit_code, hint in refused.stderr) == (2, True), refused.stderr
+        assert "changes nothing" not in refused.stderr
+
+
 @pytest.mark.parametrize("name", ["out.jsonl", "out.nxb", "why.svg", "kept/case.nxb", "back/ledger.db", "back/log.nxb"])
 @pytest.mark.parametrize("there", [False, True], ids=["new", "in place of another"])
 def test_what_holds_peoples_words_is_its_owners_alone_whatever_the_umask(
@@ -335,6 +418,16 @@ def test_a_backup_is_read_by_whatever_reads_logs(ledger: Path, talk: list[Stored
         assert neuraxis("log", "verify", "--log", copy).exit_code == 0
         hashes.add(json.loads(neuraxis("replay", "--verify", "--json", "--log", copy).stdout)["overall"])
     assert len(hashes) == 1
+
+
+def test_a_backup_of_a_set_whose_stream_cannot_be_asked_says_so(ledger: Path) -> None:
+    Path(".neuraxis").mkdir()
+    shutil.copyfile(ledger, ".neuraxis/ledger.db")
+    asked = "whether the stream holds more than the ledger is not known"
+    assert asked not in neuraxis("backup", "stopped").stderr
+    Path(".neuraxis/run.json").write_text("{}")  # what a set that was killed leaves, but for what is in it
+    result = neuraxis("backup", "killed")
+    assert (result.exit_code, asked in result.stderr) == (0, True), result.output
 
 
 def test_a_backup_replaces_nothing_and_leaves_nothing_where_it_fails(ledger: Path, bare: Path) -> None:

@@ -40,6 +40,7 @@ READING = (
     ("breaker", "show", "morning", "--agent", AGENT),
     ("patterns", "list"),
     ("precedents", "list"),
+    ("allowances", "list"),
     ("regulator", "show", AGENT),
     ("review", "show", AGENT),
 )
@@ -112,10 +113,24 @@ def test_a_set_whose_broker_does_not_answer_is_read_from_its_ledger(stopped: int
     )
 
 
+def test_where_nothing_comes_any_more_a_count_is_of_the_latest(stopped: int) -> None:
+    (row,) = map(json.loads, neuraxis("log", "tail", "--count", "1", "--json").stdout.splitlines())
+    assert row["seq"] == stopped
+    for reading in (("log", "tail", "--count", "12"), ("alerts", "--count", "1"), ("alerts", "--severity", "critical")):
+        followed, ended = neuraxis(*reading, "--json").stdout, neuraxis(*reading, "--no-follow", "--json").stdout
+        assert followed == ended != ""
+
+
 def test_orders_and_inputs_need_a_set_that_runs(stopped: int) -> None:
-    for order in (("ask", "x"), ("breaker", "reset", "s", "--by", "a", "--why", "b"), ("doctor",)):
+    for order in (("ask", "x"), ("chat",), ("breaker", "reset", "s", "--by", "a", "--why", "b"), ("doctor",)):
         result = neuraxis(*order)
         assert (result.exit_code, "no set runs in .neuraxis" in result.stderr) == (3, True)
+
+
+def test_a_line_of_a_chat_that_is_no_text_is_not_sent(stopped: int) -> None:
+    result = CliRunner().invoke(main, ["chat", "--nats", "nats://127.0.0.1:1"], input=b"caf\xe9\n")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "not sent: byte 4 of the line is not UTF-8" in result.stderr
 
 
 def test_a_worker_says_at_once_whom_it_cannot_reach_and_goes_on_trying(tmp_path: Path) -> None:

@@ -188,6 +188,29 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     assert "prompts.jsonl:2" in result.output
 
 
+@pytest.mark.parametrize(
+    ("command", "field", "line"),
+    [
+        (["train", "detection"], "label", {"label": "atack", "category": "jailbreak"}),
+        (["router", "train"], "label", {"label": "benin"}),
+        (["router", "train"], "reads[1]", {"reads": ["task", "bogus"]}),
+        (["router", "train"], "ok[0]", {"ok": ["respond"]}),
+    ],
+)
+def test_a_label_that_there_is_not_is_answered_with_those_that_there_are(
+    command: list[str], field: str, line: dict[str, object], tmp_path: Path
+) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(f"\n{json.dumps({'text': 'a', 'source': 's', **line})}\n", encoding="utf-8-sig")
+    result = CliRunner().invoke(neuraxis, [*command, str(file), "--into", str(tmp_path)])
+    assert result.exit_code != 0
+    allowed = {"label": "attack, benign, hard_benign", "reads[1]": "recall", "ok[0]": "RESPOND"}[field]
+    # msgspec tells of no place in a list.
+    assert f"rows.jsonl:2: {field.partition('[')[0]}" in result.output
+    assert "there are " in result.output.partition("Invalid enum value")[2]
+    assert allowed in result.output
+
+
 def test_a_corpus_of_too_few_sources_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "prompts.jsonl"
     file.write_text(json.dumps({"text": "a", "label": "benign", "category": "c", "source": "s"}) + "\n")

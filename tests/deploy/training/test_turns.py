@@ -152,7 +152,10 @@ def test_a_damaged_file_is_refused_and_says_what_to_do(data: bytes):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"text": "hi", "ok": ["WAVE"]}', "turns.jsonl:1: Invalid enum value 'WAVE'"),
+        (
+            '{"text": "hi", "ok": ["WAVE"]}',
+            "turns.jsonl:1: ok[0]: Invalid enum value 'WAVE': there are ACKNOWLEDGE, ACT",
+        ),
         ("[]", "turns.jsonl:1: Expected `object`"),
         ('{"text": "hi", "source": "a", "ok": ["RESPOND"]}', "the files name 1 different `source`s: name at least 5"),
     ],

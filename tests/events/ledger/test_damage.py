@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,44 @@ def test_a_format_of_a_later_release_is_refused_by_name(sound: Path, tmp_path: P
     for check in (verify, read, open_writer):
         with pytest.raises(Misconfigured, match="ledger format 99"):
             check(path)
+
+
+LOOKS: dict[str, Callable[[LedgerReader], object]] = {
+    "history": lambda reader: list(reader.history()),
+    "history of a few": lambda reader: list(reader.history(("log.*.*.nobody.>",))),
+    "history up to there": lambda reader: list(reader.history(after=ROTTEN - 1, upto=ROTTEN)),
+    "extent": lambda reader: reader.extent(("log.>",)),
+    "at": lambda reader: reader.at(ROTTEN),
+    "last up to there": lambda reader: reader.last_upto(ROTTEN),
+}
+ROTTEN = 30
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("column", ["data", "headers", "subject", "time", "hash"])
+def test_a_row_that_is_not_what_was_written_is_an_error_to_whoever_reads_it(
+    column: str, look: str, sound: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copy(sound, path)
+    other = {"data": "x'7b7d'", "headers": "'{}'", "subject": "'log.00.00.x.y'", "time": "time + 1", "hash": "x'00'"}
+    query(path, f"UPDATE events SET {column} = {other[column]} WHERE seq = ?", ROTTEN)
+    with LedgerReader(path) as reader, pytest.raises(LedgerDamaged, match=f"row {ROTTEN} is not what was written"):
+        LOOKS[look](reader)
+    heard: list[int] = []
+    with LedgerReader(path, heard.append) as reader:
+        LOOKS[look](reader)
+    assert heard[0] == ROTTEN
+    with LedgerReader(path) as reader:  # nobody pays for rows that he does not read
+        assert reader.at(ROTTEN - 1) is not None
+        assert sum(map(len, reader.history(upto=ROTTEN - 1))) == ROTTEN - 1
+
+
+def test_an_end_that_is_not_what_was_written_is_handed_to_nobody(sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copy(sound, path)
+    exchange = read(path)[0].headers["ce-exchange"]
+    assert asyncio.run(exchange_result(path, exchange)) is not None
+    query(path, "UPDATE events SET data = replace(data, ':', ': ') WHERE exchange = ?", exchange)
+    with pytest.raises(LedgerDamaged, match=r"does not hold the types|not what was written"):
+        asyncio.run(exchange_result(path, exchange))

@@ -79,12 +79,25 @@ def test_a_field_that_is_not_known_is_refused_at_every_depth() -> None:
     assert str(wrong) == "chosen[0]: there is no field 'enrgy': did you mean 'energy'?"
 
 
-@pytest.mark.parametrize("body", [{}, {"citizen": "felix"}, {"agent": "felix"}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"citizen": "felix"}, {"agent": "felix"}, {"modes": {}}, {"working_memory": [], "chosen": []},
+        {"thought_lines": ["", " "]}, {"stimulus_embedding": []}, {"token_budget": 8}, {"agent": "felix", "modes": {}},
+    ],
+)  # fmt: skip
 def test_a_tick_that_says_nothing_is_refused_and_one_of_zeros_is_not(body: Any) -> None:
     wrong = refused(body, Tick)
     assert wrong.code == "missing_field"
     assert "the tick says nothing: it needs modes, arousal" in str(wrong)
     assert event_of(json.dumps({**body, "arousal": 0.0}).encode(), Tick)
+
+
+@pytest.mark.parametrize(("told", "missing"), [("question", "answer"), ("answer", "question")])
+def test_a_question_or_an_answer_that_no_critic_would_read_is_refused(told: str, missing: str) -> None:
+    for other in ({}, {missing: None}, {missing: " "}):
+        wrong = refused({**SCORED, told: "What is a lease?", **other}, LoopCompletion)
+        assert (wrong.code, wrong.field) == ("missing_field", missing)
 
 
 def test_an_override_that_overrides_nothing_is_refused_and_one_that_ends_overrides_is_not() -> None:
@@ -200,6 +213,11 @@ def test_a_name_that_a_terminal_would_obey_is_refused(field: str) -> None:
     assert refused({**SEED_COMPLETION, field: "\x1b[31mEVIL"}).field == field
 
 
+@pytest.mark.parametrize("field", ["agent", "citizen"])
+def test_a_tick_of_an_agent_without_a_name_is_refused(field: str) -> None:
+    assert refused({field: "", "arousal": 0.5}, Tick).field == field
+
+
 def test_a_tick_of_two_agents_is_refused() -> None:
     with pytest.raises(InvalidField, match="citizen"):
         observed(read(b'{"agent": "felix", "citizen": "ann", "arousal": 0}', Tick))
@@ -263,6 +281,11 @@ def test_a_broken_body_is_refused_with_words(path: str, body: bytes) -> None:
         ("limt=5", {}, "there is no query parameter 'limt': there are agent"),
         ("agent=ada&agent=bob", {}, "the query parameter agent stands twice"),
         ("", {b"Idempotency_Key": b"k"}, "there is no header 'idempotency_key': did you mean 'Idempotency-Key'?"),
+        ("agent=", {}, "the query parameter agent is empty: give it a value, or leave it out"),
+        ("", {b"X-Neuraxis-User": b" "}, "the header X-Neuraxis-User is empty: give it a value, or leave it out"),
+        ("", {b"Idempotency-Key": b""}, "the header Idempotency-Key is empty: give it a value, or leave it out"),
+        ("", {b"Neuraxis-User": b"ada"}, "there is no header 'neuraxis-user': did you mean 'X-Neuraxis-User'?"),
+        ("", {b"X-Neuraxis-Agent": b"a"}, "there is no header 'x-neuraxis-agent': did you mean 'X-Neuraxis-User'?"),
         ("", {b"X-Idempotency-Key": b"k"}, "there is no header 'x-idempotency-key': did you mean 'Idempotency-Key'?"),
     ],
 )

@@ -3,6 +3,9 @@
 import asyncio
 import re
 
+import pytest
+
+from actors.gateway.agents import AgentPer
 from actors.registry import ACTORS
 from events.jetstream.stream import DEDUPE_WINDOW
 from tests.actors.gateway.asking import clock, stored
@@ -456,12 +459,20 @@ def test_each_user_has_loops_of_an_agent_of_their_own_where_agents_are_one_a_use
     in_world(body)
 
 
-def test_a_user_makes_no_difference_where_one_agent_is_everybodys() -> None:
+@pytest.mark.parametrize("agent_per", ["shared", "session"])
+def test_a_user_who_would_change_nothing_is_refused_unless_the_agent_is_named(agent_per: AgentPer) -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with guarding(stream), gateway(stream) as client:
-            user = {"X-Neuraxis-User": "ada"}
-            assert (await client.post("/orchestrator/loop-complete", json=SCORED, headers=user)).status_code == 200
-            status = f"/orchestrator/guardrails-status/{SCORED['loop_id']}"
-            assert (await client.get(status, params={"agent": "default"})).status_code == 200
+        async with guarding(stream), gateway(stream, agent_per=agent_per) as client:
+            user, status = {"X-Neuraxis-User": "ada"}, f"/orchestrator/guardrails-status/{SCORED['loop_id']}"
+            for answer in (
+                await client.post("/orchestrator/loop-complete", json=SCORED, headers=user),
+                await client.post("/v1/ticks", json={"valence": 0}, headers=user),
+                await client.get(status, headers=user),
+            ):
+                assert (answer.status_code, answer.json()["field"]) == (400, "X-Neuraxis-User")
+                assert 'set gateway.agent_per = "user", or name an agent' in answer.json()["message"]
+            named = {**SCORED, "agent": "default"}
+            assert (await client.post("/orchestrator/loop-complete", json=named, headers=user)).status_code == 200
+            assert (await client.get(status, params={"agent": "default"}, headers=user)).status_code == 200
 
     in_world(body)

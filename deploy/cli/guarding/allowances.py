@@ -1,0 +1,182 @@
+"""``neuraxis allowances``."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.cli import saying
+from deploy.cli.groups import Commands
+from deploy.cli.options import (
+    Target,
+    agent_option,
+    by_option,
+    content_of,
+    examples,
+    json_option,
+    target_options,
+    timeout_option,
+)
+from deploy.cli.replaying.source import log_option, opened, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from deploy.operating.allowances import Listed
+    from deploy.operating.deadline import Deadline
+    from schemas.event import Event
+
+_WAIT_S = 60.0
+_FIND = "`neuraxis allowances list` tells, once the broker answers"
+
+
+@click.group(cls=Commands, epilog=examples("neuraxis allowances list"))
+def allowances() -> None:
+    """What is allowed in spite of the guards: texts, and phrases in any text, of one agent."""
+
+
+@allowances.command(
+    epilog=examples(
+        'neuraxis allowances add button --phrase "ignore previous" --why "a button of our editor"',
+        'neuraxis allowances add handbook --file chapter.txt --why "our own text on attacks"',
+    )
+)
+@click.argument("name")
+@click.option("--phrase", default="", help="A phrase of whole words that the senses pass over in any text.")
+@click.option("--file", metavar="FILE", help="A file (`-`: stdin) with a text that is allowed as a whole.")
+@target_options
+@agent_option("whose allowance it is")
+@by_option
+@click.option("--why", required=True, help="The reason, for the record.")
+@timeout_option(_WAIT_S)
+@json_option
+def add(
+    target: Target,
+    name: str,
+    phrase: str,
+    file: str | None,
+    agent: str,
+    by: str,
+    why: str,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Allow a phrase, or the text of a file, under NAME; one of that name is replaced.
+
+    No sense objects to what is allowed: reflex, intuition and appraisal judge an input without it, and say so. What
+    stands around a phrase is judged. The text is held on record.
+    """
+    import msgspec
+
+    from actors.gateway import check_name
+    from deploy.cli.connect import run_within
+    from deploy.cli.failures import WrongUse
+    from deploy.operating.allowances import MOST_CHARACTERS
+    from deploy.operating.operator_edge import who
+    from schemas.names import wrong_with_name
+    from schemas.vocabulary.allowances import AllowanceRecorded
+
+    check_name("agent", agent)
+    if wrong := wrong_with_name(name):
+        raise WrongUse(f"NAME: the name {wrong}")
+    if bool(phrase.strip()) == (file is not None):
+        raise WrongUse("give either --phrase PHRASE or --file FILE, and something in it")
+    text = "" if file is None else content_of(file).decode("utf-8", "replace")
+    if file is not None and not text.strip():
+        raise WrongUse(f"{file}: there is no text in it")
+    if len(text) > MOST_CHARACTERS or len(phrase) > MOST_CHARACTERS:
+        raise WrongUse(
+            f"at most {MOST_CHARACTERS:,} characters can be allowed as one text: allow a phrase of it instead"
+        )
+    event = AllowanceRecorded(allowance=name, text=text, phrase=phrase, by=by or who(), why=why)
+    last = run_within(target, timeout, lambda within: _add(target, event, agent, within))
+    if as_json:
+        click.echo(msgspec.json.encode({"agent": agent, "allowance": name, "seq": last}).decode())
+        return
+    saying.say(f"{name} is allowed for agent {agent}")
+
+
+@allowances.command(name="list", epilog=examples("neuraxis allowances list --agent support --json"))
+@target_options
+@log_option
+@agent_option("whose allowances they are")
+@json_option
+def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
+    """Print the allowances in force, in the order of recording. They hold people's words."""
+    from deploy.cli.output import emit
+
+    columns = ("allowance", "phrase", "text", "by", "why")
+    emit(asyncio.run(_listed(target, log_file, agent)), as_json=as_json, columns=columns)
+
+
+@allowances.command(epilog=examples('neuraxis allowances withdraw button --why "the button is gone"'))
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@target_options
+@agent_option("whose allowances they are")
+@by_option
+@click.option("--why", required=True, help="The reason, for the record.")
+@timeout_option(_WAIT_S)
+@json_option
+def withdraw(
+    target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
+) -> None:
+    """Let allowances count no more: every sense judges what they allowed from then on."""
+    import msgspec
+
+    from deploy.cli.connect import run_within
+
+    last = run_within(target, timeout, lambda within: _withdraw(target, names, agent, by, why, within))
+    if as_json:
+        click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
+        return
+    saying.say(f"{len(names)} withdrawn for agent {agent}")
+
+
+async def _add(target: Target, event: "Event", agent: str, deadline: "Deadline") -> int:
+    from deploy.cli.connect import connected
+    from deploy.cli.failures import WrongUse
+    from deploy.operating.allowances import listed
+    from deploy.operating.operator_edge import Order, append
+    from events.replay.sources import StreamSource
+    from schemas.allowances import MOST
+    from schemas.vocabulary.allowances import AllowanceRecorded
+
+    assert isinstance(event, AllowanceRecorded)
+    async with connected(target, deadline=deadline) as log:
+        others = [each for each in await listed(StreamSource(log), agent) if each.allowance != event.allowance]
+        if len(others) >= MOST:
+            raise WrongUse(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
+        deadline.sending("the allowance", _FIND)
+        return await append(log, [Order(event=event, agent=agent)], time.time_ns(), deadline.inner_s)
+
+
+async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
+    from deploy.operating.allowances import listed
+
+    async with opened(target, log_file) as source:
+        found = await listed(source, agent)
+        if not found:
+            say(f"agent {agent} has no allowances in force in the {source.name}")
+        return found
+
+
+async def _withdraw(target: Target, names: "Sequence[str]", agent: str, by: str, why: str, deadline: "Deadline") -> int:
+    from deploy.cli.connect import connected
+    from deploy.operating.allowances import listed
+    from deploy.operating.operator_edge import Order, append, who
+    from events.replay.looking import NothingThere
+    from events.replay.sources import StreamSource
+    from schemas.vocabulary.allowances import AllowanceWithdrawn
+
+    async with connected(target, deadline=deadline) as log:
+        known = {each.allowance for each in await listed(StreamSource(log), agent)}
+        for name in names:
+            if name not in known:
+                raise NothingThere(f"agent {agent} has no allowance {name!r}: `neuraxis allowances list` shows its own")
+        author = by or who()
+        events = (AllowanceWithdrawn(allowance=name, by=author, why=why) for name in dict.fromkeys(names))
+        deadline.sending("the withdrawal", _FIND)
+        orders = [Order(event=event, agent=agent) for event in events]
+        return await append(log, orders, time.time_ns(), deadline.inner_s)

@@ -1,0 +1,98 @@
+"""Allowances as the log holds them, and what a person's verdict on an exchange is put on record as."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from events.codec import Recorded, decode
+from events.replay.looking import NothingThere
+from events.replay.sources import Source
+from schemas.event import Event, topic_of
+from schemas.subjects import NO_PARTITION, stored_subject
+from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.precedents import PrecedentRecorded
+
+MOST_CHARACTERS = 16_000
+"""Characters of a text that is allowed."""
+
+Verdict = Literal["harm", "false-alarm", "benign"]
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """An allowance in force, and the sequence of the event that recorded it."""
+
+    allowance: str
+    text: str
+    phrase: str
+    by: str
+    why: str
+    seq: int
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """An input that a person has a verdict on: whose it was, and what it said."""
+
+    exchange: str
+    agent: str
+    received: InputReceived
+
+
+async def listed(source: Source, agent: str) -> list[Listed]:
+    """Return an agent's allowances in force, in the order of recording."""
+    token = source.partitions.agent_token(agent)
+    kinds = (AllowanceRecorded, AllowanceWithdrawn)
+    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
+    found: dict[str, Listed] = {}
+    async for batch in source.history(filters, 0, (await source.info()).last_seq):
+        _fold(found, agent, (decode(stored) for stored in batch))
+    return list(found.values())
+
+
+def _fold(found: dict[str, Listed], agent: str, records: Iterable[object]) -> None:
+    for record in records:
+        if not isinstance(record, Recorded) or record.message.agent != agent:
+            continue
+        match record.message.event:
+            case AllowanceRecorded() as event:
+                found.pop(event.allowance, None)
+                found[event.allowance] = Listed(
+                    allowance=event.allowance,
+                    text=event.text,
+                    phrase=event.phrase,
+                    by=event.by,
+                    why=event.why,
+                    seq=record.stored.seq,
+                )
+            case AllowanceWithdrawn(allowance=name):
+                found.pop(name, None)
+
+
+async def judged_input(source: Source, exchange: str) -> Judged:
+    """Return the input of an exchange.
+
+    Raises:
+        NothingThere: the exchange has none that can be read.
+    """
+    for stored in await source.exchange(exchange):
+        record = decode(stored)
+        if isinstance(record, Recorded) and isinstance(record.message.event, InputReceived):
+            return Judged(exchange=exchange, agent=record.message.agent, received=record.message.event)
+    raise NothingThere(f"exchange {exchange} in the {source.name} has no input that this release can read")
+
+
+def events_of(judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str) -> tuple[Event, ...]:
+    """Return what a verdict puts on record: a precedent, and for a false alarm an allowance of the text as well."""
+    name = f"verdict-{judged.exchange}"
+    precedent = PrecedentRecorded(
+        precedent=name,
+        description=judged.received.text,
+        situation=judged.received.situation,
+        outcome="harmful" if verdict == "harm" else "benign",
+        harm_level=harm_level if verdict == "harm" else 0.0,
+        by=by,
+    )
+    if verdict != "false-alarm":
+        return (precedent,)
+    return precedent, AllowanceRecorded(allowance=name, text=judged.received.text, by=by, why=why)

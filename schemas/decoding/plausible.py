@@ -1,0 +1,31 @@
+"""Whether what a disguise was undone to is text at all."""
+
+LEAST = 6
+"""Characters that a decoded text has."""
+
+_PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
+
+
+def is_text(said: str) -> bool:
+    """Return whether nearly all characters of a decoded text are such that can be shown."""
+    if len(said) < LEAST:
+        return False
+    if said.isascii():
+        return len(said.encode().translate(None, _PRINTED)) <= 0.03 * len(said)
+    return sum(char.isprintable() or char in "\n\t\r" for char in said) >= 0.97 * len(said)
+
+
+def is_worded(said: str) -> bool:
+    """Return whether a decoded text is made of letters for the most part."""
+    return is_text(said) and sum(map(str.isalpha, said)) >= 0.5 * len(said)
+
+
+def text_of(data: bytes) -> str:
+    """Return bytes as text, of UTF-16 too; empty where they are none."""
+    if data.count(b"\0") * 3 > len(data):
+        data = data.replace(b"\0", b"")
+    try:
+        said = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return ""
+    return said if is_text(said) else ""

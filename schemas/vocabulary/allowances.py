@@ -1,0 +1,55 @@
+"""What people allow in spite of the guards. Owner: ``operator``, the edge of people's own actions."""
+
+from typing import Annotated
+
+import msgspec
+
+from schemas.actor import Scope
+from schemas.entry import Entry, Severity
+from schemas.event import Event, Personal
+from schemas.vocabulary.precedents import Name
+
+Allowed = Annotated[Personal, msgspec.Meta(max_length=16_000)]
+
+
+class AllowanceRecorded(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_recorded"):
+    """A text, or a phrase in any text, that no sense of an agent objects to from here on; ``allowance`` names it.
+
+    ``text`` is a whole text or layer, whatever its case and white space; ``phrase`` a phrase of whole words, which the
+    senses pass over wherever it stands, so that what stands around it is judged. One of the two is given. It replaces
+    an allowance of the same name. ``by`` and ``why`` are for the record.
+    """
+
+    allowance: Name
+    text: Allowed = ""
+    phrase: Allowed = ""
+    by: Name
+    why: Name
+
+
+class AllowanceWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_withdrawn"):
+    """An allowance counts no more from here on; ``by`` and ``why`` are for the record."""
+
+    allowance: Name
+    by: Name
+    why: Name
+
+
+ENTRIES = (
+    Entry(
+        event=AllowanceRecorded,
+        owner="operator",
+        scope=Scope.AGENT,
+        meaning="A person allows a text, or a phrase in any text, in spite of the guards.",
+        sample=AllowanceRecorded(allowance="a-1", phrase="ignore previous", by="ann", why="a button of our editor"),
+        severity=Severity.INFO,
+    ),
+    Entry(
+        event=AllowanceWithdrawn,
+        owner="operator",
+        scope=Scope.AGENT,
+        meaning="What a person allowed counts no more.",
+        sample=AllowanceWithdrawn(allowance="a-1", by="ann", why="the button is gone"),
+        severity=Severity.INFO,
+    ),
+)

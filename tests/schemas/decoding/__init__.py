@@ -1,0 +1,1 @@
+"""What disguises are undone to."""
