@@ -17,7 +17,7 @@ from importlib.resources import files
 import msgspec
 
 from schemas.decoding import decoded_of
-from schemas.reading.excerpt import excerpt_of
+from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.folding import fold, fold_word
 from schemas.reading.tokens import split_tokens
 from schemas.vocabulary.appraisal import Risks
@@ -98,7 +98,7 @@ def intent_of(text: str) -> Intent:
 def whole_intent_of(text: str) -> Intent:
     """Return what a text would have the system do, also where it says so in a disguise."""
     intent = intent_of(text)
-    for decoded in decoded_of(excerpt_of(text).text):
+    for decoded in decoded_of(excerpt_of(text, DECODED).text):
         if decoded.worded:
             said = intent_of(decoded.text[:READ_DECODED])
             risks = Risks(harm=intent.risks.harm or said.risks.harm, layer_0=intent.risks.layer_0 or said.risks.layer_0)

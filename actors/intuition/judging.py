@@ -13,7 +13,7 @@ from actors.intuition.settings import IntuitionSettings
 from schemas.decoding import decoded_of
 from schemas.event import Event
 from schemas.reading.evidence import read_text, unread_share
-from schemas.reading.excerpt import excerpt_of
+from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.model import Model
 from schemas.reading.sheets import sheets_of
 from schemas.reading.views import read_views
@@ -161,7 +161,7 @@ def _with_decoded(named: dict[str, str]) -> dict[str, str]:
     """Return the texts of an input, and what they say with their disguises undone, each with the name of its part."""
     heard = dict(named)
     for text, name in list(named.items())[:MOST_DECODED]:
-        shown = excerpt_of(text).text
+        shown = excerpt_of(text, DECODED).text
         views = (view.text for view in read_views(shown).found)
         for said in (*views, *(decoded.text for decoded in decoded_of(shown) if decoded.worded)):
             heard.setdefault(said, name)
