@@ -65,7 +65,11 @@ class Bodies:
         if was.envelope.topic != now.topic:
             return Said(msgspec.to_builtins(was.message.event), _decoder.decode(now.data))
         kind = was.envelope.topic, was.envelope.version, was.envelope.build
-        document = _decoder.decode(lifted(was.envelope.topic, was.stored.data, was.envelope.version))
+        try:
+            document = _decoder.decode(lifted(was.envelope.topic, was.stored.data, was.envelope.version))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            # Its type was decoded all the same: what a type does not know is passed over, whatever stands there.
+            return Said(was.stored.data.decode(errors="replace"), _decoder.decode(now.data))
         try:
             event: Event = decode_event(now.topic, now.data, CATALOGUE[now.topic].version)
         except VocabularyError:
@@ -141,7 +145,7 @@ def _projected_struct(
     is_whole = not isinstance(document, dict)
     entries: dict[str, Any] = {} if is_whole else document
     found: dict[str, Any] = {}
-    if config.tag_field is not None:
+    if config.tag_field is not None and (config.tag_field in entries or is_whole or not of_record):
         found[config.tag_field] = config.tag
     for field, name in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
         place = f"{path}.{name}" if path else name

@@ -71,7 +71,7 @@ def _repeats(messages: Sequence[Stored]) -> Iterable[str]:
 
 def _causes(messages: Sequence[Stored]) -> Iterable[str]:
     seen: set[str] = set()
-    decided: Counter[tuple[str, str, int]] = Counter()
+    decided: Counter[tuple[str, str, str, int]] = Counter()
     for stored in messages:
         recorded = decode(stored)
         assert isinstance(recorded, Recorded), stored
@@ -79,7 +79,9 @@ def _causes(messages: Sequence[Stored]) -> Iterable[str]:
         if envelope.cause and not _is_fact(envelope.topic):
             if envelope.cause not in seen:
                 yield f"event {envelope.id} of {envelope.topic} has no cause in the log"
-            decided[envelope.topic.split(".")[1], envelope.cause, envelope.index] += 1
+            # What goes to every partition, such as a stage that is lost, is decided once by each of them.
+            where = ".".join(stored.subject.split(".")[1:3])
+            decided[where, envelope.topic.split(".")[1], envelope.cause, envelope.index] += 1
         seen.add(envelope.id)
     yield from (f"decided {count} times: {key}" for key, count in decided.items() if count > 1)
 

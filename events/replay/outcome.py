@@ -11,6 +11,7 @@ from events.codec import Recorded
 from events.decision import Decided
 from events.meaning import Bodies, text_of
 from events.replay.pending import Pending, merged_seconds, oldest_of
+from schemas.catalogue import lifted
 from schemas.envelope import Envelope
 
 
@@ -211,7 +212,9 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[Decided], bodies: Bo
         said = bodies.said(was, now)
         new += tuple(f"{now.topic}.{path}" for path in said.new)
         if not said.is_same:
-            return Compared(("body", text_of(said.recorded), text_of(said.redecided)), new)
+            as_it_is = lifted(was.envelope.topic, was.stored.data, was.envelope.version) is was.stored.data
+            shown = body_text(was.stored.data) if as_it_is else text_of(said.recorded)
+            return Compared(("body", shown, text_of(said.redecided)), new)
     return Compared(None, new) if new else _SAME
 
 

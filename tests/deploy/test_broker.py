@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ from deploy.processes.broker import (
     EmbeddedBroker,
     find_nats_server,
 )
+from deploy.processes.broker.embedded import jetstream_serves
 from deploy.processes.broker.storing import storing_failure
 from deploy.processes.broker.users import context_file, load_logins
 from deploy.processes.running_set import DataFolder
@@ -310,3 +312,27 @@ def test_the_server_ends_with_a_supervisor_that_is_killed(tmp_path: Path) -> Non
         parent.kill()
         parent.wait()
     until(lambda: is_gone(int((tmp_path / "pid").read_text())), "the broker ends with its supervisor")
+
+
+def test_a_server_that_dies_before_it_greets_is_waited_for_again() -> None:
+    """Killed as it starts, it resets who connects, or sends half of its greeting: no reason to take the set down."""
+    greetings = [b"", b'INFO {"server_id":"half', b'INFO {"jetstream":false}\r\n', b'INFO {"jetstream":true}\r\n']
+    said: list[bytes] = []
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        greeting = greetings[len(said)]
+        said.append(greeting)
+        if greeting:
+            writer.write(greeting)
+            await writer.drain()
+        else:
+            reset = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        writer.close()
+
+    async def body() -> None:
+        async with await asyncio.start_server(greet, "127.0.0.1", 0) as server, asyncio.timeout(DEADLINE_S):
+            await jetstream_serves(server.sockets[0].getsockname()[1])
+
+    asyncio.run(body())
+    assert said == greetings

@@ -6,6 +6,7 @@ import re
 import shutil
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -112,7 +113,7 @@ class EmbeddedBroker:
         try:
             async with asyncio.timeout(deadline):
                 self._port = await self._take_port()
-                await _jetstream_serves(self._port)
+                await jetstream_serves(self._port)
                 write_contexts(self.layout.contexts, self.logins, self.url)
                 await self._prepare(self)
         except TimeoutError:
@@ -120,7 +121,7 @@ class EmbeddedBroker:
                 f"the broker was not ready within {deadline:g} s: see {self.layout.log}, "
                 "or raise broker.start_deadline_s"
             ) from None
-        except LogError as wrong:
+        except (LogError, OSError) as wrong:
             raise ProgramFailed(f"the broker at {self.url} cannot be prepared: {wrong}") from wrong
         self._sticky = False
         self._watch = asyncio.create_task(
@@ -177,24 +178,24 @@ class EmbeddedBroker:
     async def _take_port(self) -> int:
         while True:
             for file in self.layout.ports.glob("*.ports"):
-                if found := re.search(rb'"nats:\S*?:(\d+)"', file.read_bytes()):
-                    return int(found[1])
+                with suppress(FileNotFoundError):  # the server has just ended, and taken it along
+                    if found := re.search(rb'"nats:\S*?:(\d+)"', file.read_bytes()):
+                        return int(found[1])
             await asyncio.sleep(_LOOK)
 
 
-async def _jetstream_serves(port: int) -> None:
+async def jetstream_serves(port: int) -> None:
+    """Wait until a server on this machine greets with JetStream on, however often it dies before it does."""
     while True:
-        try:
+        # A server that is killed meanwhile refuses, resets, or has sent half of its greeting.
+        with suppress(ConnectionError, ValueError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        except ConnectionError:
-            await asyncio.sleep(_LOOK)
-            continue
-        try:
-            line = await reader.readline()
-        finally:
-            writer.close()
-        if line.startswith(b"INFO ") and json.loads(line[5:]).get("jetstream"):
-            return
+            try:
+                line = await reader.readline()
+            finally:
+                writer.close()
+            if line.startswith(b"INFO ") and json.loads(line[5:]).get("jetstream"):
+                return
         await asyncio.sleep(_LOOK)
 
 
