@@ -17,7 +17,7 @@ TRUST = Recipe(
     without=frozenset({"jailbreak", "authored_persona", "authored_forced_start", "authored_published_techniques"}),
     penalty=0.2,
     rounds=1,
-    benign=0.003,
+    benign=0.001,
     hard=0.01,
 )
 """Appraisal's trust evaluator: role reversal, override, extraction, orders in documents; personas are the scorer's."""
