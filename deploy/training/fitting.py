@@ -27,6 +27,7 @@ FOLDS = 5
 
 _HARD = 3.0
 _MADE = 0.5
+_STRESSED = 12.0
 _EVEN_SIZE = 40.0
 _WHOLE = 48
 """Segments of the passages that longer texts are split into for the first round."""
@@ -43,8 +44,9 @@ _DRAWN = 3
 class Recipe(msgspec.Struct, frozen=True):
     """What a judge is to learn.
 
-    ``without`` are categories left out of its training. ``benign`` and ``hard`` are the shares of false alarms allowed
-    among held-out benign and hard benign rows.
+    ``without`` are categories left out of its training, ``stressed`` those that weigh more than the corpora would have
+    them. ``benign`` and ``hard`` are the shares of false alarms allowed among held-out benign and
+    hard benign rows.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Recipe(msgspec.Struct, frozen=True):
     rounds: int
     benign: float
     hard: float
+    stressed: frozenset[str] = frozenset()
 
 
 class Prepared(msgspec.Struct, frozen=True, eq=False):
@@ -99,7 +102,8 @@ def fit(prepared: Prepared, recipe: Recipe, left_out: Collection[int] = ()) -> t
     kept = supported(prepared.grams, np.array([name not in held for name in prepared.families]), prepared.support)
     numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     weights = np.zeros(len(prepared.rows))
-    weights[places] = weights_of(prepared.rows, places)
+    stressed = np.array([prepared.rows[place].category in recipe.stressed for place in places])
+    weights[places] = weights_of(prepared.rows, places) * np.where(stressed, _STRESSED, 1.0)
     units = np.nonzero(weights[prepared.grams.rows])[0]
     samples = _wholes(prepared, units, weights)
     theta: Numbers | None = None
