@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.decoding import read_of
+from schemas.reading.escapes import unescaped
 from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.features import Keys, Reading, read
 from schemas.reading.passages import Occurrences, Passage, worst_passage
@@ -56,6 +57,7 @@ def read_text(text: str) -> Text:
 
     Appraisal and intuition read the same texts one after the other: the latest are read once.
     """
+    text = unescaped(text)
     shown, unread = excerpt_of(text)
     encoded = excerpt_of(text, DECODED).text
     views = read_views(encoded)
