@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from schemas.actor import Scope
-from schemas.event import Event, topic_of
+from schemas.event import Configured, Event, Failed, topic_of
 
 
 class Severity(StrEnum):
@@ -50,3 +50,47 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def prefix(self) -> str:
         """The first token after the root: what the owner publishes below."""
         return self.topic.split(".")[1]
+
+
+def own_entries(
+    configured: type[Configured],
+    failed: type[Failed],
+    *,
+    owner: str,
+    scope: Scope,
+    then: str,
+    after: str = "forged_id.input.received",
+    failed_scope: Scope | None = None,
+    severity: Severity = Severity.CRITICAL,
+) -> tuple[Entry, Entry]:
+    """Return the entries of the two events that every actor has: its settings, and what it could not decide.
+
+    Args:
+        configured: Its event with its settings.
+        failed: Its event about a message that it could not decide.
+        owner: The actor.
+        scope: What its partitions are keyed by.
+        then: What becomes of what waits for a message that it could not decide, as the end of a sentence.
+        after: The public subject of a message that it consumes, for the sample.
+        failed_scope: What a failure is about where that is another: an exchange has a session.
+        severity: How loudly a failure calls for a person.
+    """
+    name = owner.replace("_", "-").capitalize()
+    return (
+        Entry(
+            event=configured,
+            owner=owner,
+            scope=scope,
+            meaning=f"The settings of {owner.replace('_', '-')}, from here on.",
+            sample=configured(settings={}, settings_hash="0" * 64, behaviour=1),
+            spontaneous=True,
+        ),
+        Entry(
+            event=failed,
+            owner=owner,
+            scope=failed_scope or scope,
+            meaning=f"{name} could not decide a message; {then}.",
+            sample=failed(reason="decider_raised", error="ValueError", failed_seq=7, failed_topic=after),
+            severity=severity,
+        ),
+    )

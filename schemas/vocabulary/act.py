@@ -9,7 +9,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, own_entries
 from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Wake
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
 
@@ -164,22 +164,12 @@ ENTRIES = (
             termination="plan_empty", iterations=1, productive=True, elapsed_ms=12, findings=(SAMPLE_RECOLLECTION,)
         ),
     ),
-    Entry(
-        event=ActConfigured,
+    *own_entries(
+        ActConfigured,
+        ActFailed,
         owner="act",
         scope=Scope.SESSION,
-        meaning="An act partition decides with these settings from here on.",
-        sample=ActConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=ActFailed,
-        owner="act",
-        scope=Scope.SESSION,
-        meaning="Act could not decide a message; its exchange ends as FAILED.",
-        sample=ActFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.router.mode_selected"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange ends as FAILED",
+        after="forged_id.router.mode_selected",
     ),
 )

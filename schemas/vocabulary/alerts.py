@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import ROOT, Configured, Event, Failed, Wake
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -139,23 +139,13 @@ ENTRIES = (
         meaning="When alerts looks next for groups that have gone quiet.",
         sample=AlertsScheduled(wake_after_ms=900_000, open_groups=1),
     ),
-    Entry(
-        event=AlertsConfigured,
+    *own_entries(
+        AlertsConfigured,
+        AlertsFailed,
         owner="alerts",
         scope=Scope.GLOBAL,
-        meaning="Alerts decides with these settings from here on.",
-        sample=AlertsConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=AlertsFailed,
-        owner="alerts",
-        scope=Scope.GLOBAL,
-        meaning="Alerts could not decide a message; nothing else waits for it, and no alert tells of it.",
-        sample=AlertsFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.breaker.tripped"
-        ),
-        severity=Severity.CRITICAL,
+        then="nothing else waits for it, and no alert tells of it",
+        after="forged_id.breaker.tripped",
     ),
 )
 

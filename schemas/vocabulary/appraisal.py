@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit
 from schemas.vocabulary.precedents import ProposedAction
 
@@ -147,22 +147,11 @@ ENTRIES = (
             models="hashed-1+bias-1",
         ),
     ),
-    Entry(
-        event=AppraisalConfigured,
+    *own_entries(
+        AppraisalConfigured,
+        AppraisalFailed,
         owner="appraisal",
         scope=Scope.SESSION,
-        meaning="Appraisal decides with these settings from here on.",
-        sample=AppraisalConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=AppraisalFailed,
-        owner="appraisal",
-        scope=Scope.SESSION,
-        meaning="Appraisal could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=AppraisalFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.input.received"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange, if it has one, ends as FAILED",
     ),
 )

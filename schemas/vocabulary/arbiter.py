@@ -3,7 +3,7 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
 
 
@@ -63,22 +63,12 @@ ENTRIES = (
         meaning="The exchange goes to deliberation.",
         sample=ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000),
     ),
-    Entry(
-        event=ArbiterConfigured,
+    *own_entries(
+        ArbiterConfigured,
+        ArbiterFailed,
         owner="arbiter",
         scope=Scope.SESSION,
-        meaning="Arbiter decides with these settings from here on.",
-        sample=ArbiterConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=ArbiterFailed,
-        owner="arbiter",
-        scope=Scope.SESSION,
-        meaning="Arbiter could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=ArbiterFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.coherence.passed"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange, if it has one, ends as FAILED",
+        after="forged_id.coherence.passed",
     ),
 )

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Unit, Wake
 
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
@@ -232,22 +232,12 @@ ENTRIES = (
         "An operator reset a session.",
         Severity.INFO,
     ),
-    Entry(
-        event=BreakerConfigured,
+    *own_entries(
+        BreakerConfigured,
+        BreakerFailed,
         owner="breaker",
         scope=Scope.SESSION,
-        meaning="Breaker decides with these settings from here on.",
-        sample=BreakerConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=BreakerFailed,
-        owner="breaker",
-        scope=Scope.SESSION,
-        meaning="Breaker could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=BreakerFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.appraisal.completed"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange, if it has one, ends as FAILED",
+        after="forged_id.appraisal.completed",
     ),
 )

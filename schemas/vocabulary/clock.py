@@ -1,7 +1,7 @@
 """Time as events. Owner: ``clock``."""
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, own_entries
 from schemas.event import Configured, Event, Failed
 
 
@@ -33,20 +33,12 @@ ENTRIES = (
         sample=ClockFired(set_by="forged_id.input.received", due_ns=1_700_000_060_000_000_000),
         spontaneous=True,
     ),
-    Entry(
-        event=ClockConfigured,
+    *own_entries(
+        ClockConfigured,
+        ClockFailed,
         owner="clock",
         scope=Scope.GLOBAL,
-        meaning="The clock runs with these settings from here on.",
-        sample=ClockConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=ClockFailed,
-        owner="clock",
-        scope=Scope.SESSION,
-        meaning="The clock could not fold a message.",
-        sample=ClockFailed(reason="undecodable", error="", failed_seq=7, failed_topic="forged_id.input.received"),
-        severity=Severity.CRITICAL,
+        failed_scope=Scope.SESSION,
+        then="a deadline or timer that it asks for is not set",
     ),
 )

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Unit
 from schemas.unread import Unread
 
@@ -91,22 +91,12 @@ ENTRIES = (
             similar=0,
         ),
     ),
-    Entry(
-        event=CoherenceConfigured,
+    *own_entries(
+        CoherenceConfigured,
+        CoherenceFailed,
         owner="coherence",
         scope=Scope.SESSION,
-        meaning="Coherence decides with these settings from here on.",
-        sample=CoherenceConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=CoherenceFailed,
-        owner="coherence",
-        scope=Scope.SESSION,
-        meaning="Coherence could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=CoherenceFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.intuition.passed"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange, if it has one, ends as FAILED",
+        after="forged_id.intuition.passed",
     ),
 )

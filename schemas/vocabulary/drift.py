@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
 
 Strategy = Literal["decaying", "recent", "salient", "random"]
@@ -168,22 +168,13 @@ ENTRIES = (
             by="composer",
         ),
     ),
-    Entry(
-        event=DriftConfigured,
+    *own_entries(
+        DriftConfigured,
+        DriftFailed,
         owner="drift",
         scope=Scope.AGENT,
-        meaning="Drift decides with these settings from here on.",
-        sample=DriftConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=DriftFailed,
-        owner="drift",
-        scope=Scope.AGENT,
-        meaning="Drift could not decide a message; nothing waits for it.",
-        sample=DriftFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.clock.fired"
-        ),
+        then="nothing waits for it",
+        after="forged_id.clock.fired",
         severity=Severity.WARNING,
     ),
 )

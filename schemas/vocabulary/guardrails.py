@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
 from schemas.vocabulary.loops import LoopName, Who
 
@@ -280,25 +280,12 @@ ENTRIES = (
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What is the capital of Peru?"),)),
         ),
     ),
-    Entry(
-        event=GuardrailsConfigured,
+    *own_entries(
+        GuardrailsConfigured,
+        GuardrailsFailed,
         owner="guardrails",
         scope=Scope.AGENT,
-        meaning="Guardrails decide with these settings from here on.",
-        sample=GuardrailsConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=GuardrailsFailed,
-        owner="guardrails",
-        scope=Scope.AGENT,
-        meaning="Guardrails could not decide a message; a live answer goes out unjudged, and says so.",
-        sample=GuardrailsFailed(
-            reason="decider_raised",
-            error="ValueError",
-            failed_seq=7,
-            failed_topic="forged_id.appraisal.answer_appraised",
-        ),
-        severity=Severity.CRITICAL,
+        then="a live answer goes out unjudged, and says so",
+        after="forged_id.appraisal.answer_appraised",
     ),
 )

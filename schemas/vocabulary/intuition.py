@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit
 from schemas.unread import Unread
 from schemas.vocabulary.precedents import ProposedAction
@@ -130,22 +130,13 @@ ENTRIES = (
         meaning="A motif counts no more, because its precedent was withdrawn.",
         sample=MotifRetired(motif="p-1"),
     ),
-    Entry(
-        event=IntuitionConfigured,
+    *own_entries(
+        IntuitionConfigured,
+        IntuitionFailed,
         owner="intuition",
         scope=Scope.AGENT,
-        meaning="Intuition decides with these settings from here on.",
-        sample=IntuitionConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=IntuitionFailed,
-        owner="intuition",
-        scope=Scope.SESSION,
-        meaning="Intuition could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=IntuitionFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.reflex.passed"
-        ),
-        severity=Severity.CRITICAL,
+        failed_scope=Scope.SESSION,
+        then="its exchange, if it has one, ends as FAILED",
+        after="forged_id.reflex.passed",
     ),
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import Tokens
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit
 from schemas.vocabulary.drift import Strategy
 
@@ -314,22 +314,12 @@ ENTRIES = (
         meaning="In these sessions words of a fact were said that is forgotten: nobody quotes them any more.",
         sample=TurnsForgotten(sessions=("travel",)),
     ),
-    Entry(
-        event=MemoryConfigured,
+    *own_entries(
+        MemoryConfigured,
+        MemoryFailed,
         owner="memory",
         scope=Scope.AGENT,
-        meaning="A memory partition decides with these settings from here on.",
-        sample=MemoryConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=MemoryFailed,
-        owner="memory",
-        scope=Scope.AGENT,
-        meaning="Memory could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=MemoryFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.arbiter.escalated"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange, if it has one, ends as FAILED",
+        after="forged_id.arbiter.escalated",
     ),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Unit
 from schemas.vocabulary.router import Mode
 
@@ -119,22 +119,13 @@ ENTRIES = (
         meaning="A rate of an agent's routing is back on the right side of its threshold.",
         sample=RateRecovered(rate="misroute", value=0.05, threshold=0.1, decisions=200),
     ),
-    Entry(
-        event=MonitorConfigured,
+    *own_entries(
+        MonitorConfigured,
+        MonitorFailed,
         owner="monitor",
         scope=Scope.AGENT,
-        meaning="The monitor decides with these settings from here on.",
-        sample=MonitorConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=MonitorFailed,
-        owner="monitor",
-        scope=Scope.AGENT,
-        meaning="The monitor could not decide a message; nothing else waits for it.",
-        sample=MonitorFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.router.mode_selected"
-        ),
+        then="nothing else waits for it",
+        after="forged_id.router.mode_selected",
         severity=Severity.WARNING,
     ),
 )

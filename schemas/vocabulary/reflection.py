@@ -7,7 +7,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
 from schemas.vocabulary.router import Mode
 
@@ -172,22 +172,13 @@ ENTRIES = (
             spans=(Span(start_ns=1_699_984_800_000_000_000, counted=1, disagree={"memory_availability": 1}),),
         ),
     ),
-    Entry(
-        event=ReflectionConfigured,
+    *own_entries(
+        ReflectionConfigured,
+        ReflectionFailed,
         owner="reflection",
         scope=Scope.AGENT,
-        meaning="Reflection decides with these settings from here on.",
-        sample=ReflectionConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=ReflectionFailed,
-        owner="reflection",
-        scope=Scope.AGENT,
-        meaning="Reflection could not decide a message; nothing else waits for it.",
-        sample=ReflectionFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.llm.completed"
-        ),
+        then="nothing else waits for it",
+        after="forged_id.llm.completed",
         severity=Severity.WARNING,
     ),
 )

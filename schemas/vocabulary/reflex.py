@@ -3,7 +3,7 @@
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Unit
 from schemas.personal import Echo
 from schemas.unread import Unread
@@ -110,22 +110,11 @@ ENTRIES = (
         meaning="A reflex partition judges by another pattern library from here on.",
         sample=ReflexLibraryChanged(profile="standard", imports=("house-rules",), signatures=17, fingerprint="0" * 64),
     ),
-    Entry(
-        event=ReflexConfigured,
+    *own_entries(
+        ReflexConfigured,
+        ReflexFailed,
         owner="reflex",
         scope=Scope.SESSION,
-        meaning="A reflex partition decides with these settings from here on.",
-        sample=ReflexConfigured(settings={"profile": "seed"}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=ReflexFailed,
-        owner="reflex",
-        scope=Scope.SESSION,
-        meaning="Reflex could not decide a message; its exchange ends as FAILED.",
-        sample=ReflexFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.input.received"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange ends as FAILED",
     ),
 )

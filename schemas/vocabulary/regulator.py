@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Unit, Wake
 
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
@@ -268,22 +268,13 @@ ENTRIES = (
             metric_after=0.7,
         ),
     ),
-    Entry(
-        event=RegulatorConfigured,
+    *own_entries(
+        RegulatorConfigured,
+        RegulatorFailed,
         owner="regulator",
         scope=Scope.AGENT,
-        meaning="The regulator decides with these settings from here on.",
-        sample=RegulatorConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=RegulatorFailed,
-        owner="regulator",
-        scope=Scope.AGENT,
-        meaning="The regulator could not decide a message; nothing else waits for it.",
-        sample=RegulatorFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.clock.fired"
-        ),
+        then="nothing else waits for it",
+        after="forged_id.clock.fired",
         severity=Severity.WARNING,
     ),
 )

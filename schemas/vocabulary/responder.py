@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import Cut, Ended, ModelCall, Said, Tokens
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit
 from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.router import Mode
@@ -115,22 +115,12 @@ ENTRIES = (
             prompts={"respond": "0" * 12},
         ),
     ),
-    Entry(
-        event=ResponderConfigured,
+    *own_entries(
+        ResponderConfigured,
+        ResponderFailed,
         owner="responder",
         scope=Scope.SESSION,
-        meaning="A responder partition decides with these settings from here on.",
-        sample=ResponderConfigured(settings={"backend": "composer"}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=ResponderFailed,
-        owner="responder",
-        scope=Scope.SESSION,
-        meaning="The responder could not decide a message; the clock's deadline ends its exchange.",
-        sample=ResponderFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.router.mode_selected"
-        ),
-        severity=Severity.CRITICAL,
+        then="the clock's deadline ends its exchange",
+        after="forged_id.router.mode_selected",
     ),
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
@@ -177,22 +177,12 @@ ENTRIES = (
         meaning="What the next input of a session says of the mode chosen before it.",
         sample=FeedbackObserved(of_exchange="exchange-1", mode="RESPOND", feedback="missed_clarify", signal="repeated"),
     ),
-    Entry(
-        event=RouterConfigured,
+    *own_entries(
+        RouterConfigured,
+        RouterFailed,
         owner="router",
         scope=Scope.SESSION,
-        meaning="A router partition decides with these settings from here on.",
-        sample=RouterConfigured(settings={"profile": "standard"}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=RouterFailed,
-        owner="router",
-        scope=Scope.SESSION,
-        meaning="The router could not decide a message; its exchange ends as FAILED.",
-        sample=RouterFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.reflex.passed"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange ends as FAILED",
+        after="forged_id.reflex.passed",
     ),
 )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Personal, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -243,22 +243,13 @@ ENTRIES = (
             citizen="felix", tick=51234, entity="fact:3", seat_type="metacog_positive", value=0.09, context=("tap",)
         ),
     ),
-    Entry(
-        event=SelfReviewConfigured,
+    *own_entries(
+        SelfReviewConfigured,
+        SelfReviewFailed,
         owner="self_review",
         scope=Scope.AGENT,
-        meaning="Self-review decides with these settings from here on.",
-        sample=SelfReviewConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=SelfReviewFailed,
-        owner="self_review",
-        scope=Scope.AGENT,
-        meaning="Self-review could not decide a message; nothing else waits for it.",
-        sample=SelfReviewFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.tick.observed"
-        ),
+        then="nothing else waits for it",
+        after="forged_id.tick.observed",
         severity=Severity.WARNING,
     ),
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.attendance import Lack
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Severity, own_entries
 from schemas.event import Configured, Event, Failed, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -141,22 +141,12 @@ ENTRIES = (
         sample=WithinBudget(actor="reflex", quiet_s=60.0),
         spontaneous=True,
     ),
-    Entry(
-        event=SwarmConfigured,
+    *own_entries(
+        SwarmConfigured,
+        SwarmFailed,
         owner="swarm",
         scope=Scope.GLOBAL,
-        meaning="Swarm decides with these settings from here on.",
-        sample=SwarmConfigured(settings={}, settings_hash="0" * 64, behaviour=1),
-        spontaneous=True,
-    ),
-    Entry(
-        event=SwarmFailed,
-        owner="swarm",
-        scope=Scope.GLOBAL,
-        meaning="Swarm could not decide a message; its exchange, if it has one, ends as FAILED.",
-        sample=SwarmFailed(
-            reason="decider_raised", error="ValueError", failed_seq=7, failed_topic="forged_id.response.emitted"
-        ),
-        severity=Severity.CRITICAL,
+        then="its exchange, if it has one, ends as FAILED",
+        after="forged_id.response.emitted",
     ),
 )

@@ -34,6 +34,7 @@ from schemas.vocabulary.intuition import IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
 from schemas.vocabulary.router import Mode, ModeSelected
+from tests.each import each
 
 END = entry_of(ResponseEmitted).sample
 STAGES: tuple[Stage, ...] = get_args(Stage)
@@ -100,7 +101,7 @@ def all_ends() -> Iterator[ResponseEmitted]:
             yield an_end("DELIBERATIVE", "EXECUTED", f"{mode}:rerun_failed:{why}", mode=mode, backend="llm", model="m")
 
 
-@pytest.mark.parametrize("end", list(all_ends()), ids=lambda end: f"{end.stage}-{end.action}-{end.reason}")
+@each("end", all_ends(), named=lambda end: f"{end.stage} {end.action} {end.reason}")
 def test_every_end_has_a_sentence_of_its_own(end: ResponseEmitted) -> None:
     assert is_known(end)
     told = sentence_on(end)

@@ -22,11 +22,12 @@ from schemas.actor import Actor, Scope
 from schemas.catalogue import CATALOGUE, owned_by
 from schemas.event import topic_of
 from schemas.subjects import NO_PARTITION, Partitions, split_stored, stored_subject
+from tests.each import each
 from tests.events.small_actors import DIARIST
 from tests.simulated.store import matches, overlap
 
-every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
-every_scope = pytest.mark.parametrize("scope", list(Scope))
+every_actor = each("actor", ACTORS.values(), named=lambda actor: actor.name)
+every_scope = each("scope", Scope)
 PARTITIONS = Partitions(agents=3, sessions=5)
 
 brief = settings(max_examples=50)

@@ -8,13 +8,14 @@ from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE, decode_event, entry_of, owned_by, prefixes_of
 from schemas.entry import Entry
 from schemas.event import ROOT, Configured, Event, Failed, encode_event
+from tests.each import each
 from tests.schemas.write_samples import SAMPLES, sample_file
 
 ENTRIES = list(CATALOGUE.values())
 OWNERS = sorted({entry.owner for entry in ENTRIES})
 
-every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.topic)
-every_owner = pytest.mark.parametrize("owner", OWNERS)
+every_entry = each("entry", ENTRIES, named=lambda entry: entry.topic)
+every_owner = each("owner", OWNERS)
 
 
 @every_entry

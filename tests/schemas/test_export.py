@@ -20,9 +20,10 @@ from schemas.event import encode_event
 from schemas.export import asyncapi_document, jsonschema_document, subjects_rows, subjects_table
 from schemas.export.asyncapi import to_draft_07
 from schemas.export.headers import headers_schema, sample_headers
+from tests.each import each
 
 OFFICIAL = Path(__file__).parent / "official" / "asyncapi-3.0.0.json"
-every_entry = pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+every_entry = each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def references(document: Any) -> set[str]:
 # JSON Schema
 
 
-@pytest.mark.parametrize("topic", [None, *CATALOGUE])
+@each("topic", [None, *CATALOGUE])
 def test_a_schema_is_a_valid_one_of_draft_2020_12(topic: str | None) -> None:
     document = jsonschema_document(topic)
     assert validator_for(document) is Draft202012Validator
@@ -88,7 +89,7 @@ def test_a_body_without_a_required_field_fails_its_schema(entry: Entry) -> None:
             Draft202012Validator(jsonschema_document(entry.topic)).validate(body)
 
 
-@pytest.mark.parametrize("topic", [None, *CATALOGUE])
+@each("topic", [None, *CATALOGUE])
 def test_a_schema_refers_to_nothing_outside_itself(topic: str | None) -> None:
     document = jsonschema_document(topic)
     for reference in references(document):

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 import msgspec
-import pytest
 from msgspec import inspect
 
 from schemas.catalogue import CATALOGUE
 from schemas.entry import Entry
 from schemas.personal import CHOSEN
+from tests.each import each
 
 HARMLESS = {
     "identifiers": "agent alert allowance allowed best citizen concept entity episode exchange family id loop_id motif "
@@ -77,7 +77,7 @@ def texts(kind: inspect.Type, path: str, name: str) -> Iterator[tuple[str, str]]
         yield path, name
 
 
-@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+@each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 def test_every_text_is_redacted_or_known_to_be_harmless(entry: Entry) -> None:
     unknown = [path for path, name in texts(inspect.type_info(entry.event), "", "") if name not in NAMES | CHOSEN]
     assert unknown == [], "declare them Personal or Echo, name them in schemas.personal.CHOSEN, or in HARMLESS here"
@@ -109,7 +109,7 @@ def codes(value: object, name: str) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+@each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 def test_what_is_ours_in_an_event_is_a_code_and_no_prose(entry: Entry) -> None:
     """Prose is reworded, and what was decided with it would come out otherwise: it is put to codes where shown."""
     assert [told for told in codes(msgspec.to_builtins(entry.sample), "") if PROSE.search(told[1])] == []

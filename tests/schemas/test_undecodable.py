@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.event import encode_event
+from tests.each import each
 
 topics = st.sampled_from(sorted(CATALOGUE))
 hostile_scalars = st.sampled_from(
@@ -66,7 +67,7 @@ def test_a_field_of_any_other_kind(topic: str, data: st.DataObject) -> None:
     decode(topic, json.dumps(document).encode())
 
 
-@pytest.mark.parametrize("topic", sorted(CATALOGUE))
+@each("topic", sorted(CATALOGUE))
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_nesting_without_end(topic: str, opening: str) -> None:
     fields = "".join(f'"{name}":{opening * 200_000},' for name in CATALOGUE[topic].event.__struct_fields__)
@@ -75,7 +76,7 @@ def test_nesting_without_end(topic: str, opening: str) -> None:
             decode_event(topic, body.encode())
 
 
-@pytest.mark.parametrize("topic", sorted(CATALOGUE))
+@each("topic", sorted(CATALOGUE))
 @pytest.mark.parametrize("body", [b"", b"null", b"[]", b'"x"', b"7", b'{"topic":null}', b'{"topic":"forged_id.other"}'])
 def test_json_that_is_another_thing(topic: str, body: bytes) -> None:
     with pytest.raises(UndecodableEvent, match=topic.replace(".", r"\.")):

@@ -6,6 +6,7 @@ import pytest
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
 from schemas.versions import UPCASTERS, upcast
+from tests.each import each
 
 
 def split_name(body: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def test_every_older_version_of_every_subject_has_its_step() -> None:
     assert set(UPCASTERS) == needed
 
 
-@pytest.mark.parametrize("topic", CATALOGUE)
+@each("topic", CATALOGUE)
 @pytest.mark.parametrize("offset", [-(10**9), 1, 10**9])
 def test_a_version_that_never_was_is_unknown(topic: str, offset: int) -> None:
     with pytest.raises(UnknownVersion, match="version"):

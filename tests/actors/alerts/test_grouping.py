@@ -22,8 +22,9 @@ from tests.actors.alerts.builders import (
     told,
 )
 from tests.actors.scenario import START_NS
+from tests.each import each
 
-every_topic = pytest.mark.parametrize("topic", ALERTING)
+every_topic = each("topic", ALERTING)
 
 
 def test_each_severity_of_an_owner_has_its_subject() -> None:

@@ -43,6 +43,7 @@ from tests.actors.responder.builders import (
     withheld,
 )
 from tests.actors.scenario import Address, Partition
+from tests.each import each
 
 INBOX = "_INBOX.caller"
 BEFORE_BREAKER = (PASSED, FELT, COHERENT)
@@ -293,7 +294,7 @@ def test_a_verdict_on_an_unknown_exchange_ends_nothing(verdict: object):
     assert given(asked()).when(verdict, Address(exchange="another")) == []  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("late", [asked(), *VERDICTS])
+@each("late", [asked(), *VERDICTS])
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_nothing_ends_an_ended_exchange_again(verdict: object, late: object):
     responder = given(asked(), *BEFORE_BREAKER, verdict)

@@ -21,6 +21,7 @@ from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
 from schemas.vocabulary.precedents import BreakerResetOrdered, PrecedentRecorded
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from tests.actors.scenario import Address
+from tests.each import each
 from tests.events.ledger.messages import stored
 from tests.events.recording import Recording
 from tests.events.replaying import verified
@@ -95,7 +96,7 @@ def chosen_texts(message: Stored) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("entry", CATALOGUE.values(), ids=lambda entry: entry.topic)
+@each("entry", CATALOGUE.values(), named=lambda entry: entry.topic)
 def test_every_event_is_readable_without_what_people_chose(entry: Entry):
     message = stored(1, entry.sample)
     result = redacted(message, KEY)
