@@ -24,7 +24,7 @@ from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
 from schemas.actor import Message
 from schemas.event import topic_of
-from schemas.subjects import topic_filter
+from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
@@ -256,7 +256,7 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
     if not seq or log.sealing is None:
         return
     fresh = Sealing(Keyring(log.sealing.keyring.store))
-    async for batch in log.as_stored().history(["log.>"], seq - 1, seq):
+    async for batch in log.as_stored().history([EVERYTHING], seq - 1, seq):
         if (await fresh.open(batch))[0].seal is not Seal.CLOSED:
             raise NotForgotten(f"the event at sequence {seq} still opens: its key was not destroyed; order it again")
 

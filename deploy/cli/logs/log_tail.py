@@ -131,7 +131,7 @@ async def _past(
 ) -> AsyncIterator[Sequence["Stored"]]:
     from collections import deque
 
-    from events.replay.sources import EVERYTHING
+    from schemas.subjects import EVERYTHING
 
     if since is not None:
         async for batch in source.history([filter], since - 1, last):
