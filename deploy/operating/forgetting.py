@@ -9,6 +9,7 @@ import msgspec
 from actors.registry import ACTORS, actor_named
 from deploy.operating.deadline import Deadline
 from deploy.operating.operator_edge import Order, append
+from deploy.operating.recorded import recorded_about
 from deploy.operating.reminded import reminded_sessions
 from events.codec import Recorded, decode
 from events.errors import LogError
@@ -262,15 +263,10 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
 
 
 async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
-    upto = (await log.info()).last_seq
     filters = [f"log.{log.partitions.agent_token(agent)}.{log.partitions.session_token(session)}.>"]
-    async for batch in log.history(filters, 0, upto):
-        for stored in batch:
-            recorded = decode(stored)
-            if not isinstance(recorded, Recorded):
-                continue
-            if (recorded.message.agent, recorded.message.session) == (agent, session):
-                yield stored
+    async for recorded in recorded_about(log, agent, filters):
+        if recorded.message.session == session:
+            yield recorded.stored
 
 
 def _kind_of(stored: Stored, key_id: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from deploy.operating.item_files import BadFile, Item, items_of
-from events.codec import Recorded, decode
+from deploy.operating.recorded import recorded_about
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
@@ -95,21 +95,14 @@ async def listed(source: Source, agent: str) -> list[Listed]:
     kinds = (PrecedentRecorded, PrecedentWithdrawn)
     filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
     found: dict[str, Listed] = {}
-    async for batch in source.history(filters, 0, (await source.info()).last_seq):
-        _fold(found, agent, (decode(stored) for stored in batch))
-    return list(found.values())
-
-
-def _fold(found: dict[str, Listed], agent: str, records: Iterable[object]) -> None:
-    for record in records:
-        if not isinstance(record, Recorded) or record.message.agent != agent:
-            continue
+    async for record in recorded_about(source, agent, filters):
         match record.message.event:
             case PrecedentRecorded() as event:
                 found.pop(event.precedent, None)
                 found[event.precedent] = _listed(event, record.stored.seq)
             case PrecedentWithdrawn(precedent=name):
                 found.pop(name, None)
+    return list(found.values())
 
 
 def _listed(event: PrecedentRecorded, seq: int) -> Listed:

@@ -104,7 +104,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
     from actors.registry import actor_named
     from deploy.cli.rendering.terminal import progress
-    from events.codec import Recorded, decode
+    from deploy.operating.recorded import recorded_about
     from events.replay.looking import NothingThere
     from events.replay.replay import Replay
     from events.replay.replaying import run
@@ -118,11 +118,8 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
         upto = (await source.info()).last_seq
         with progress("folding", upto) as advance:
             await run(source, replay, filters=filters, progress=advance)
-        own: list[Recorded] = []
-        async for batch in source.history([f"log.{partition}.*.drift.>"], 0, upto):
-            for recorded in map(decode, batch):
-                if isinstance(recorded, Recorded) and recorded.message.agent == agent:
-                    own.append(recorded)
+        about = recorded_about(source, agent, [f"log.{partition}.*.drift.>"], upto)
+        own = [recorded async for recorded in about]
         if not own:
             raise NothingThere(
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "

@@ -137,17 +137,15 @@ async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Rec
     from collections import deque
 
     from deploy.cli.rendering.regulation import REGULATION_DETAILS
-    from events.codec import Recorded, decode
+    from deploy.operating.recorded import recorded_about
     from schemas.subjects import NO_PARTITION
 
     found: deque[Recorded] = deque(maxlen=most)
     token = source.partitions.agent_token(agent)
     filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
-    async for batch in source.history(filters, 0, upto):
-        for recorded in map(decode, batch):
-            about = isinstance(recorded, Recorded) and recorded.message.agent == agent
-            if about and isinstance(recorded, Recorded) and type(recorded.message.event) in REGULATION_DETAILS:
-                found.append(recorded)
+    async for recorded in recorded_about(source, agent, filters, upto):
+        if type(recorded.message.event) in REGULATION_DETAILS:
+            found.append(recorded)
     return list(found)
 
 
