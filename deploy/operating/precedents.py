@@ -1,6 +1,6 @@
 """Precedents as people write them in files, and as the log holds them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -127,9 +127,3 @@ def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> l
 
 def _content(each: PrecedentRecorded | Listed) -> tuple[str | float, ...]:
     return (each.situation, each.action, each.outcome, each.harm_level, each.description, each.answer)
-
-
-def unknown(names: Sequence[str], there: Iterable[Listed]) -> list[str]:
-    """Return those of the names that no precedent in force has."""
-    known = {each.precedent for each in there}
-    return [name for name in names if name not in known]

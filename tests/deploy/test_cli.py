@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -16,7 +17,7 @@ from deploy.config.loading import BadConfiguration
 from deploy.processes.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.broker import Broker
-from tests.deploy.typed import arguments_of, make_read, parse
+from tests.deploy.typed import arguments_of, command_of, make_read, parse
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +47,31 @@ def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...])
     result = neuraxis(*path, "--help")
     assert result.exit_code == 0
     assert f"neuraxis {' '.join(path)}" in result.output.partition("Examples:")[2]
+
+
+def options_of(kind: type[click.ParamType[Any]]) -> list[tuple[tuple[str, ...], str]]:
+    """Return the options of all commands that take a value of a kind."""
+    found = []
+    for path in commands():
+        command, _ = command_of(list(path))
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.is_flag and isinstance(option.type, kind):
+                found.append((path, option.opts[-1]))
+    return sorted(found)
+
+
+def test_no_option_is_taken_that_is_blank() -> None:
+    for path, option in options_of(click.ParamType):
+        for blank in ("", " \t"):
+            result = neuraxis(*path, option, blank)
+            assert (result.exit_code, option in result.stderr) == (2, True), (path, option, result.output)
+
+
+def test_what_is_no_number_lies_within_no_range() -> None:
+    assert options_of(click.FloatRange)
+    for path, option in options_of(click.FloatRange):
+        result = neuraxis(*path, option, "nan")
+        assert (result.exit_code, "no number" in result.stderr) == (2, True), (path, option, result.output)
 
 
 def examples_of(path: tuple[str, ...]) -> list[list[str]]:
@@ -148,7 +174,7 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         ),
         (("alerts", "--since", "tomorrow"), 2, "write 1200, 15m, 2h or 1d. See `neuraxis alerts --help`."),
         (("feed", "-", "--session", "a\nb"), 2, "the session holds a control character (U+000A) at character 1"),
-        (("feed", "-", "--agent", ""), 2, "the agent is empty"),
+        (("feed", "-", "--agent", ""), 2, "'--agent': it is blank: write a word, or leave it out"),
         (("chat", "--agent", "a\x7f"), 2, "the agent holds a control character (U+007F) at character 1"),
         (("chat", "--session", "x" * 257), 2, "the session has 257 characters: at most 256"),
         (("schema", "jsonschema", "forged_id.nothing"), 2, "is not in the catalogue"),

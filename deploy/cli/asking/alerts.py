@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger
 
@@ -38,7 +39,7 @@ class Since(click.ParamType[int]):
         return -int(number) * _UNITS[unit]
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis alerts",
         "neuraxis alerts --severity critical --since 2h --no-follow",

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import click
 
 from deploy.cli import saying
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import filter_of, log_option, opened, opened_with_index, say
@@ -22,7 +23,7 @@ DECISIONS = Path("tests/decisions")
 """Where ``record`` keeps bundles unless told otherwise."""
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis log export --session ada-7 -o ada-7.jsonl",
         "neuraxis log export --format bundle -o case.nxb",
@@ -85,7 +86,7 @@ def export(
     saying.say(f"{output}: {counted(count, 'event')}", err=True)
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis log record polite-override",
         "neuraxis log record case-17 --exchange 01a221c1745568b1acdfcbfc02f868f6",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import filter_of, log_option, opened, stream_or_ledger
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _LATEST = 10
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis log tail",
         "neuraxis log tail --topic 'forged_id.router.>' --since 1 --json",
