@@ -157,6 +157,11 @@ def _tell_unheeded(target: Target) -> None:
         )
 
 
+def whole_number(least: int) -> click.IntRange:
+    """Return the type of an option that counts: what no log can hold so much of lies out of its range."""
+    return click.IntRange(least, 2**63 - 1)
+
+
 class Number(click.FloatRange):
     """A number within a range, as an option's type. What is no number (``nan``) lies within every range of click's."""
 

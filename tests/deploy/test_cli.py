@@ -1,5 +1,6 @@
 """The command line from outside: output, exit statuses and one-line errors."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -72,6 +73,28 @@ def test_what_is_no_number_lies_within_no_range() -> None:
     for path, option in options_of(click.FloatRange):
         result = neuraxis(*path, option, "nan")
         assert (result.exit_code, "no number" in result.stderr) == (2, True), (path, option, result.output)
+
+
+def test_a_count_that_no_log_can_hold_lies_out_of_range() -> None:
+    for path, option in options_of(click.IntRange):
+        result = neuraxis(*path, option, "9" * 20)
+        assert (result.exit_code, "is not in the range" in result.stderr) == (2, True), (path, option, result.output)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask", "caf\udce9"),
+        ("ask", "hello", "--session", "caf\udce9"),
+        ("breaker", "show", "caf\udce9"),
+        ("regulator", "show", "caf\udce9"),
+        ("allowances", "add", "a", "--phrase", "caf\udce9", "--why", "x"),
+        ("allowances", "withdraw", "a", "caf\udce9", "--why", "x"),
+    ],
+)
+def test_words_that_are_no_text_are_refused(arguments: tuple[str, ...]) -> None:
+    result = neuraxis(*arguments)
+    assert (result.exit_code, "character 4 is not UTF-8" in result.stderr) == (2, True), result.output
 
 
 def examples_of(path: tuple[str, ...]) -> list[list[str]]:
@@ -205,11 +228,22 @@ def test_errors_are_one_line_on_stderr_with_the_documented_status(
         (Unavailable("x"), 3),
         (UnknownOutcome("x"), 3),
         (NotRunning("x"), 3),
+        (OSError(errno.ENOSPC, "x"), 2),
         (ZeroDivisionError("x"), BUG),
     ],
 )
 def test_every_kind_of_error_has_its_status(error: Exception, status: int) -> None:
     assert explain(error)[1] == status
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [(), ("log",), ("--help",), ("schema", "subjects")], ids=" ".join)
+def test_an_output_that_cannot_be_written_is_told(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "deploy.cli", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = "neuraxis: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_an_error_of_many_lines_is_told_in_one() -> None:

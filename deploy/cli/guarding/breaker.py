@@ -18,6 +18,7 @@ from deploy.cli.options import (
     orderer_option,
     target_options,
     timeout_option,
+    whole_number,
     why_option,
 )
 from deploy.cli.replaying.source import log_option, opened
@@ -99,7 +100,7 @@ def _order_options(command: Any) -> Any:
 @target_options
 @log_option
 @agent_option("of the session")
-@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many events to show.")
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many events to show.")
 @json_option
 def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
     """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.

@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
@@ -72,7 +72,7 @@ def drift() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print AGENT's latest idle thoughts, how tired its mind is, which concepts rest, and when it drifts next.

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 1024),
     metavar="N",
     help="Processes that share --log.  [default: as many as help]",
 )
