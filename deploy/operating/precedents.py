@@ -71,6 +71,10 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
         written = convert(item.value, Written, "a precedent")
     except BadInput as wrong:
         raise BadFile.at(name, item.line, str(wrong)) from wrong
+    for field in ("description", "situation", "answer"):
+        text = getattr(written, field)
+        if text and not text.strip():
+            raise BadFile.at(name, item.line, f"{field}: it is blank: write words, or leave it out")
     outcome = written.outcome or ("harmful" if written.harm_level else "benign")
     if outcome not in ("benign", "harmful"):
         raise BadFile.at(name, item.line, f"outcome {outcome!r}: write benign or harmful")
