@@ -201,6 +201,12 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         (("chat", "--agent", "a\x7f"), 2, "the agent holds a control character (U+007F) at character 1"),
         (("chat", "--session", "x" * 257), 2, "the session has 257 characters: at most 256"),
         (("schema", "jsonschema", "forged_id.nothing"), 2, "is not in the catalogue"),
+        (("schema", "jsonschema", ""), 2, "'' is not in the catalogue"),
+        (
+            ("guardrails", "override", " ", "--fatigue", "--by", "a", "--why", "x"),
+            2,
+            "the loop is empty: name the loop",
+        ),
         (("schema", "jsonschema", "forged_id.input.receved"), 2, "did you mean forged_id.input.received?"),
     ],
 )

@@ -140,6 +140,8 @@ def override(
 
     if not fatigue and not max_reruns:
         raise WrongUse("nothing is named to override: give --fatigue, --max-reruns, or both")
+    if not loop.strip():
+        raise WrongUse("the loop is empty: name the loop that is to run on")
     order = LoopOverridden(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
     )
