@@ -17,6 +17,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def wrong_with_name(name: str) -> str | None:
     """Return what is wrong with a name and what to do, or None; an empty name is as good as any here."""
+    if name and not name.strip():
+        return "is blank: write a word"
     if surrogate := _SURROGATE.search(name):
         return f"holds a lone surrogate at character {surrogate.start()}: it is no Unicode text; repair or drop it"
     if control := _CONTROL.search(name):

@@ -12,6 +12,9 @@ import msgspec
 from schemas.event import ROOT
 
 STORED_ROOT = "log"
+EVERYTHING = f"{STORED_ROOT}.>"
+"""The filter of all stored subjects."""
+
 NO_PARTITION = "_"
 
 

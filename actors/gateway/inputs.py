@@ -68,6 +68,8 @@ def new_input(
         if len(value) > MAX_NAME:
             raise InvalidInput(f"the {name} has {len(value)} characters: at most {MAX_NAME}")
         _utf8(name, value)
+    if not situation.strip():
+        raise InvalidInput("the situation (`context` of a line) is blank: name one, or leave it out")
     _utf8("text", text)
     for place, layer in enumerate(layers):
         _utf8(f"layer {place}", layer.content)

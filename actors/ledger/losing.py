@@ -7,9 +7,8 @@ from events.errors import Misconfigured
 from events.ledger import LedgerReader
 from events.log import Log, Stored
 from events.losses import Losses, gaps
+from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
-
-EVERYTHING = "log.>"
 
 
 async def find_gaps(

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from actors.ledger.anchoring import Anchoring, anchored, at_rest, observe, to_append
-from actors.ledger.losing import EVERYTHING, find_gaps, find_loss
+from actors.ledger.losing import find_gaps, find_loss
 from actors.ledger.settings import LedgerSettings
 from actors.runtime.records import rfc3339
 from events.errors import Conflict, LedgerDamaged, LogCut, LogError, Unavailable
@@ -19,6 +19,7 @@ from events.log import Log, Stored, Tail
 from events.loggers import get_logger
 from events.loss_recording import lost_within, record_losses, tell
 from events.losses import Losses, gaps
+from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LossRecorded
 
 T = TypeVar("T")

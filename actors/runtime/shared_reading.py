@@ -16,8 +16,7 @@ from events.log import Log, Stored
 from events.routes import routes
 from events.view import Offered
 from schemas.actor import Actor
-
-EVERYTHING = "log.>"
+from schemas.subjects import EVERYTHING
 
 MOST = 100_000
 """Sequences that are read for the sake of one partition; for more its own filters are the cheaper way."""

@@ -14,12 +14,13 @@ import asyncio
 from collections.abc import Callable
 
 from actors.runtime.records import rfc3339
-from actors.runtime.shared_reading import EVERYTHING, MOST
+from actors.runtime.shared_reading import MOST
 from events.errors import Unavailable
 from events.log import Log
 from events.loggers import get_logger
 from events.loss_recording import lost_within, record_losses, tell
 from events.losses import Losses, gaps
+from schemas.subjects import EVERYTHING
 
 RECORDED_WITHIN_S = 2.0
 """Seconds that a projector gets to record a gap; it may know what was lost. Then this process does."""

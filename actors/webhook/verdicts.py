@@ -28,13 +28,13 @@ _DIGITS = re.compile(r"-?[0-9]{1,9}")
 _FIRST_WORD = re.compile(r"[a-z]*")
 _CODE = re.compile(r"[a-z]+(_[a-z]+)+")
 _SAID_TO_FAIL = re.compile(r"\b(error|failed|failure|denied|invalid|refused)\b", re.IGNORECASE)
+_LATER = r"rate.?limit|too.?many.?requests|throttl|time.?d?.?out|unavailable|overload|try.?again"
+_SAID_TO_PASS = re.compile(_LATER, re.IGNORECASE)
 _PASSING = re.compile(
-    r"\b(408|425|429|5\d\d)\b|rate.?limit|too.?many.?requests|throttl|time.?d?.?out|temporar|unavailable|overload|busy|"
-    r"try.?again|internal|rollup_error|fatal_error",
-    re.IGNORECASE,
+    rf"\b(408|425|429|5\d\d)\b|{_LATER}|temporar|busy|internal|rollup_error|fatal_error", re.IGNORECASE
 )
 _FLAGS = ("ok", "success", "issuccess", "succeeded", "successful", "accepted")
-_STATUSES = ("status", "result", "outcome", "stat")
+_STATUSES = ("status", "result", "outcome", "stat", "state", "type", "code")
 _NO_FLAGS = frozenset({"false", "no", "0"})
 _FAILED_STATUSES = frozenset(
     {
@@ -99,6 +99,8 @@ def refusal(body: bytes, style: Style, secrets: tuple[str, ...] = ()) -> Refusal
             return None
         # An outer answer may only say that there are errors, and an inner one which.
         said = next(filter(None, ("; ".join(dict.fromkeys(_said(each))) for each in wrong)), UNTOLD)
+    elif told is False:
+        said = UNTOLD
     elif isinstance(told, str) and style == "slack" and not told.startswith("<") and _is_an_error(told):
         said = told
     else:
@@ -169,7 +171,8 @@ def _number(value: Any) -> float:
 
 
 def _is_an_error(word: str) -> bool:
-    return _CODE.fullmatch(word) is not None or _SAID_TO_FAIL.search(word) is not None
+    told = _SAID_TO_FAIL.search(word) or _SAID_TO_PASS.search(word)
+    return told is not None or _CODE.fullmatch(word) is not None
 
 
 def _said(told: Mapping[str, Any]) -> Iterator[str]:
@@ -182,6 +185,13 @@ def _said(told: Mapping[str, Any]) -> Iterator[str]:
         elif isinstance(value, str) and value:
             yield value
         elif _number(value):
+            yield f"{name} {value}"
+    for name in _STATUSES:
+        value = told.get(name)
+        # A status of one word says that it failed, and no more; a small number may say that all is well.
+        if isinstance(value, str) and " " in value.strip():
+            yield value
+        elif name not in _WORDS and _number(value) >= _LEAST_FAILED:
             yield f"{name} {value}"
 
 

@@ -93,11 +93,12 @@ class _Neuraxis(Commands):
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
-            status = super().main(args, prog_name or "neuraxis", complete_var, standalone_mode=False, **extra)
-        except click.exceptions.NoArgsIsHelpError as bare:
-            # A group that is named alone is a question, not a mistake.
-            click.echo(bare.ctx.get_help() if bare.ctx is not None else bare.format_message())
-            status = 0
+            try:
+                status = super().main(args, prog_name or "neuraxis", complete_var, standalone_mode=False, **extra)
+            except click.exceptions.NoArgsIsHelpError as bare:
+                # A group that is named alone is a question, not a mistake.
+                click.echo(bare.ctx.get_help() if bare.ctx is not None else bare.format_message())
+                status = 0
         except Exception as error:
             from deploy.cli.failures import explain
             from deploy.cli.saying import say

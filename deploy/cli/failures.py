@@ -1,5 +1,6 @@
 """What a command's failure looks like from outside: one line on stderr, and an exit status. The one place for both."""
 
+import errno
 import os
 import traceback
 
@@ -31,6 +32,9 @@ _WRONG_USE_CODES = frozenset(
         "bad_keys",
     }
 )
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
+"""What any write can meet, that of a command's own output first of all (``> FILE``)."""
+
 _NOT_REACHABLE = (Unavailable, UnknownOutcome, NotRunning)
 
 
@@ -61,6 +65,9 @@ def explain(error: Exception) -> tuple[str, int]:
         return _line(str(error)), NOT_REACHABLE
     if isinstance(error, LogError) or hasattr(error, "code"):  # every foreseen error has a stable code
         return _line(str(error)), CHECK_FAILED
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        where = error.filename or "the output"
+        return f"{where} cannot be written: {error.strerror}", WRONG_USE
     if os.environ.get("NEURAXIS_DEBUG"):
         traceback.print_exception(error)
     return f"a bug: {type(error).__name__}: {_line(str(error))}; NEURAXIS_DEBUG=1 shows where. Please report it.", BUG

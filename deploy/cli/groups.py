@@ -1,14 +1,56 @@
-"""Groups of commands: each listed with its whole first sentence, and a wrong name answered with the nearest."""
+"""Commands and groups of them: what all have in common, whatever they do."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from inspect import cleandoc
+from typing import Any
 
 import click
+
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""What Python makes of bytes of an argument that are not UTF-8."""
+
+
+class Command(click.Command):
+    """A command that takes no option without a word in it, and no words that are no text.
+
+    What a shell makes of a variable that is not set would else be as good as no option: ``log export --agent "$WHO"``
+    would write everybody's words, and ``--data "$SET"`` would be the folder one happens to be in.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; raises BadParameter for a blank one of an option."""
+        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        for option in self.get_params(ctx):
+            values = given.get(option.name or "")
+            for value in values if isinstance(values, list) else [values]:
+                if isinstance(option, click.Option) and isinstance(value, str) and not value.strip():
+                    rest = "" if option.required else ", or leave it out"
+                    raise click.BadParameter(f"it is blank: write a word{rest}", ctx, option)
+        rest_of_arguments = super().parse_args(ctx, args)
+        for parameter in self.get_params(ctx):
+            if isinstance(parameter.type, click.types.StringParamType) and "FILE" not in (parameter.metavar or ""):
+                _check_text(ctx, parameter)
+        return rest_of_arguments
+
+
+def _check_text(ctx: click.Context, parameter: click.Parameter) -> None:
+    values = ctx.params.get(parameter.name or "")
+    for value in values if isinstance(values, tuple) else [values]:
+        if isinstance(value, str) and (found := _NO_TEXT.search(value)):
+            raise click.BadParameter(f"character {found.start() + 1} is not UTF-8: write it so", ctx, parameter)
+
+
+def command(**attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return what makes a command of a function, as ``click.command`` does."""
+    return click.command(cls=Command, **attributes)
 
 
 class Commands(click.Group):
     """A group whose help cuts no sentence, and that says which commands there are when a name is none of them."""
+
+    command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with the first sentence of its help; a long one takes a second line."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 if TYPE_CHECKING:
     from deploy.config.loading import Config, Layer, Sections
@@ -158,11 +157,27 @@ def _tell_unheeded(target: Target) -> None:
         )
 
 
+def whole_number(least: int) -> click.IntRange:
+    """Return the type of an option that counts: what no log can hold so much of lies out of its range."""
+    return click.IntRange(least, 2**63 - 1)
+
+
+class Number(click.FloatRange):
+    """A number within a range, as an option's type. What is no number (``nan``) lies within every range of click's."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; raises BadParameter."""
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is no number", param, ctx)
+        return number
+
+
 def timeout_option(default: float, what: str = "How long this may take, connecting included.") -> Callable[[Any], Any]:
     """Return what adds ``--timeout``, in seconds; see ``deploy.operating.deadline``."""
     return click.option(
         "--timeout",
-        type=click.FloatRange(0, min_open=True),
+        type=Number(0, min_open=True),
         default=default,
         show_default=True,
         metavar="SECONDS",
@@ -217,29 +232,21 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def not_blank(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """Return what was given, as an option's callback; raises BadParameter for blanks that would be recorded."""
-    given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-    if given and value is not None and not value.strip():
-        raise click.BadParameter("it is blank: orders are recorded with what they are about, who gave them, and why")
-    return value
-
-
 def by_option(command: Any) -> Any:
     """Add ``--by``: who gives an order, for the record."""
     help = "Who does this, for the record.  [default: you]"
-    return click.option("--by", default="", metavar="NAME", callback=not_blank, help=help)(command)
+    return click.option("--by", default="", metavar="NAME", help=help)(command)
 
 
 def orderer_option(command: Any) -> Any:
     """Add ``--by`` where nobody is taken for the one who orders it, if not named."""
     help = "Who orders it; recorded."
-    return click.option("--by", required=True, metavar="WHO", callback=not_blank, help=help)(command)
+    return click.option("--by", required=True, metavar="WHO", help=help)(command)
 
 
 def why_option(help: str = "For what reason; recorded.") -> Callable[[Any], Any]:
     """Return what adds ``--why``: the reason for an order."""
-    return click.option("--why", required=True, metavar="TEXT", callback=not_blank, help=help)
+    return click.option("--why", required=True, metavar="TEXT", help=help)
 
 
 def agent_option(whose: str) -> Callable[[Any], Any]:
@@ -258,6 +265,17 @@ def speaker_options(whose: str) -> Callable[[Any], Any]:
         return click.option("--agent", default=None, help=help)(command)
 
     return with_both
+
+
+def text_of(file: str) -> str:
+    """Return the text of a file that was named on the command line, ``-`` being stdin; raises WrongUse."""
+    from deploy.cli.failures import WrongUse
+
+    try:
+        return content_of(file).decode()
+    except UnicodeDecodeError as wrong:
+        where = "stdin" if file == "-" else file
+        raise WrongUse(f"byte {wrong.start + 1:,} of {where} is not UTF-8: convert the text") from wrong
 
 
 def content_of(file: str) -> bytes:

@@ -1,5 +1,8 @@
 """What is wrong with a configured value, from msgspec's word for it and the types of its section."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from msgspec import inspect
 
 from schemas.choices import explained
@@ -15,3 +18,20 @@ def blame(section: inspect.Type, name: str, message: str) -> str:
     """
     told, path = explained(section, message)
     return f"{name}.{path}: {told}" if path else f"{name}: {told}"
+
+
+def with_key(told: str, message: str, values: Mapping[str, Any], fault: Callable[[Mapping[str, Any]], str]) -> str:
+    """Return what :func:`blame` told with the key that is meant, where msgspec says ``[...]`` of a mapping's values.
+
+    Args:
+        told: What was told.
+        message: What msgspec said of the section's values.
+        values: The section's values.
+        fault: What msgspec says of other values.
+    """
+    field = message.partition("`$.")[2].partition("[...]")[0]
+    entries = values.get(field)
+    if "[...]" not in message or not isinstance(entries, Mapping):  # in no mapping, or in one further within
+        return told
+    wrong = (key for key, entry in entries.items() if fault({**values, field: {key: entry}}) == message)
+    return told.replace(f"{field}[...]", f"{field}.{key}", 1) if (key := next(wrong, None)) else told

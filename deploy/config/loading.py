@@ -15,7 +15,7 @@ import msgspec
 from msgspec import inspect
 
 import actors
-from deploy.config.faults import blame
+from deploy.config.faults import blame, with_key
 from deploy.config.settings import BrokerSettings, GatewaySettings, LogSettings, RuntimeSettings
 from deploy.config.text_files import with_texts
 from schemas.choices import members
@@ -342,7 +342,8 @@ def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Lay
         # Settings may be at odds with each other, so only the whole is judged; the blame is the first layer's from
         # which on this fault is there.
         culprit = next(place for place in range(1, len(portions) + 1) if _fault(kind, portions[:place]) == str(wrong))
-        fault = blame(inspect.type_info(kind), name, str(wrong))
+        told = blame(inspect.type_info(kind), name, str(wrong))
+        fault = with_key(told, str(wrong), _merged(kind, portions), lambda values: _said(kind, values))
         origin = portions[culprit - 1][0].origin
         # A flag that sets one key has its name in it already.
         said = fault.partition(": ")[2] if origin.endswith(f" {fault.partition(': ')[0]}") else fault
@@ -350,15 +351,23 @@ def _convert(name: str, kind: type[msgspec.Struct], portions: Sequence[tuple[Lay
 
 
 def _laid_over(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> msgspec.Struct:
-    values = msgspec.to_builtins(kind())
+    return msgspec.convert(_merged(kind, portions), kind)
+
+
+def _merged(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> dict[str, Any]:
+    values: dict[str, Any] = msgspec.to_builtins(kind())
     for _, portion in portions:
         values = _merge(values, portion)
-    return msgspec.convert(values, kind)
+    return values
 
 
 def _fault(kind: type[msgspec.Struct], portions: Sequence[tuple[Layer, dict[str, Any]]]) -> str:
+    return _said(kind, _merged(kind, portions))
+
+
+def _said(kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
     try:
-        _laid_over(kind, portions)
+        msgspec.convert(values, kind)
     except msgspec.ValidationError as wrong:
         return str(wrong)
     return ""

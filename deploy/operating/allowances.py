@@ -1,10 +1,10 @@
 """Allowances as the log holds them, and what a person's verdict on an exchange is put on record as."""
 
-from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
+from deploy.operating.recorded import recorded_about
 from events.codec import Recorded, decode
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
@@ -45,15 +45,7 @@ async def listed(source: Source, agent: str) -> list[Listed]:
     kinds = (AllowanceRecorded, AllowanceWithdrawn)
     filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
     found: dict[str, Listed] = {}
-    async for batch in source.history(filters, 0, (await source.info()).last_seq):
-        _fold(found, agent, (decode(stored) for stored in batch))
-    return list(found.values())
-
-
-def _fold(found: dict[str, Listed], agent: str, records: Iterable[object]) -> None:
-    for record in records:
-        if not isinstance(record, Recorded) or record.message.agent != agent:
-            continue
+    async for record in recorded_about(source, agent, filters):
         match record.message.event:
             case AllowanceRecorded() as event:
                 found.pop(event.allowance, None)
@@ -67,6 +59,7 @@ def _fold(found: dict[str, Listed], agent: str, records: Iterable[object]) -> No
                 )
             case AllowanceWithdrawn(allowance=name):
                 found.pop(name, None)
+    return list(found.values())
 
 
 async def judged_input(source: Source, exchange: str) -> Judged:

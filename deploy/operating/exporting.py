@@ -14,11 +14,11 @@ from events.ledger.rows import link_row, to_row
 from events.log import Stored
 from events.replay.looking import NothingThere, span_of
 from events.replay.replaying import END, Point
-from events.replay.sources import EVERYTHING, Source, exchange_of
+from events.replay.sources import Source, exchange_of
 from schemas.envelope import decode_headers
 from schemas.errors import UndecodableEvent
 from schemas.event import topic_of
-from schemas.subjects import topic_filter
+from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.responder import ResponseEmitted
 
 _ENDS = topic_filter(topic_of(ResponseEmitted))

@@ -9,6 +9,7 @@ import msgspec
 from actors.registry import ACTORS, actor_named
 from deploy.operating.deadline import Deadline
 from deploy.operating.operator_edge import Order, append
+from deploy.operating.recorded import recorded_about
 from deploy.operating.reminded import reminded_sessions
 from events.codec import Recorded, decode
 from events.errors import LogError
@@ -24,7 +25,7 @@ from events.sealing.sealing import Sealing
 from events.snapshot import snapshot_key
 from schemas.actor import Message
 from schemas.event import topic_of
-from schemas.subjects import topic_filter
+from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten, TurnsForgotten
 from schemas.vocabulary.precedents import ForgetOrdered
@@ -256,21 +257,16 @@ async def _prove(log: JetStreamLog, seq: int) -> None:
     if not seq or log.sealing is None:
         return
     fresh = Sealing(Keyring(log.sealing.keyring.store))
-    async for batch in log.as_stored().history(["log.>"], seq - 1, seq):
+    async for batch in log.as_stored().history([EVERYTHING], seq - 1, seq):
         if (await fresh.open(batch))[0].seal is not Seal.CLOSED:
             raise NotForgotten(f"the event at sequence {seq} still opens: its key was not destroyed; order it again")
 
 
 async def _messages(log: JetStreamLog, agent: str, session: str) -> AsyncIterator[Stored]:
-    upto = (await log.info()).last_seq
     filters = [f"log.{log.partitions.agent_token(agent)}.{log.partitions.session_token(session)}.>"]
-    async for batch in log.history(filters, 0, upto):
-        for stored in batch:
-            recorded = decode(stored)
-            if not isinstance(recorded, Recorded):
-                continue
-            if (recorded.message.agent, recorded.message.session) == (agent, session):
-                yield stored
+    async for recorded in recorded_about(log, agent, filters):
+        if recorded.message.session == session:
+            yield recorded.stored
 
 
 def _kind_of(stored: Stored, key_id: str) -> str:

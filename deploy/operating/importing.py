@@ -21,8 +21,8 @@ from events.errors import Misconfigured
 from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, standing_of
 from events.ledger import LedgerReader
-from events.replay.sources import EVERYTHING
 from events.sealing.bodies import HEADER as SEALED
+from schemas.subjects import EVERYTHING
 
 Progress = Callable[[str, int], None]
 """Called with what is being done (``checking``, ``importing``, ``reading back``) and the sequence reached."""

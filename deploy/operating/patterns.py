@@ -1,7 +1,6 @@
 """Pattern sets as people write them in files, and the imports that the log holds."""
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -10,7 +9,7 @@ import yaml
 from actors.reflex.imports import Imports, after
 from actors.reflex.library import InvalidLibrary, Path, make_library
 from deploy.operating.item_files import YAML, BadFile, Item, items_of
-from events.codec import Recorded, decode
+from deploy.operating.recorded import recorded_about
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
@@ -104,13 +103,7 @@ async def imports_in(source: Source) -> Imports:
     kinds = (PatternsImported, PatternsWithdrawn)
     filters = [stored_subject(topic_of(kind), NO_PARTITION, NO_PARTITION) for kind in kinds]
     found = Imports()
-    async for batch in source.history(filters, 0, (await source.info()).last_seq):
-        found = _fold(found, (decode(stored) for stored in batch))
+    async for record in recorded_about(source, "", filters):
+        if isinstance(record.message.event, PatternsImported | PatternsWithdrawn):
+            found = after(found, record.message.event)
     return found
-
-
-def _fold(imports: Imports, records: Iterable[object]) -> Imports:
-    for record in records:
-        if isinstance(record, Recorded) and isinstance(record.message.event, PatternsImported | PatternsWithdrawn):
-            imports = after(imports, record.message.event)
-    return imports

@@ -1,12 +1,12 @@
 """Precedents as people write them in files, and as the log holds them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
 
 from deploy.operating.item_files import BadFile, Item, items_of
-from events.codec import Recorded, decode
+from deploy.operating.recorded import recorded_about
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
@@ -71,6 +71,10 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
         written = convert(item.value, Written, "a precedent")
     except BadInput as wrong:
         raise BadFile.at(name, item.line, str(wrong)) from wrong
+    for field in ("description", "situation", "answer"):
+        text = getattr(written, field)
+        if text and not text.strip():
+            raise BadFile.at(name, item.line, f"{field}: it is blank: write words, or leave it out")
     outcome = written.outcome or ("harmful" if written.harm_level else "benign")
     if outcome not in ("benign", "harmful"):
         raise BadFile.at(name, item.line, f"outcome {outcome!r}: write benign or harmful")
@@ -95,21 +99,14 @@ async def listed(source: Source, agent: str) -> list[Listed]:
     kinds = (PrecedentRecorded, PrecedentWithdrawn)
     filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
     found: dict[str, Listed] = {}
-    async for batch in source.history(filters, 0, (await source.info()).last_seq):
-        _fold(found, agent, (decode(stored) for stored in batch))
-    return list(found.values())
-
-
-def _fold(found: dict[str, Listed], agent: str, records: Iterable[object]) -> None:
-    for record in records:
-        if not isinstance(record, Recorded) or record.message.agent != agent:
-            continue
+    async for record in recorded_about(source, agent, filters):
         match record.message.event:
             case PrecedentRecorded() as event:
                 found.pop(event.precedent, None)
                 found[event.precedent] = _listed(event, record.stored.seq)
             case PrecedentWithdrawn(precedent=name):
                 found.pop(name, None)
+    return list(found.values())
 
 
 def _listed(event: PrecedentRecorded, seq: int) -> Listed:
@@ -134,9 +131,3 @@ def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> l
 
 def _content(each: PrecedentRecorded | Listed) -> tuple[str | float, ...]:
     return (each.situation, each.action, each.outcome, each.harm_level, each.description, each.answer)
-
-
-def unknown(names: Sequence[str], there: Iterable[Listed]) -> list[str]:
-    """Return those of the names that no precedent in force has."""
-    known = {each.precedent for each in there}
-    return [name for name in names if name not in known]

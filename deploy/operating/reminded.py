@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from events.codec import Recorded, decode
+from deploy.operating.recorded import recorded_about
 from events.jetstream import JetStreamLog
 from schemas.event import Event, topic_of
 from schemas.subjects import stored_subject
@@ -32,15 +32,12 @@ async def reminded_sessions(log: JetStreamLog, agent: str, session: str) -> tupl
     reminded: set[str] = set()
     # By agent alone: what is told in one session comes to mind in any.
     filters = [stored_subject(topic, log.partitions.agent_token(agent), "*") for topic in _TOPICS]
-    async for batch in log.history(filters, 0, (await log.info()).last_seq):
-        for recorded in map(decode, batch):
-            if not isinstance(recorded, Recorded) or recorded.message.agent != agent:
-                continue
-            message = recorded.message
-            if message.session == session:
-                told.update(_told(message.event))
-            elif not told.isdisjoint(_recalled(message.event)):
-                reminded.add(message.session)
+    async for recorded in recorded_about(log, agent, filters):
+        message = recorded.message
+        if message.session == session:
+            told.update(_told(message.event))
+        elif not told.isdisjoint(_recalled(message.event)):
+            reminded.add(message.session)
     return tuple(sorted(reminded))
 
 

@@ -134,17 +134,23 @@ class DataFolder(msgspec.Struct, frozen=True):
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as wrong:
-            raise FolderUnusable(
-                f"the data folder {self.path} cannot be written ({wrong.strerror}): mend that, or name another one "
-                "with --data"
-            ) from wrong
+            raise self._unusable(wrong) from wrong
         try:
             self._lock(descriptor)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            try:
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            except OSError as wrong:
+                raise self._unusable(wrong) from wrong
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def _unusable(self, wrong: OSError) -> FolderUnusable:
+        return FolderUnusable(
+            f"the data folder {self.path} cannot be written ({wrong.strerror}): mend that, or name another one "
+            "with --data"
+        )
 
     def _lock(self, descriptor: int) -> None:
         begun = time.monotonic()
@@ -176,8 +182,11 @@ class DataFolder(msgspec.Struct, frozen=True):
         return False
 
     def write(self, run: RunFile) -> None:
-        """Replace ``run.json`` at once."""
-        write_private(self.run_file, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+        """Replace ``run.json`` at once; raises FolderUnusable."""
+        try:
+            write_private(self.run_file, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+        except OSError as wrong:
+            raise self._unusable(wrong) from wrong
 
     def read(self) -> RunFile:
         """Return what the running set says of itself.

@@ -14,10 +14,10 @@ from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.log import Stored
 from events.replay.replaying import END, Point
-from events.replay.sources import EVERYTHING, Source
+from events.replay.sources import Source
 from events.replay.whatif import MOST_EXAMPLES, Changes, PastReader, Report, Timeline
 from schemas.event import topic_of
-from schemas.subjects import Partitions
+from schemas.subjects import EVERYTHING, Partitions
 from schemas.vocabulary.patterns import PatternSet, PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 

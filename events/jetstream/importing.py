@@ -25,7 +25,7 @@ from events.jetstream.stream import (
     stream_config,
 )
 from events.log import MAX_BATCH, Append, Record, Stored
-from schemas.subjects import Partitions
+from schemas.subjects import EVERYTHING, Partitions
 
 Batches = Callable[[], Iterable[Sequence[Stored]]]
 """Begins a reading of a recorded log, in order."""
@@ -175,7 +175,7 @@ async def _compare(
     log = JetStreamLog(connection, stream, recording.partitions, imported_through=recording.events)
     wanted = (stored for batch in recording.batches() for stored in batch)
     count = 0
-    async for batch in log.history(["log.>"], 0, recording.events):
+    async for batch in log.history([EVERYTHING], 0, recording.events):
         for stored in batch:
             if stored != next(wanted, None):
                 raise Misconfigured(f"sequence {stored.seq} came back otherwise than it was recorded: {advice}")

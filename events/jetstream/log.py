@@ -215,6 +215,7 @@ class JetStreamLog:
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a closed range; see ``events.log.Log.history``."""
+        after = max(0, after)  # the message before the first is none
         if upto <= after:
             return
         reading = await self._reading(filters, after)

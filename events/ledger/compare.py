@@ -10,9 +10,8 @@ from events.ledger.rows import topic_of_subject
 from events.log import Log, Stored
 from events.losses import Losses
 from schemas.event import topic_of
+from schemas.subjects import EVERYTHING
 from schemas.vocabulary.ledger import LedgerAnchored
-
-EVERYTHING = "log.>"
 
 _ANCHOR = topic_of(LedgerAnchored)
 

@@ -18,7 +18,7 @@ from events.log import Stored
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.event import Event
-from schemas.subjects import Partitions
+from schemas.subjects import EVERYTHING, Partitions
 
 S = TypeVar("S")
 
@@ -175,11 +175,11 @@ class LedgerReader:
         return Head(0, 0, GENESIS) if row is None else Head(*row)
 
     def history(
-        self, filters: Sequence[str] = ("log.>",), after: int = 0, upto: int = END
+        self, filters: Sequence[str] = (EVERYTHING,), after: int = 0, upto: int = END
     ) -> Iterator[Sequence[Stored]]:
         """Read the messages with ``after < seq <= upto`` whose stored subject matches any filter, in order."""
         rows = self._messages_between(after, upto)
-        if "log.>" not in filters:
+        if EVERYTHING not in filters:
             matches = matcher(filters)
             # Before the headers are decoded, which is most of what a message costs here.
             rows = (row for row in rows if matches(from_text(row[_SUBJECT])))
@@ -193,7 +193,7 @@ class LedgerReader:
         with explained(self.path, "read the ledger"):
             for seq, time_ns, text, _, _ in self._messages_between(0, upto):
                 subject = from_text(text)
-                if "log.>" in filters or matches(subject):
+                if EVERYTHING in filters or matches(subject):
                     if time_ns > until_ns:
                         break
                     found[subject] += 1

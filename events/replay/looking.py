@@ -12,7 +12,8 @@ from urllib.parse import unquote
 import msgspec
 
 from events.replay.replaying import END, Point
-from events.replay.sources import EVERYTHING, LedgerSource, Source
+from events.replay.sources import LedgerSource, Source
+from schemas.subjects import EVERYTHING
 
 _WHOSE = ("ce-session", "ce-agent", "ce-exchange")
 

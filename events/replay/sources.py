@@ -20,10 +20,9 @@ from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Stored
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
-from schemas.subjects import Partitions, split_stored, topic_filter
+from schemas.subjects import EVERYTHING, Partitions, split_stored, topic_filter
 from schemas.vocabulary.gateway import InputReceived
 
-EVERYTHING = "log.>"
 _INPUTS = topic_filter(topic_of(InputReceived))
 
 

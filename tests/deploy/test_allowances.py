@@ -70,15 +70,56 @@ def test_allowances_are_added_listed_and_withdrawn(with_input: Broker) -> None:
     ("arguments", "complaint"),
     [
         ((), "give either --phrase PHRASE or --file FILE"),
-        (("--phrase", " "), "give either --phrase PHRASE or --file FILE"),
+        (("--phrase", " "), "'--phrase': it is blank"),
         (("--file", "-"), "there is no text in it"),
+        (("--file", "latin.txt"), "byte 4 of latin.txt is not UTF-8"),
         (("--phrase", "x" * 16_001), "at most 16,000 characters"),
     ],
 )
-def test_an_allowance_of_nothing_or_too_much_is_refused(arguments: tuple[str, ...], complaint: str) -> None:
+def test_an_allowance_of_nothing_or_too_much_is_refused(
+    arguments: tuple[str, ...], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("latin.txt").write_bytes("caf\u00e9".encode("latin-1"))
     result = CliRunner().invoke(main, ["allowances", "add", "a-1", *arguments, "--why", "x"], input=" ")
     assert result.exit_code == 2
     assert complaint in result.stderr
+
+
+@pytest.mark.parametrize(("name", "complaint"), [("", "is empty"), (" ", "is blank")])
+def test_an_allowance_without_a_name_is_refused(name: str, complaint: str) -> None:
+    result = CliRunner().invoke(main, ["allowances", "add", name, "--phrase", "x", "--why", "x"])
+    assert (result.exit_code, f"NAME: the name {complaint}" in result.output) == (2, True)
+
+
+def test_only_a_harm_has_a_level() -> None:
+    result = CliRunner().invoke(main, ["precedents", "judge", "last", "benign", "--harm-level", "0.5", "--why", "x"])
+    assert (result.exit_code, "--harm-level says how bad a harm was" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("group", ["allowances", "precedents"])
+def test_a_list_of_an_agent_that_nothing_is_of_looked_at_nothing(with_input: Broker, group: str) -> None:
+    assert "has no " in neuraxis(with_input, group, "list", "--agent", "ann").stderr
+    assert "no event in the stream" in neuraxis(with_input, group, "list", "--agent", "anne", status=1).stderr
+
+
+def test_what_is_named_twice_is_withdrawn_once(with_input: Broker) -> None:
+    neuraxis(with_input, "allowances", "add", "a-1", "--phrase", "ignore previous", "--why", "a button")
+    (told,) = rows(neuraxis(with_input, "allowances", "withdraw", "a-1", "a-1", "--why", "gone", "--json"))
+    assert told["withdrawn"] == 1
+
+
+def test_a_verdict_on_the_last_exchange_of_none_says_that_there_is_none(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def make() -> None:
+        await (await JetStreamLog.connect(broker.url)).close()
+
+    asyncio.run(make())
+    refused = neuraxis(broker, "precedents", "judge", "last", "harm", "--why", "x", status=1)
+    assert "holds no exchange yet" in refused.stderr
 
 
 def test_a_false_alarm_becomes_a_precedent_and_an_allowance_of_its_agent(with_input: Broker) -> None:

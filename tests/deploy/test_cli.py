@@ -1,10 +1,12 @@
 """The command line from outside: output, exit statuses and one-line errors."""
 
+import errno
 import json
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -16,7 +18,7 @@ from deploy.config.loading import BadConfiguration
 from deploy.processes.running_set import NotRunning
 from events.errors import Conflict, LedgerDamaged, Misconfigured, Unavailable, UnknownOutcome
 from tests.broker import Broker
-from tests.deploy.typed import arguments_of, make_read, parse
+from tests.deploy.typed import arguments_of, command_of, make_read, parse
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +48,53 @@ def test_the_help_of_every_command_shows_an_example_of_it(path: tuple[str, ...])
     result = neuraxis(*path, "--help")
     assert result.exit_code == 0
     assert f"neuraxis {' '.join(path)}" in result.output.partition("Examples:")[2]
+
+
+def options_of(kind: type[click.ParamType[Any]]) -> list[tuple[tuple[str, ...], str]]:
+    """Return the options of all commands that take a value of a kind."""
+    found = []
+    for path in commands():
+        command, _ = command_of(list(path))
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.is_flag and isinstance(option.type, kind):
+                found.append((path, option.opts[-1]))
+    return sorted(found)
+
+
+def test_no_option_is_taken_that_is_blank() -> None:
+    for path, option in options_of(click.ParamType):
+        for blank in ("", " \t"):
+            result = neuraxis(*path, option, blank)
+            assert (result.exit_code, option in result.stderr) == (2, True), (path, option, result.output)
+
+
+def test_what_is_no_number_lies_within_no_range() -> None:
+    assert options_of(click.FloatRange)
+    for path, option in options_of(click.FloatRange):
+        result = neuraxis(*path, option, "nan")
+        assert (result.exit_code, "no number" in result.stderr) == (2, True), (path, option, result.output)
+
+
+def test_a_count_that_no_log_can_hold_lies_out_of_range() -> None:
+    for path, option in options_of(click.IntRange):
+        result = neuraxis(*path, option, "9" * 20)
+        assert (result.exit_code, "is not in the range" in result.stderr) == (2, True), (path, option, result.output)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask", "caf\udce9"),
+        ("ask", "hello", "--session", "caf\udce9"),
+        ("breaker", "show", "caf\udce9"),
+        ("regulator", "show", "caf\udce9"),
+        ("allowances", "add", "a", "--phrase", "caf\udce9", "--why", "x"),
+        ("allowances", "withdraw", "a", "caf\udce9", "--why", "x"),
+    ],
+)
+def test_words_that_are_no_text_are_refused(arguments: tuple[str, ...]) -> None:
+    result = neuraxis(*arguments)
+    assert (result.exit_code, "character 4 is not UTF-8" in result.stderr) == (2, True), result.output
 
 
 def examples_of(path: tuple[str, ...]) -> list[list[str]]:
@@ -148,10 +197,16 @@ def test_the_help_loads_no_actor_and_no_broker_client() -> None:
         ),
         (("alerts", "--since", "tomorrow"), 2, "write 1200, 15m, 2h or 1d. See `neuraxis alerts --help`."),
         (("feed", "-", "--session", "a\nb"), 2, "the session holds a control character (U+000A) at character 1"),
-        (("feed", "-", "--agent", ""), 2, "the agent is empty"),
+        (("feed", "-", "--agent", ""), 2, "'--agent': it is blank: write a word, or leave it out"),
         (("chat", "--agent", "a\x7f"), 2, "the agent holds a control character (U+007F) at character 1"),
         (("chat", "--session", "x" * 257), 2, "the session has 257 characters: at most 256"),
         (("schema", "jsonschema", "forged_id.nothing"), 2, "is not in the catalogue"),
+        (("schema", "jsonschema", ""), 2, "'' is not in the catalogue"),
+        (
+            ("guardrails", "override", " ", "--fatigue", "--by", "a", "--why", "x"),
+            2,
+            "the loop is empty: name the loop",
+        ),
         (("schema", "jsonschema", "forged_id.input.receved"), 2, "did you mean forged_id.input.received?"),
     ],
 )
@@ -179,11 +234,22 @@ def test_errors_are_one_line_on_stderr_with_the_documented_status(
         (Unavailable("x"), 3),
         (UnknownOutcome("x"), 3),
         (NotRunning("x"), 3),
+        (OSError(errno.ENOSPC, "x"), 2),
         (ZeroDivisionError("x"), BUG),
     ],
 )
 def test_every_kind_of_error_has_its_status(error: Exception, status: int) -> None:
     assert explain(error)[1] == status
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [(), ("log",), ("--help",), ("schema", "subjects")], ids=" ".join)
+def test_an_output_that_cannot_be_written_is_told(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "deploy.cli", *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = "neuraxis: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, told)
 
 
 def test_an_error_of_many_lines_is_told_in_one() -> None:

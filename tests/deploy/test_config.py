@@ -176,7 +176,7 @@ def test_a_variable_that_is_ours_but_for_a_slip_is_refused(variable: str, meant:
         (in_file(enabled="yes"), "neuraxis.toml: router.enabled: Expected `bool`, got `str`"),
         (in_file(thresholds={"cold": 2.0}), "neuraxis.toml: router.thresholds.cold: Expected `float` <= 1.0"),
         (in_file(thresholds=3), "neuraxis.toml: router.thresholds: Expected `object`, got `int`"),
-        (in_file(weights={"a": "x"}), "neuraxis.toml: router.weights[...]: Expected `float`, got `str`"),
+        (in_file(weights={"a": 1.0, "b": "x"}), "neuraxis.toml: router.weights.b: Expected `float`, got `str`"),
         (Layer("neuraxis.toml", {"router": 3}), "neuraxis.toml: router is a section"),
         (
             flag_layer("--high", "router.high", "many"),

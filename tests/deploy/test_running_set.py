@@ -10,6 +10,7 @@ import pytest
 
 from deploy.processes.running_set import DataFolder, FolderTaken, FolderUnusable, NotRunning, RunFile
 from tests.deploy.waiting import until
+from tests.full_disk import small_disk
 
 RUN = RunFile(pid=1, started="2030-01-01T00:00:00+00:00", version="0", nats_url="nats://127.0.0.1:4222")
 
@@ -41,6 +42,16 @@ def test_a_folder_that_cannot_be_made_or_written_is_refused_by_name(tmp_path: Pa
     (tmp_path / "folder" / "lock").mkdir(parents=True)
     for folder in (tmp_path / "file" / "below", tmp_path / "folder"):
         with pytest.raises(FolderUnusable, match=f"{folder} cannot be written"), DataFolder(folder).locked():
+            pass
+
+
+def test_a_folder_on_a_full_disk_is_refused_by_name(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", megabytes=1) as disk:
+        folder = disk.folder / "set"
+        folder.mkdir()
+        (folder / "lock").touch()
+        disk.fill()
+        with pytest.raises(FolderUnusable, match="cannot be written"), DataFolder(folder).locked():
             pass
 
 

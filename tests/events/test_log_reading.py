@@ -83,6 +83,15 @@ def test_histories_of_overlapping_ranges_agree(run_on_log: RunOnLog) -> None:
     run_on_log(body)
 
 
+def test_a_range_may_begin_before_the_first_message(run_on_log: RunOnLog) -> None:
+    async def body(setting: Setting) -> None:
+        assert await collect(setting.log, -1, 0) == []
+        await setting.log.append([plain(record())])
+        assert [stored.seq for stored in await collect(setting.log, -1, 1)] == [1]
+
+    run_on_log(body)
+
+
 def test_a_filter_within_another_is_refused(run_on_log: RunOnLog) -> None:
     async def body(setting: Setting) -> None:
         overlapping = ["log.*.00.reflex.>", "log.00.00.reflex.passed"]

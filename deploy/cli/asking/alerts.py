@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.groups import command
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Since(click.ParamType[int]):
         return -int(number) * _UNITS[unit]
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis alerts",
         "neuraxis alerts --severity critical --since 2h --no-follow",
@@ -66,7 +67,7 @@ class Since(click.ParamType[int]):
     "--open", "only_open", is_flag=True, help="Print those that are firing, and end: with status 1 if any is."
 )
 @click.option(
-    "--count", type=click.IntRange(1), metavar="N", help="End after N alerts; with nothing to wait for, the last N."
+    "--count", type=whole_number(1), metavar="N", help="End after N alerts; with nothing to wait for, the last N."
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @json_option

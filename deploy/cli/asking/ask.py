@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli import saying
+from deploy.cli.groups import command
 from deploy.cli.options import (
     Target,
     examples,
     json_option,
     speaker_options,
     target_options,
+    text_of,
     timeout_option,
 )
 
@@ -23,7 +25,7 @@ ANSWER_S = 65.0
 """Seconds to wait for an end: a little longer than the deadline by which every exchange is ended."""
 
 
-@click.command(
+@command(
     epilog=examples(
         'neuraxis ask "What is the capital of Peru?"',
         'neuraxis ask "And of Chile?" --session travel --json',
@@ -49,7 +51,7 @@ def ask(target: Target, text: str, agent: str | None, user: str, session: str, t
     from deploy.cli.connect import run_within
     from deploy.cli.failures import CheckFailed
 
-    words = _from_stdin() if text == "-" else text
+    words = text_of("-").removesuffix("\n").removesuffix("\r") if text == "-" else text
     talk, speaker = session or new_session("ask"), speaker_for(as_json)
     whose = agent_of(target, agent, user, talk)
     found = run_within(
@@ -93,13 +95,3 @@ def new_session(kind: str) -> str:
     import secrets
 
     return f"{kind}-{secrets.token_hex(6)}"
-
-
-def _from_stdin() -> str:
-    from deploy.cli.failures import WrongUse
-
-    raw: bytes = sys.stdin.buffer.read()
-    try:
-        return raw.decode().removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as wrong:
-        raise WrongUse(f"byte {wrong.start + 1} of stdin is not UTF-8: convert the text") from wrong

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, speaker_for
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, timeout_option
 
 if TYPE_CHECKING:
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
     from deploy.cli.rendering.decision import Exchange
 
 
-@click.command(
-    epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt")
-)
+@command(epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt"))
 @target_options
 @speaker_options("that the inputs are for")
 @click.option("--session", default="", help="Session to talk in.  [default: a new one]")

@@ -13,7 +13,8 @@ import click
 
 from deploy.cli import saying
 from deploy.cli.asking.ask import ANSWER_S
-from deploy.cli.options import Target, examples, speaker_options, target_options, timeout_option
+from deploy.cli.groups import command
+from deploy.cli.options import Number, Target, examples, speaker_options, target_options, timeout_option
 from deploy.cli.rendering.counting import counted
 from deploy.cli.saying import say
 
@@ -30,7 +31,7 @@ _SHARED = (
 )
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis feed prompts.jsonl > outcomes.jsonl",
         "neuraxis feed conversations.jsonl --rate 50",
@@ -43,9 +44,7 @@ _SHARED = (
 @speaker_options("of lines that name none")
 @click.option("--session", default="", help="Session of lines that name none.  [default: a new one]")
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
-@click.option(
-    "--rate", type=click.FloatRange(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit."
-)
+@click.option("--rate", type=Number(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit.")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
 @timeout_option(ANSWER_S, "How long each exchange may take, and connecting before the first.")
 @click.option(

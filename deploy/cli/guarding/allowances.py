@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
@@ -13,19 +14,19 @@ from deploy.cli.options import (
     Target,
     agent_option,
     by_option,
-    content_of,
     examples,
     json_option,
     target_options,
+    text_of,
     timeout_option,
+    why_option,
 )
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from deploy.operating.allowances import Listed
     from deploy.operating.deadline import Deadline
+    from events.replay.sources import Source
     from schemas.event import Event
 
 _WAIT_S = 60.0
@@ -49,7 +50,7 @@ def allowances() -> None:
 @target_options
 @agent_option("whose allowance it is")
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def add(
@@ -79,11 +80,11 @@ def add(
     from schemas.vocabulary.allowances import AllowanceRecorded
 
     check_name("agent", agent)
-    if wrong := wrong_with_name(name):
+    if wrong := wrong_with_name(name) if name else "is empty: write a word":
         raise WrongUse(f"NAME: the name {wrong}")
     if bool(phrase.strip()) == (file is not None):
         raise WrongUse("give either --phrase PHRASE or --file FILE, and something in it")
-    text = "" if file is None else content_of(file).decode("utf-8", "replace")
+    text = "" if file is None else text_of(file)
     if file is not None and not text.strip():
         raise WrongUse(f"{file}: there is no text in it")
     if len(text) > MOST_CHARACTERS or len(phrase) > MOST_CHARACTERS:
@@ -108,7 +109,8 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
     from deploy.cli.output import emit
 
     columns = ("allowance", "phrase", "text", "by", "why")
-    emit(asyncio.run(_listed(target, log_file, agent)), as_json=as_json, columns=columns)
+    is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
+    emit(asyncio.run(_listed(target, log_file, agent, is_named)), as_json=as_json, columns=columns)
 
 
 @allowances.command(epilog=examples('neuraxis allowances withdraw button --why "the button is gone"'))
@@ -116,22 +118,28 @@ def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> N
 @target_options
 @agent_option("whose allowances they are")
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
     """Let allowances count no more: every sense judges what they allowed from then on."""
-    import msgspec
+    from deploy.cli.guarding import withdrawing
+    from schemas.vocabulary.allowances import AllowanceWithdrawn
 
-    from deploy.cli.connect import run_within
-
-    last = run_within(target, timeout, lambda within: _withdraw(target, names, agent, by, why, within))
-    if as_json:
-        click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
-        return
-    saying.say(f"{len(names)} withdrawn for agent {agent}")
+    withdrawing.withdraw(
+        target,
+        "allowance",
+        names,
+        _names,
+        lambda name, author, reason: AllowanceWithdrawn(allowance=name, by=author, why=reason),
+        agent=agent,
+        by=by,
+        why=why,
+        timeout=timeout,
+        as_json=as_json,
+    )
 
 
 async def _add(target: Target, event: "Event", agent: str, deadline: "Deadline") -> int:
@@ -152,31 +160,20 @@ async def _add(target: Target, event: "Event", agent: str, deadline: "Deadline")
         return await append(log, [Order(event=event, agent=agent)], time.time_ns(), deadline.inner_s)
 
 
-async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
+async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
     from deploy.operating.allowances import listed
+    from events.replay.looking import look_for
 
     async with opened(target, log_file) as source:
         found = await listed(source, agent)
+        if not found and is_named:
+            await look_for(source, agent)
         if not found:
             say(f"agent {agent} has no allowances in force in the {source.name}")
         return found
 
 
-async def _withdraw(target: Target, names: "Sequence[str]", agent: str, by: str, why: str, deadline: "Deadline") -> int:
-    from deploy.cli.connect import connected
+async def _names(source: "Source", agent: str) -> list[str]:
     from deploy.operating.allowances import listed
-    from deploy.operating.operator_edge import Order, append, who
-    from events.replay.looking import NothingThere
-    from events.replay.sources import StreamSource
-    from schemas.vocabulary.allowances import AllowanceWithdrawn
 
-    async with connected(target, deadline=deadline) as log:
-        known = {each.allowance for each in await listed(StreamSource(log), agent)}
-        for name in names:
-            if name not in known:
-                raise NothingThere(f"agent {agent} has no allowance {name!r}: `neuraxis allowances list` shows its own")
-        author = by or who()
-        events = (AllowanceWithdrawn(allowance=name, by=author, why=why) for name in dict.fromkeys(names))
-        deadline.sending("the withdrawal", _FIND)
-        orders = [Order(event=event, agent=agent) for event in events]
-        return await append(log, orders, time.time_ns(), deadline.inner_s)
+    return [each.allowance for each in await listed(source, agent)]

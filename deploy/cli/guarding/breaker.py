@@ -18,6 +18,7 @@ from deploy.cli.options import (
     orderer_option,
     target_options,
     timeout_option,
+    whole_number,
     why_option,
 )
 from deploy.cli.replaying.source import log_option, opened
@@ -99,7 +100,7 @@ def _order_options(command: Any) -> Any:
 @target_options
 @log_option
 @agent_option("of the session")
-@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many events to show.")
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many events to show.")
 @json_option
 def show(target: Target, session: str, log_file: Path | None, agent: str, last: int, as_json: bool) -> None:
     """Print where a session's breaker stands: state, trust, counts, stance, and its latest events.
@@ -260,20 +261,14 @@ async def _latest(source: "Source", agent: str, session: str, upto: int, most: i
     """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
     from collections import deque
 
-    from events.codec import Recorded, decode
+    from deploy.operating.recorded import recorded_about
 
     found: deque[Recorded] = deque(maxlen=most)
     tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
-    async for batch in source.history([f"log.{tokens[0]}.{tokens[1]}.breaker.>"], 0, upto):
-        for recorded in map(decode, batch):
-            if isinstance(recorded, Recorded) and _is_of(recorded, agent, session):
-                found.append(recorded)
+    async for recorded in recorded_about(source, agent, [f"log.{tokens[0]}.{tokens[1]}.breaker.>"], upto):
+        if hasattr(recorded.message.event, "standing") and recorded.message.session == session:
+            found.append(recorded)
     return list(found)
-
-
-def _is_of(recorded: "Recorded", agent: str, session: str) -> bool:
-    message = recorded.message
-    return hasattr(message.event, "standing") and (message.agent, message.session) == (agent, session)
 
 
 def _moved(recorded: "Recorded") -> Moved:

@@ -140,6 +140,8 @@ def override(
 
     if not fatigue and not max_reruns:
         raise WrongUse("nothing is named to override: give --fatigue, --max-reruns, or both")
+    if not loop.strip():
+        raise WrongUse("the loop is empty: name the loop that is to run on")
     order = LoopOverridden(
         loop_id=loop, override_fatigue=fatigue, override_max_reruns=max_reruns, override_by=by, override_reason=why
     )
@@ -173,18 +175,15 @@ def _tell(found: Shown) -> None:
 
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
     from actors.guardrails.family import parted
-    from events.codec import Recorded, decode
+    from deploy.operating.recorded import recorded_about
     from events.replay.looking import NothingThere
     from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 
     async with opened(target, log_file) as source:
         upto = (await source.info()).last_seq
         subjects = [f"log.{source.partitions.agent_token(agent)}.*.guardrails.>"]
-        family: list[Recorded] = []
-        async for batch in source.history(subjects, 0, upto):
-            for recorded in map(decode, batch):
-                if isinstance(recorded, Recorded) and _is_of(recorded, agent, parted(loop)[0]):
-                    family.append(recorded)
+        about = recorded_about(source, agent, subjects, upto)
+        family = [recorded async for recorded in about if _is_of(recorded, parted(loop)[0])]
         judged = [recorded for recorded in family if hasattr(recorded.message.event, "trace")]
         latest = next((each for each in reversed(judged) if _trace(each.message.event).loop_id == loop), None)
         if latest is None:
@@ -205,10 +204,10 @@ async def _show(target: Target, log_file: Path | None, agent: str, loop: str) ->
     )
 
 
-def _is_of(recorded: "Recorded", agent: str, family: str) -> bool:
+def _is_of(recorded: "Recorded", family: str) -> bool:
     event = recorded.message.event
     about = getattr(getattr(event, "trace", event), "family", None)
-    return about == family and recorded.message.agent == agent
+    return bool(about == family)
 
 
 def _trace(event: "Event") -> "LoopTrace":

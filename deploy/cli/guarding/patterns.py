@@ -1,7 +1,6 @@
 """``neuraxis patterns``."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from deploy.cli.options import (
     examples,
     json_option,
     target_options,
+    text_of,
     timeout_option,
     why_option,
 )
@@ -134,7 +134,7 @@ def test(target: Target, text: str, log_file: Path | None, file: str, shipped: b
     from schemas.vocabulary.gateway import InputReceived
     from schemas.vocabulary.reflex import ReflexBlocked
 
-    if not (words := _text(text)).strip():
+    if not (words := text_of("-") if text == "-" else text).strip():
         raise WrongUse("the text is blank, so that there is nothing to judge: give TEXT, or - and a text on stdin")
     settings = _settings(target)
     if file:
@@ -180,10 +180,6 @@ def withdraw(target: Target, name: str, by: str, why: str, timeout: float, as_js
         click.echo(msgspec.json.encode({"name": name, "seq": last}).decode())
         return
     saying.say(f"{name} is withdrawn, from the next input on")
-
-
-def _text(text: str) -> str:
-    return sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
 
 
 def _settings(target: Target) -> "ReflexSettings":

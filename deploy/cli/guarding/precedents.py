@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from deploy.cli import saying
 from deploy.cli.groups import Commands
 from deploy.cli.options import (
+    Number,
     Target,
     agent_option,
     by_option,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from deploy.operating.allowances import Verdict
     from deploy.operating.deadline import Deadline
     from deploy.operating.precedents import Listed
+    from events.replay.sources import Source
     from schemas.vocabulary.precedents import PrecedentRecorded
 
 _WAIT_S = 60.0
@@ -110,15 +112,21 @@ def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
     """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
-    import msgspec
+    from deploy.cli.guarding import withdrawing
+    from schemas.vocabulary.precedents import PrecedentWithdrawn
 
-    from deploy.cli.connect import run_within
-
-    last = run_within(target, timeout, lambda within: _withdraw(target, names, agent, by, why, within))
-    if as_json:
-        click.echo(msgspec.json.encode({"agent": agent, "withdrawn": len(names), "seq": last}).decode())
-        return
-    saying.say(f"{len(names)} withdrawn for agent {agent}")
+    withdrawing.withdraw(
+        target,
+        "precedent",
+        names,
+        _names,
+        lambda name, author, reason: PrecedentWithdrawn(precedent=name, by=author, why=reason),
+        agent=agent,
+        by=by,
+        why=why,
+        timeout=timeout,
+        as_json=as_json,
+    )
 
 
 @precedents.command(
@@ -130,11 +138,9 @@ def withdraw(
 @click.argument("exchange")
 @click.argument("verdict", type=click.Choice(["harm", "false-alarm", "benign"]))
 @target_options
-@click.option(
-    "--harm-level", type=click.FloatRange(0.0, 1.0, min_open=True), default=0.9, show_default=True, help="Of a harm."
-)
+@click.option("--harm-level", type=Number(0.0, 1.0, min_open=True), default=0.9, show_default=True, help="Of a harm.")
 @by_option
-@click.option("--why", required=True, help="The reason, for the record.")
+@why_option()
 @timeout_option(_WAIT_S)
 @json_option
 def judge(
@@ -155,7 +161,11 @@ def judge(
     import msgspec
 
     from deploy.cli.connect import run_within
+    from deploy.cli.failures import WrongUse
 
+    is_given = click.get_current_context().get_parameter_source("harm_level") is not ParameterSource.DEFAULT
+    if is_given and verdict != "harm":
+        raise WrongUse(f"--harm-level says how bad a harm was: the verdict {verdict} has none; leave it out")
     done = run_within(target, timeout, lambda within: _judge(target, exchange, verdict, harm_level, by, why, within))
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
@@ -217,21 +227,7 @@ async def _listed(target: Target, log_file: Path | None, agent: str, is_named: b
         return found
 
 
-async def _withdraw(target: Target, names: tuple[str, ...], agent: str, by: str, why: str, deadline: "Deadline") -> int:
-    from deploy.cli.connect import connected
-    from deploy.operating.operator_edge import Order, append, who
-    from deploy.operating.precedents import listed, unknown
-    from events.replay.looking import NothingThere
-    from events.replay.sources import StreamSource
-    from schemas.vocabulary.precedents import PrecedentWithdrawn
+async def _names(source: "Source", agent: str) -> list[str]:
+    from deploy.operating.precedents import listed
 
-    async with connected(target, deadline=deadline) as log:
-        if missing := unknown(names, await listed(StreamSource(log), agent)):
-            raise NothingThere(
-                f"agent {agent} has no precedent {missing[0]!r}: `neuraxis precedents list` shows those it has"
-            )
-        author = by or who()
-        events = (PrecedentWithdrawn(precedent=name, by=author, why=why) for name in dict.fromkeys(names))
-        orders = [Order(event=event, agent=agent) for event in events]
-        deadline.sending(f"the withdrawal of {counted(len(orders), 'precedent')}", _FIND)
-        return await append(log, orders, time.time_ns(), deadline.inner_s)
+    return [each.precedent for each in await listed(source, agent)]

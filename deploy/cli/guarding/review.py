@@ -10,7 +10,7 @@ import msgspec
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import log_option, opened
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def review() -> None:
 @target_options
 @log_option
 @click.option(
-    "--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many scores and entities to show."
+    "--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many scores and entities to show."
 )
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from deploy.cli import saying
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import say
@@ -15,7 +16,7 @@ _CATCH_UP_S = 2.0
 """Seconds that a live ledger is given to reach the end of its stream; it is usually milliseconds behind."""
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis backup backups/monday",
         "neuraxis backup backups/monday --bundle --json",

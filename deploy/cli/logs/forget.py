@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import (
     Target,
     agent_option,
     by_option,
     examples,
     json_option,
-    not_blank,
     target_options,
     timeout_option,
     why_option,
@@ -30,7 +30,7 @@ COVERS = (
 )
 
 
-@click.command(
+@command(
     epilog=examples(
         'neuraxis forget --session travel --why "she asked for it"          # shows what would go',
         'neuraxis forget --session travel --why "she asked for it" --yes    # does it',
@@ -38,10 +38,8 @@ COVERS = (
     )
 )
 @target_options
-@click.option(
-    "--session", metavar="NAME", callback=not_blank, help="Forget this session's words, in memory and in the log."
-)
-@click.option("--fact", metavar="KEY", callback=not_blank, help="Forget this fact, in memory.")
+@click.option("--session", metavar="NAME", help="Forget this session's words, in memory and in the log.")
+@click.option("--fact", metavar="KEY", help="Forget this fact, in memory.")
 @agent_option("whose session or fact it is")
 @by_option
 @why_option("For what reason; recorded, and never forgotten.")

@@ -8,7 +8,8 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import click
 
 from deploy.cli import saying
-from deploy.cli.options import Target, examples, target_options
+from deploy.cli.groups import command
+from deploy.cli.options import Target, examples, target_options, whole_number
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import filter_of, log_option, opened, opened_with_index, say
 from deploy.cli.writing import writing_file
@@ -22,7 +23,7 @@ DECISIONS = Path("tests/decisions")
 """Where ``record`` keeps bundles unless told otherwise."""
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis log export --session ada-7 -o ada-7.jsonl",
         "neuraxis log export --format bundle -o case.nxb",
@@ -31,7 +32,7 @@ DECISIONS = Path("tests/decisions")
 )
 @target_options
 @log_option
-@click.option("--from", "first", type=click.IntRange(1), default=1, metavar="SEQ", help="From there on.")
+@click.option("--from", "first", type=whole_number(1), default=1, metavar="SEQ", help="From there on.")
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
 @click.option("--agent", default="", help="Only this agent.")
@@ -85,7 +86,7 @@ def export(
     saying.say(f"{output}: {counted(count, 'event')}", err=True)
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis log record polite-override",
         "neuraxis log record case-17 --exchange 01a221c1745568b1acdfcbfc02f868f6",
@@ -97,7 +98,7 @@ def export(
 @click.argument("name")
 @click.option("--exchange", "exchanges", multiple=True, metavar="ID", help="This exchange; may be repeated.")
 @click.option("--session", default="", help="The exchanges of this session.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="The N exchanges that ended last, of those.")
+@click.option("--last", type=whole_number(1), metavar="N", help="The N exchanges that ended last, of those.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default=DECISIONS, show_default=True)
 @click.option("--redact", is_flag=True, help="Replace people's words by keyed hashes; those decisions go unverified.")
 def record(

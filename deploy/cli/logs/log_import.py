@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, target_options
 from deploy.cli.rendering.counting import counted
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from deploy.operating.importing import Imported, Progress
 
 
-@click.command(
-    "import",
+@command(
+    name="import",
     epilog=examples(
         "neuraxis log import case.nxb --data restored",
         "neuraxis log import case.nxb --context admin.json",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.groups import command
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import filter_of, log_option, opened, stream_or_ledger
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _LATEST = 10
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis log tail",
         "neuraxis log tail --topic 'forged_id.router.>' --since 1 --json",
@@ -30,9 +31,9 @@ _LATEST = 10
 @target_options
 @log_option
 @click.option("--topic", default="", metavar="SUBJECT", help="Only this public subject; * and > are wildcards.")
-@click.option("--since", type=click.IntRange(1), metavar="SEQ", help=f"From there on.  [default: the last {_LATEST}]")
+@click.option("--since", type=whole_number(1), metavar="SEQ", help=f"From there on.  [default: the last {_LATEST}]")
 @click.option(
-    "--count", type=click.IntRange(1), metavar="N", help="End after N events; with nothing to wait for, the last N."
+    "--count", type=whole_number(1), metavar="N", help="End after N events; with nothing to wait for, the last N."
 )
 @click.option("--no-follow", is_flag=True, help="End at the end of the log instead of waiting for more.")
 @click.option("--text", "words", is_flag=True, help="Show people's words, which are hidden otherwise.")
@@ -131,7 +132,7 @@ async def _past(
 ) -> AsyncIterator[Sequence["Stored"]]:
     from collections import deque
 
-    from events.replay.sources import EVERYTHING
+    from schemas.subjects import EVERYTHING
 
     if since is not None:
         async for batch in source.history([filter], since - 1, last):

@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
@@ -72,7 +72,7 @@ def drift() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many thoughts to show.")
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print AGENT's latest idle thoughts, how tired its mind is, which concepts rest, and when it drifts next.
@@ -104,7 +104,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
     from actors.registry import actor_named
     from deploy.cli.rendering.terminal import progress
-    from events.codec import Recorded, decode
+    from deploy.operating.recorded import recorded_about
     from events.replay.looking import NothingThere
     from events.replay.replay import Replay
     from events.replay.replaying import run
@@ -118,11 +118,8 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
         upto = (await source.info()).last_seq
         with progress("folding", upto) as advance:
             await run(source, replay, filters=filters, progress=advance)
-        own: list[Recorded] = []
-        async for batch in source.history([f"log.{partition}.*.drift.>"], 0, upto):
-            for recorded in map(decode, batch):
-                if isinstance(recorded, Recorded) and recorded.message.agent == agent:
-                    own.append(recorded)
+        about = recorded_about(source, agent, [f"log.{partition}.*.drift.>"], upto)
+        own = [recorded async for recorded in about]
         if not own:
             raise NothingThere(
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "

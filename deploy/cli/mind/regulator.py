@@ -10,7 +10,7 @@ import msgspec
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
-from deploy.cli.options import Target, examples, json_option, target_options
+from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened
 
@@ -80,7 +80,7 @@ def regulator() -> None:
 @click.argument("agent")
 @target_options
 @log_option
-@click.option("--last", type=click.IntRange(0), default=_LATEST, show_default=True, help="How many events to show.")
+@click.option("--last", type=whole_number(0), default=_LATEST, show_default=True, help="How many events to show.")
 @json_option
 def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: bool) -> None:
     """Print an agent's regulated weights, their cooldowns, what presses now, and what was done so far.
@@ -137,17 +137,15 @@ async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Rec
     from collections import deque
 
     from deploy.cli.rendering.regulation import REGULATION_DETAILS
-    from events.codec import Recorded, decode
+    from deploy.operating.recorded import recorded_about
     from schemas.subjects import NO_PARTITION
 
     found: deque[Recorded] = deque(maxlen=most)
     token = source.partitions.agent_token(agent)
     filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
-    async for batch in source.history(filters, 0, upto):
-        for recorded in map(decode, batch):
-            about = isinstance(recorded, Recorded) and recorded.message.agent == agent
-            if about and isinstance(recorded, Recorded) and type(recorded.message.event) in REGULATION_DETAILS:
-                found.append(recorded)
+    async for recorded in recorded_about(source, agent, filters, upto):
+        if type(recorded.message.event) in REGULATION_DETAILS:
+            found.append(recorded)
     return list(found)
 
 

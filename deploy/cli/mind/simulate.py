@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from deploy.cli.groups import command
 from deploy.cli.options import examples, json_option
 from deploy.cli.rendering.counting import counted
 
@@ -50,7 +51,7 @@ class ChangeShown(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis simulate --plant misrouting",
         "neuraxis simulate --plant bad-adjustment --days 20 --seed 3",

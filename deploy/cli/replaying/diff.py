@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli import saying
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from events.replay.replaying import Point
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis diff breaker ann --at 1200 --at 1300",
         "neuraxis diff 1200 1300 --log backup/ledger.db",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from deploy.cli import saying
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, models_option, target_options
 from deploy.cli.rendering.counting import counted
 from deploy.cli.replaying.source import log_option, opened, say
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from events.replay.replaying import Point
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis replay --verify",
         "neuraxis replay --log backup/ledger.db --to 12000 --actor router",
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 1024),
     metavar="N",
     help="Processes that share --log.  [default: as many as help]",
 )

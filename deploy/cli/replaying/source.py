@@ -31,10 +31,10 @@ def filter_of(topic: str) -> str:
     """Return the filter over stored subjects that a pattern of public ones stands for; raises WrongUse."""
     from deploy.cli.failures import WrongUse
     from schemas.event import ROOT
-    from schemas.subjects import topic_filter
+    from schemas.subjects import EVERYTHING, topic_filter
 
     if not topic or topic == f"{ROOT}.>":
-        return "log.>"
+        return EVERYTHING
     tokens = topic.split(".")
     if tokens[0] != ROOT or len(tokens) < 2 or not all(tokens) or ">" in tokens[:-1] or set(topic) & set(" \t\r\n"):
         raise WrongUse(f"{topic!r} is no public subject: write {ROOT}.router.mode_selected, or {ROOT}.router.>")
@@ -266,13 +266,15 @@ class _KeysAtHand:
 
 async def _holds_all(ledger: "LedgerSource", log: "Log") -> bool:
     """Whether the ledger follows this very stream, and reaches its end within a moment."""
+    from schemas.subjects import EVERYTHING
+
     end = (await log.info()).last_seq
     give_up = asyncio.get_running_loop().time() + _CATCH_UP_S
     while (await ledger.info()).last_seq < end:
         if asyncio.get_running_loop().time() > give_up:
             return False
         await asyncio.sleep(0.02)
-    async for batch in log.history(["log.>"], end - 1, end):
+    async for batch in log.history([EVERYTHING], end - 1, end):
         row = ledger.at(end)
         return row is not None and (row.time_ns, row.data) == (batch[0].time_ns, batch[0].data)
     return False

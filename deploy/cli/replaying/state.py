@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deploy.cli import saying
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from events.replay.states import PartState
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis state router travel",
         "neuraxis state responder 07 --at 1200 --json | jq .state",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deploy.cli.options import Target, content_of, examples, json_option, models_option, target_options
+from deploy.cli.groups import command
+from deploy.cli.options import Number, Target, content_of, examples, json_option, models_option, target_options
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from schemas.vocabulary.precedents import PrecedentRecorded
 
 
-@click.command(
+@command(
     name="what-if",
     epilog=examples(
         "neuraxis what-if --set router.base_scores.RESPOND=0.55",
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--fail-over",
-    type=click.FloatRange(0, 100),
+    type=Number(0, 100),
     metavar="PERCENT",
     help="Exit status 1 if more than this share of exchanges ends otherwise, or may, as far as can be told.",
 )

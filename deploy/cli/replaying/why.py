@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.replaying.source import log_option, opened_with_index
 
@@ -22,7 +23,7 @@ LAST = "last"
 _LISTED = 5
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis why last",
         "neuraxis why 01936f2c8a41",

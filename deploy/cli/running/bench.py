@@ -2,6 +2,7 @@
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import examples
 
 BENCHES = {
@@ -22,7 +23,7 @@ BENCHES = {
 """Module below ``bench`` -> what it measures, against what in the same run."""
 
 
-@click.command(epilog=examples("neuraxis bench", "neuraxis bench append ledger"))
+@command(epilog=examples("neuraxis bench", "neuraxis bench append ledger"))
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHES)), metavar="[NAME]...")
 def bench(names: tuple[str, ...]) -> None:
     """Measure beside the peers, in the same run; all benchmarks, or those NAMED.

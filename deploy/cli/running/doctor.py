@@ -4,15 +4,14 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-import click
-
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options
 
 if TYPE_CHECKING:
     from deploy.health.doctor import Patient
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis doctor", "neuraxis doctor --nats nats://broker.example:4222 --json | jq 'select(.remedy)'"
     )

@@ -5,10 +5,11 @@ import socket
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, target_options
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis gateway --nats nats://broker.example:4222",
         "neuraxis gateway --http 127.0.0.1:9000",

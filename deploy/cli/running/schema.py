@@ -46,7 +46,7 @@ def jsonschema(topic: str | None) -> None:
     if topic is not None and topic not in CATALOGUE:
         near = get_close_matches(topic, CATALOGUE, n=1)
         meant = f"did you mean {near[0]}?" if near else "`neuraxis schema subjects` lists all"
-        raise WrongUse(f"{topic} is not in the catalogue: {meant}")
+        raise WrongUse(f"{topic!r} is not in the catalogue: {meant}")
     _document(jsonschema_document(topic))
 
 

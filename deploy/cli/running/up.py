@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import DATA, Target, check_own_weights, examples, target_options
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis up",
         "neuraxis up --data /var/lib/neuraxis --port 4222 --processes 2",

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
+from deploy.cli.groups import command
 from deploy.cli.options import Target, check_own_weights, examples, target_options
 
 
-@click.command(
+@command(
     epilog=examples(
         "neuraxis worker all --nats nats://broker.example:4222",
         "neuraxis worker reflex router responder clock --nats nats://broker.example:4222",

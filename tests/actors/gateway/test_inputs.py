@@ -179,6 +179,11 @@ def test_an_input_without_agent_or_session_is_refused(name: str) -> None:
         assert complaint(**{name: blank}) == f"the {name} is empty: name the {name} this input belongs to"
 
 
+@pytest.mark.parametrize("blank", ["", " ", "\u00a0"])
+def test_a_blank_situation_is_refused(blank: str) -> None:
+    assert "is blank: name one, or leave it out" in complaint(situation=blank)
+
+
 @pytest.mark.parametrize("name", ["agent", "session"])
 @pytest.mark.parametrize(
     ("control", "code"),

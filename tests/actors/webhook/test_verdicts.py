@@ -31,7 +31,16 @@ from tests.actors.webhook.test_delivering import delivered_by, over
         (b'{"ok": false}', "an error without a reason", False),
         (b'{"status": "error"}', "an error without a reason", False),
         (b'{"status": "error", "message": "temporarily unavailable"}', "temporarily unavailable", True),
-        (b'{"status": 503, "message": "later"}', "later", False),
+        (b'{"status": 503, "message": "later"}', "later; status 503", True),
+        (b'{"status": 429}', "status 429", True),
+        (b'{"title": "Bad", "status": 404}', "status 404", False),
+        (b'{"status": "ERROR: no channel"}', "ERROR: no channel", False),
+        (b'{"state": "failed", "message": "no such hook"}', "no such hook", False),
+        (b'{"type": "error", "message": "no such hook"}', "no such hook", False),
+        (b'{"code": "INVALID", "message": "no such hook"}', "no such hook; INVALID", False),
+        (b"false", "an error without a reason", False),
+        (b"rate limited", "rate limited", True),
+        (b"Service unavailable, try again later", "Service unavailable, try again later", True),
         (b'{"status": 0, "errors": ["user key is invalid"]}', "user key is invalid", False),
         (b'{"errors": [{"code": 503, "message": "internal server error"}]}', None, True),
         (b'{"errors": {"name": "is missing"}}', "an error without a reason", False),
@@ -40,7 +49,7 @@ from tests.actors.webhook.test_delivering import delivered_by, over
         (b'{"errcode": 93000, "errmsg": "invalid webhook url"}', "invalid webhook url; errcode 93000", False),
         (b'{"Success": false, "Message": "no such hook"}', "no such hook", False),
         (b'{"success": "false", "error": "no such hook"}', "no such hook", False),
-        (b'{"status": "503", "message": "later"}', "later", False),
+        (b'{"status": "503", "message": "later"}', "later; status 503", True),
         (b'{"StatusCode": 19001, "StatusMessage": "param invalid"}', "param invalid; statuscode 19001", False),
         (b'[{"ok": true}, {"ok": false, "error": "no such hook"}]', "no such hook", False),
         (b'{"result": "failed", "reason": "no such hook"}', "no such hook", False),
@@ -57,7 +66,7 @@ from tests.actors.webhook.test_delivering import delivered_by, over
         (b'{"ok": true}\n{"ok": false, "error": "no such hook"}\n', "no such hook", False),
         (b'{"accepted": 0, "rejected": 1, "reason": "no such hook"}', "no such hook", False),
         (b'{"status": "KO", "message": "no such hook"}', "no such hook", False),
-        (b'{"status": "invalid event", "message": "no such hook"}', "no such hook", False),
+        (b'{"status": "invalid event", "message": "no such hook"}', "no such hook; invalid event", False),
     ],
 )
 def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
@@ -81,6 +90,7 @@ def test_an_error_under_a_good_status_is_a_refusal_with_its_reason(
         b'{"result": {"ok": true, "errors": []}, "data": {"failed": 0}}', b'{"accepted": ["ops"], "rejected": []}',
         b'{"success": 1, "failure": 0, "results": [{"message_id": "0:15"}]}', b'{"ok": 1}\n{"ok": 1}', b"1\n2",
         b'{"ok": true, "message": {"alert": {"error": "of what the alert tells"}}}', b'{"result": "no error"}',
+        b'{"type": "https://a.example/ok", "state": "sent"}', b'{"code": "SUCCESS"}', b'{"type": "message"}', b"true",
     ],
 )  # fmt: skip
 def test_an_answer_without_an_error_is_none(body: bytes, style: Style) -> None:

@@ -326,27 +326,6 @@ def test_a_subject_that_no_event_is_of_is_said_to_be_none(topic: str, told: str,
     assert ("no event of this release" in said) == bool(told)
 
 
-@pytest.mark.parametrize(
-    "order",
-    [
-        ("forget", "--fact", "", "--why", "x", "--yes"),
-        ("forget", "--fact", "name", "--why", " "),
-        ("forget", "--session", " ", "--why", "x"),
-        ("patterns", "import", "rules.yaml", "--by", " "),
-        ("patterns", "withdraw", "rules", "--why", ""),
-        ("precedents", "withdraw", "p", "--why", " "),
-        ("guardrails", "override", "l", "--fatigue", "--by", " ", "--why", "x"),
-        ("breaker", "recover", "s", "--by", "ann", "--why", ""),
-    ],
-    ids=" ".join,
-)
-def test_an_order_that_would_be_recorded_with_blanks_is_wrong_use(order: tuple[str, ...]) -> None:
-    Path("rules.yaml").write_text("[]")
-    result = neuraxis(*order)
-    assert result.exit_code == 2
-    assert "it is blank: orders are recorded with" in result.stderr
-
-
 def test_a_setting_that_a_command_has_no_use_for_is_checked_and_said_to_change_nothing(ledger: Path) -> None:
     def ended(*sets: str, command: tuple[str, ...] = ("log", "tail")) -> Result:
         flags = [word for each in sets for word in ("--set", each)]
