@@ -12,9 +12,11 @@ import msgspec
 
 from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import DamagedRow, explained
+from events.ledger.recorded_losses import losses_in
 from events.ledger.rows import MESSAGE_COLUMNS, SEQ, LedgerRow, batches, from_text, is_linked, to_stored, to_text
 from events.ledger.schema import connect_read_only, lacks_journal, read_meta
 from events.log import Stored
+from events.losses import Losses
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, VocabularyError
 from schemas.event import Event
@@ -275,6 +277,11 @@ class LedgerReader:
     def last_upto(self, seq: int) -> Stored | None:
         """Return the last message up to a sequence, or None."""
         return next(iter(self._messages("seq <= ? ORDER BY seq DESC LIMIT 1", seq)), None)
+
+    def losses(self) -> Losses:
+        """Return what the log has recorded as lost."""
+        with explained(self.path, "read the recorded losses"):
+            return losses_in(self._connection)
 
     def hash_at(self, seq: int) -> bytes | None:
         """Return the chain's hash after the row of a sequence, or None when there is no such row."""

@@ -1,6 +1,7 @@
 """The causal tree of an exchange, for people. Pure."""
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TypeVar
 
 import msgspec
@@ -122,6 +123,11 @@ def _closing(explanation: Explanation, events: Iterable[Event]) -> Iterator[Rend
     if explanation.unreadable:
         places = ", ".join(map(str, explanation.unreadable))
         yield Text(f"cannot be read by this release: sequence {places}", "red")
+    for seq, follower in pairwise(explanation.way):
+        if seq > follower:
+            yield Text(
+                f"stored again at sequence {seq}, behind what had followed from it: the log had lost it", "yellow"
+            )
     if explanation.complete:
         yield Text("causal chain: complete, from the end back to the input")
     elif ended:
