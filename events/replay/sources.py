@@ -186,7 +186,7 @@ class LedgerSource:
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
-        return self._reader.exchange_ids(prefix, most)
+        return self._reader.exchange_ids(prefix, most) or self._reader.exchange_ids(prefix, most, everywhere=True)
 
     async def last_exchange(self) -> str | None:
         """Look up the latest; see ``Source``."""
@@ -194,7 +194,7 @@ class LedgerSource:
 
     async def exchange(self, exchange: str) -> list[Stored]:
         """Look up an exchange; see ``Source``."""
-        found = self._reader.exchange(exchange)
+        found = self._reader.exchange(exchange) or self._reader.exchange(exchange, everywhere=True)
         if found:
             self.gaps.note_read(*_surroundings(found, self._reader.head().seq))
         return list(await self.sealing.open(found))
