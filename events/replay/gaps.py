@@ -1,9 +1,9 @@
 """What a log lacks of what was read of it: whoever looks at it is told, since a gap in sequences shows nowhere else."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from events.log import Stored
-from events.losses import Losses, gaps
+from events.losses import Losses, gaps, joined
 
 Stretch = tuple[int, int]
 """A first and a last sequence."""
@@ -21,7 +21,7 @@ class Gaps:
     def note_read(self, after: int, upto: int) -> None:
         """Take note of a part that was read, through whatever filters."""
         if after < upto:
-            self._read = _joined((*self._read, (after + 1, upto)))
+            self._read = joined((*self._read, (after + 1, upto)))
 
     def look(self, after: int, batch: Sequence[Stored]) -> None:
         """Note what is missing in a reading of everything that had come to ``after``."""
@@ -37,22 +37,9 @@ class Gaps:
 
         A reading through filters sees no gap; what it lacks is known where it was recorded.
         """
-        lost = [loss.event for loss in losses.found if not loss.event.given_again]
-        within = [
-            (max(event.first_seq, first), min(event.through_seq, last)) for event in lost for first, last in self._read
-        ]
-        return _joined((*self._seen, *((begin, end) for begin, end in within if begin <= end)))
-
-
-def _joined(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
-    """Return stretches in order, those that meet or overlap as one."""
-    found: list[Stretch] = []
-    for first, last in sorted(stretches):
-        if found and first <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], last)
-        else:
-            found.append((first, last))
-    return tuple(found)
+        lost = losses.lost_for_good
+        within = [(max(begin, first), min(end, last)) for begin, end in lost for first, last in self._read]
+        return joined((*self._seen, *((begin, end) for begin, end in within if begin <= end)))
 
 
 def told_missing(name: str, missing: Sequence[Stretch]) -> str:

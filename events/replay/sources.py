@@ -273,7 +273,7 @@ class StreamSource:
     async def last_exchange(self) -> str | None:
         """Look up the latest; see ``Source``."""
         last = await self._log.last(_INPUTS)
-        async for batch in self._stored([_INPUTS], last - 1, last):
+        async for batch in self._stored([_INPUTS], max(0, last - 1), last):
             return exchange_of(batch[-1]) or None
         # Of a subject whose last message cannot be read, the broker says that it has none.
         latest = None
