@@ -72,9 +72,22 @@ class Losses:
         """The last sequences of the gaps that are recorded, in order, of adjoining ones the last; see ``Reading``."""
         return tuple(last for _, last in self.lost_for_good)
 
-    def has_gap_end(self, after: int, upto: int) -> bool:
-        """Whether a recorded gap ends within a stretch, so that a reading of several filters begins anew there."""
-        return any(after < loss.event.through_seq <= upto and not loss.event.given_again for loss in self.found)
+    def stretches_with_gaps(self, after: int, upto: int, most: int) -> tuple[tuple[int, int], ...]:
+        """Return after and up to which sequences all is to be read, since readings of filters would begin anew there.
+
+        All of it where that is at most ``most`` sequences long; else the parts of up to that length from before a
+        recorded gap to the end of another, or of the same, which then holds nothing.
+        """
+        gaps = [(max(first - 1, after), last) for first, last in self.lost_for_good if after < last <= upto]
+        if gaps and upto - after <= most:
+            return ((after, upto),)
+        found: list[tuple[int, int]] = []
+        for before, last in gaps:
+            if found and last - found[-1][0] <= most:
+                found[-1] = found[-1][0], last
+            else:
+                found.append((before, last))
+        return tuple(found)
 
     @property
     def lost_for_good(self) -> tuple[tuple[int, int], ...]:
