@@ -22,6 +22,7 @@ from events.log import LogInfo, Stored
 from events.losses import Losses
 from events.replay.damage import Damage
 from events.replay.gaps import Gaps
+from events.replay.in_order import in_order
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import Partitions, split_stored, topic_filter
@@ -29,6 +30,9 @@ from schemas.vocabulary.gateway import InputReceived
 
 EVERYTHING = "log.>"
 _INPUTS = topic_filter(topic_of(InputReceived))
+
+_SINGLY = 4
+"""Filters that are read each by itself, at most."""
 
 _AROUND = 1_000
 """Sequences around the events found of an exchange among which there may have been another of it."""
@@ -216,23 +220,25 @@ class StreamSource:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``.
 
         Through several filters the broker may pass over readable messages before a gap that nobody has recorded (see
-        ``events.jetstream.reading``). So all is read then, and told apart here.
+        ``events.jetstream.reading``). So a few are read each by itself; where there are more, all is read.
         """
-        matches, reached, one = matcher(filters), after, _one_filter(filters)
+        whole = EVERYTHING in filters or len(filters) > _SINGLY
         end = min(upto, (await self.info()).last_seq)
-        async for batch in self._stored(one, after, end):
-            if EVERYTHING in one:
+        readings = [self._stored(each, after, end) for each in ([EVERYTHING] if whole else filters)]
+        matches, reached = matcher(filters), after
+        async for batch in in_order(readings):
+            if whole:
                 self.gaps.look(reached, batch)
             reached = batch[-1].seq
             self.gaps.note_read(after, reached)
             if wanted := [stored for stored in batch if matches(stored.subject)]:
                 yield wanted
-        if EVERYTHING in one:
+        if whole:
             self.gaps.note_missing(reached + 1, end)
         self.gaps.note_read(after, end)
 
-    def _stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
-        return self._log.as_stored().history(filters, after, upto)
+    def _stored(self, filter: str, after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        return self._log.as_stored().history([filter], after, upto)
 
     def recorded_head(self, seq: int) -> bytes | None:
         """Return nothing: a stream keeps no chain; see ``Source``."""
@@ -273,7 +279,7 @@ class StreamSource:
     async def last_exchange(self) -> str | None:
         """Look up the latest; see ``Source``."""
         last = await self._log.last(_INPUTS)
-        async for batch in self._stored([_INPUTS], max(0, last - 1), last):
+        async for batch in self._stored(_INPUTS, max(0, last - 1), last):
             return exchange_of(batch[-1]) or None
         # Of a subject whose last message cannot be read, the broker says that it has none.
         latest = None
@@ -295,18 +301,14 @@ class StreamSource:
     async def _from(self, first: Stored, exchange: str) -> list[Stored]:
         _, agent, session = split_stored(first.subject)
         last = (await self.info()).last_seq
-        found = {
-            stored.seq: stored
-            for filter in (f"log.{agent}.{session}.>", f"log.{agent}._.>")
-            async for batch in self._stored([filter], first.seq - 1, last)
-            for stored in batch
-            if exchange_of(stored) == exchange
-        }
-        in_order = [found[seq] for seq in sorted(found)]
+        readings = [
+            self._stored(filter, first.seq - 1, last) for filter in (f"log.{agent}.{session}.>", f"log.{agent}._.>")
+        ]
+        found = [stored async for batch in in_order(readings) for stored in batch if exchange_of(stored) == exchange]
         # All around is read, for what is missing.
-        async for _ in self.as_stored([EVERYTHING], *_surroundings(in_order, last)):
+        async for _ in self.as_stored([EVERYTHING], *_surroundings(found, last)):
             continue
-        return list(await self.sealing.open(in_order))
+        return list(await self.sealing.open(found))
 
     def _inputs(self) -> AsyncIterator[Stored]:
         return self._each(_INPUTS)
@@ -316,7 +318,7 @@ class StreamSource:
 
     async def _each(self, filter: str) -> AsyncIterator[Stored]:
         """Yield messages to look something up: nothing is told of what is missing among them."""
-        async for batch in self._stored([filter], 0, (await self.info()).last_seq):
+        async for batch in self._stored(filter, 0, (await self.info()).last_seq):
             for stored in batch:
                 yield stored
 
@@ -341,10 +343,6 @@ async def _ids(messages: AsyncIterator[Stored], prefix: str, most: int) -> list[
         if len(found) == most:
             break
     return sorted(found)
-
-
-def _one_filter(filters: Sequence[str]) -> Sequence[str]:
-    return filters if len(filters) == 1 else [EVERYTHING]
 
 
 def _by_topic(by_subject: Mapping[str, int]) -> dict[str, int]:
