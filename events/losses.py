@@ -4,7 +4,7 @@ A record stands in the log behind the loss. What was decided before it may rest 
 decided after it rests on the messages that are left, since every partition begins anew when it reads of a loss.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -70,13 +70,31 @@ class Losses:
     @property
     def gap_ends(self) -> tuple[int, ...]:
         """The last sequences of the gaps that are recorded, in order, of adjoining ones the last; see ``Reading``."""
-        lost = [loss.event for loss in self.found if not loss.event.given_again]
-        begun = [(event.first_seq - 1, event.through_seq) for event in lost]
-        return tuple(sorted({end for _, end in begun if not any(before <= end < later for before, later in begun)}))
+        return tuple(last for _, last in self.lost_for_good)
 
-    def has_gap_end(self, after: int, upto: int) -> bool:
-        """Whether a recorded gap ends within a stretch, so that a reading of several filters begins anew there."""
-        return any(after < loss.event.through_seq <= upto and not loss.event.given_again for loss in self.found)
+    def stretches_with_gaps(self, after: int, upto: int, most: int) -> tuple[tuple[int, int], ...]:
+        """Return after and up to which sequences all is to be read, since readings of filters would begin anew there.
+
+        All of it where that is at most ``most`` sequences long; else the parts of up to that length from before a
+        recorded gap to the end of another, or of the same, which then holds nothing.
+        """
+        gaps = [(max(first - 1, after), last) for first, last in self.lost_for_good if after < last <= upto]
+        if gaps and upto - after <= most:
+            return ((after, upto),)
+        found: list[tuple[int, int]] = []
+        for before, last in gaps:
+            if found and last - found[-1][0] <= most:
+                found[-1] = found[-1][0], last
+            else:
+                found.append((before, last))
+        return tuple(found)
+
+    @property
+    def lost_for_good(self) -> tuple[tuple[int, int], ...]:
+        """The first and last sequences of what is recorded as lost and was not given again, those that meet as one."""
+        return joined(
+            (loss.event.first_seq, loss.event.through_seq) for loss in self.found if not loss.event.given_again
+        )
 
     @property
     def first_lost(self) -> int | None:
@@ -112,6 +130,17 @@ class Losses:
         return any(
             loss.event.first_seq <= through and seq < loss.seq and not loss.event.given_again for loss in self.found
         )
+
+
+def joined(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return stretches of sequences (first and last) in order, those that meet or overlap as one."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(stretches):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return tuple(found)
 
 
 def gaps(after: int, batch: Sequence[Stored]) -> list[tuple[int, int]]:

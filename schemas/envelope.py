@@ -52,7 +52,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     traceparent: str = ""
 
 
-def _encode_value(value: str) -> str:
+def encode_value(value: str) -> str:
+    """Return a header's value as the binding spells it."""
     return value if _PLAIN.fullmatch(value) else quote(value, safe=_SAFE)
 
 
@@ -64,9 +65,9 @@ def encode_headers(envelope: Envelope) -> dict[str, str]:
     """
     headers = {
         "ce-specversion": SPEC_VERSION,
-        "ce-id": _encode_value(envelope.id),
+        "ce-id": encode_value(envelope.id),
         "ce-type": envelope.topic,
-        "ce-source": _encode_value(envelope.source),
+        "ce-source": encode_value(envelope.source),
         "ce-time": envelope.time,
         CAUSE_SEQ: str(envelope.cause_seq),
         "Content-Type": CONTENT_TYPE,
@@ -78,15 +79,15 @@ def encode_headers(envelope: Envelope) -> dict[str, str]:
     if envelope.version != 1:
         headers["ce-dataversion"] = str(envelope.version)
     if envelope.agent:
-        headers["ce-agent"] = _encode_value(envelope.agent)
+        headers["ce-agent"] = encode_value(envelope.agent)
     if envelope.session:
-        headers["ce-session"] = _encode_value(envelope.session)
+        headers["ce-session"] = encode_value(envelope.session)
     if envelope.exchange:
-        headers["ce-exchange"] = _encode_value(envelope.exchange)
+        headers["ce-exchange"] = encode_value(envelope.exchange)
     if envelope.cause:
-        headers["ce-cause"] = _encode_value(envelope.cause)
+        headers["ce-cause"] = encode_value(envelope.cause)
     if envelope.build:
-        headers["ce-build"] = _encode_value(envelope.build)
+        headers["ce-build"] = encode_value(envelope.build)
     if envelope.traceparent:
         headers["traceparent"] = envelope.traceparent
     return headers

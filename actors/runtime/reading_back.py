@@ -39,13 +39,20 @@ async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upt
         else:
             view.offer(offered)
 
-    if around.losses.has_gap_end(after, upto) and upto - after <= MOST:
-        await around.shared.read(actor, partition, after, upto, take)
-    else:
-        own_prefixes = frozenset(prefixes_of(actor.name))
-        async for batch in around.log.history(partition_filters(actor, partition), after, upto):
+    own_prefixes = frozenset(prefixes_of(actor.name))
+
+    async def through_filters(begin: int, end: int) -> None:
+        async for batch in around.log.history(partition_filters(actor, partition), begin, end):
             for stored in batch:
                 take(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
+
+    reached = after
+    for begin, end in around.losses.stretches_with_gaps(after, upto, MOST):
+        await through_filters(reached, begin)
+        if not around.losses.has_gap(begin + 1, end):
+            await around.shared.read(actor, partition, begin, end, take)
+        reached = end
+    await through_filters(reached, upto)
     return ReadBack(view, after, losses)
 
 

@@ -19,7 +19,7 @@ from schemas.actor import Actor
 from schemas.subjects import EVERYTHING
 
 MOST = 100_000
-"""Sequences that are read for the sake of one partition; for more its own filters are the cheaper way."""
+"""Sequences from gap to gap that are read for one partition; for more its own filters are the cheaper way."""
 
 _SLICE = 64
 """Messages handed round before other tasks get their turn."""
@@ -88,11 +88,12 @@ class SharedReading:
     async def _read(self) -> None:
         while self._waiting:
             asked, self._waiting = self._waiting, []
-            try:
-                await self._serve(asked)
-            except LogError as error:
-                for _, request in asked:
-                    request.end(error)
+            for together in _overlapping(asked):
+                try:
+                    await self._serve(together)
+                except LogError as error:
+                    for _, request in together:
+                        request.end(error)
 
     async def _serve(self, asked: Sequence[tuple[Key, _Request]]) -> None:
         routed: dict[str, list[tuple[_Request, bool]]] = {}
@@ -114,3 +115,16 @@ class SharedReading:
     def _takers(self, subject: str, asked: Sequence[tuple[Key, _Request]]) -> list[tuple[_Request, bool]]:
         owned = {(actor.name, name): own for actor, name, own in routes(self._actors, subject, self._log.partitions)}
         return [(request, owned[key]) for key, request in asked if key in owned]
+
+
+def _overlapping(asked: Sequence[tuple[Key, _Request]]) -> Sequence[Sequence[tuple[Key, _Request]]]:
+    """Return requests in groups whose stretches overlap: what lies between two of them nobody asked for."""
+    groups: list[list[tuple[Key, _Request]]] = []
+    reached = -1
+    for one in sorted(asked, key=lambda each: each[1].after):
+        if groups and one[1].after < reached:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+        reached = max(reached, one[1].upto)
+    return groups

@@ -133,15 +133,17 @@ async def export_bundle(
     exchanges it is recorded for.
 
     Raises:
-        Misconfigured: the log does not begin at its first event, so that nobody could replay the bundle.
+        Misconfigured: the log lacks its first event, or another, and did not record it as lost.
         LedgerDamaged: the ledger's rows are not those that its hash chain was made of.
         LogError: the source cannot be read, or the file not be written.
     """
-    info = await source.info()
-    if info.first_seq > 1:
+    info, losses = await source.info(), await source.losses()
+    if info.first_seq > 1 and not losses.has_gap(1, info.first_seq - 1):
         raise Misconfigured(f"the {source.name} begins at sequence {info.first_seq}, not 1: take a copy that is whole")
-    # One end for both readings: a live log grows.
-    upto = msgspec.structs.replace(upto, seq=min(info.last_seq, upto.seq))
+    # One end for both readings: a live log grows. What lacks events holds the records that say so.
+    end = min(info.last_seq, upto.seq)
+    end = max([end, *(loss.seq for loss in losses.found if loss.event.first_seq <= end and not loss.event.given_again)])
+    upto = msgspec.structs.replace(upto, seq=end)
     origin = Manifest(
         format=FORMAT,
         project=version("neuraxis"),
@@ -155,6 +157,7 @@ async def export_bundle(
         original_head=await _original_head(source, upto, key),
         versions={},
         chosen=tuple(chosen),
+        missing=losses.lost_for_good,
     )
     return await write_bundle(path, _batches(source, upto, Redaction(key) if key is not None else None), origin)
 

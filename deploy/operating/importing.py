@@ -21,6 +21,7 @@ from events.errors import Misconfigured
 from events.jetstream import Access, Connection
 from events.jetstream.importing import Recording, append, begin, check, finish, standing_of
 from events.ledger import LedgerReader
+from events.replay.gaps import stretches_text
 from events.sealing.bodies import HEADER as SEALED
 from schemas.subjects import EVERYTHING
 
@@ -96,8 +97,13 @@ async def _unpacked(bundle: Path, progress: Progress) -> AsyncIterator[_Unpacked
     with TemporaryDirectory(prefix="neuraxis-") as folder:
         ledger = Path(folder) / "ledger.db"
         manifest = await unpack(bundle, ledger, partial(progress, "checking"))
+        if manifest.missing:
+            raise Misconfigured(
+                f"{bundle} is of a log that lost {stretches_text(manifest.missing)}: no stream can be given its events "
+                "at their sequences; read it with --log"
+            )
         with LedgerReader(ledger) as reader:
-            batches = partial(reader.history, [EVERYTHING], 0, manifest.events)
+            batches = partial(reader.history, [EVERYTHING], 0, manifest.last_seq)
             recording = Recording(
                 partitions=manifest.partitions,
                 events=manifest.events,

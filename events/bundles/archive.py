@@ -55,7 +55,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     ``project`` is the version that wrote it, ``versions`` the data version of each subject in it. ``original_head`` is
     the head of the chain that a redacted bundle was made from; in one that is not redacted, the same as ``head``.
-    ``chosen`` names the exchanges it was recorded for; none: all of them.
+    ``chosen`` names the exchanges it was recorded for; none: all of them. ``missing`` are the first and last sequences
+    of what the log had lost, and recorded so.
     """
 
     format: int
@@ -70,6 +71,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     original_head: Head
     versions: dict[str, int]
     chosen: tuple[str, ...] = ()
+    missing: tuple[tuple[int, int], ...] = ()
 
     @property
     def partitions(self) -> Partitions:
@@ -87,16 +89,18 @@ def is_bundle(path: Path) -> bool:
 
 
 async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], origin: Manifest) -> Manifest:
-    """Write events, from sequence 1 on without a gap, as a bundle; return its manifest.
+    """Write events, from sequence 1 on, as a bundle; return its manifest.
 
     ``origin`` is the manifest but for what is counted and hashed here: ``events``, ``last_seq``, ``head``,
-    ``versions``, and, unless ``redacted``, ``original_head``. A file of that name is replaced when all is written.
+    ``versions``, and, unless ``redacted``, ``original_head``. Of ``missing`` it names all that may be, and what is left
+    are the gaps that were met. A file of that name is replaced when all is written.
 
     Raises:
-        Misconfigured: an event is missing in the order, or the file cannot be written.
+        Misconfigured: another event is missing in the order, or the file cannot be written.
     """
     part = path.with_name(path.name + ".part")
-    last, head = 0, GENESIS
+    last, events, head = 0, 0, GENESIS
+    missing: list[tuple[int, int]] = []
     versions: dict[str, int] = {}
     try:
         with open_private(part) as file, zipfile.ZipFile(file, "w") as archive:
@@ -104,17 +108,16 @@ async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], ori
                 async for batch in batches:
                     for stored in batch:
                         if stored.seq != last + 1:
-                            raise Misconfigured(
-                                f"a bundle holds every event: {last + 1} is missing before {stored.seq}"
-                            )
-                        last, head = stored.seq, link_row(head, to_row(stored))
+                            missing.append(_known_missing(origin, last + 1, stored.seq - 1))
+                        events, last, head = events + 1, stored.seq, link_row(head, to_row(stored))
                         _note_version(versions, stored)
                         lines.write(to_line(stored) + b"\n")
             manifest = msgspec.structs.replace(
                 origin,
-                events=last,
+                events=events,
                 last_seq=last,
                 head=head.hex(),
+                missing=tuple(missing),
                 original_head=origin.original_head if origin.redacted else head.hex(),
                 versions=versions,
             )
@@ -126,6 +129,16 @@ async def write_bundle(path: Path, batches: AsyncIterator[Sequence[Stored]], ori
         with suppress(OSError):  # where nothing can be written, there is nothing to take away
             part.unlink()
     return manifest
+
+
+def _known_missing(origin: Manifest, first: int, last: int) -> tuple[int, int]:
+    """Return a gap that the log has recorded as lost; raises Misconfigured for another."""
+    if any(begin <= first and last <= end for begin, end in origin.missing):
+        return first, last
+    raise Misconfigured(
+        f"a bundle holds every event that the log did not record as lost: {first} is missing before {last + 1}; a set "
+        "that is started on that log records it, or name another copy"
+    )
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -145,29 +158,31 @@ def read_events(path: Path) -> Iterator[Sequence[Stored]]:
     with _opened(path) as archive:
         manifest = _manifest(archive, path)
         placement = Placement(manifest.partitions)
-        last, head = 0, GENESIS
+        last, events, head = 0, 0, GENESIS
         batch: list[Stored] = []
         try:
             with archive.open(_EVENTS) as lines:
                 while line := lines.readline(MAX_LINE_BYTES + 1):
                     if not line.endswith(b"\n"):
-                        raise LedgerDamaged(f"{path}: line {last + 1} has no end, or more than {MAX_LINE_BYTES} bytes")
+                        raise LedgerDamaged(
+                            f"{path}: line {events + 1} has no end, or more than {MAX_LINE_BYTES} bytes"
+                        )
                     stored = from_line(line[:-1])
-                    if stored.seq != last + 1:
+                    if stored.seq != last + 1 and (last + 1, stored.seq - 1) not in manifest.missing:
                         raise LedgerDamaged(f"{path}: event {last + 1} is missing before {stored.seq}")
-                    last, head = stored.seq, link_row(head, to_row(stored))
+                    events, last, head = events + 1, stored.seq, link_row(head, to_row(stored))
                     placement.take(stored)
                     batch.append(stored)
                     if len(batch) == _BATCH:
                         yield batch
                         batch = []
         except BadLine as wrong:
-            raise LedgerDamaged(f"{path}: line {last + 1} is no event: {wrong}") from wrong
+            raise LedgerDamaged(f"{path}: line {events + 1} is no event: {wrong}") from wrong
         except _UNREADABLE as wrong:
             raise LedgerDamaged(f"{path}: its events cannot be read behind {last}: {wrong}") from wrong
-        if (manifest.events, manifest.last_seq, manifest.head) != (last, last, head.hex()):
+        if (manifest.events, manifest.last_seq, manifest.head) != (events, last, head.hex()):
             raise LedgerDamaged(
-                f"{path}: the chain over its {last} events ends in {head.hex()[:12]}, the manifest says "
+                f"{path}: the chain over its {events} events ends in {head.hex()[:12]}, the manifest says "
                 f"{manifest.head[:12]} after {manifest.events}; get a sound copy"
             )
         if complaint := placement.complaint:

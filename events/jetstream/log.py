@@ -208,8 +208,10 @@ class JetStreamLog:
             self._losses = await Losses.of(self, last)
         return self._losses
 
-    async def _reading(self, filters: Sequence[str], after: int) -> Reading:
+    async def _reading(self, filters: Sequence[str], after: int, upto: int | None = None) -> Reading:
         gap_ends = (await self.losses()).gap_ends if len(filters) > 1 else ()
+        if upto is not None:  # what is not read holds nothing up
+            gap_ends = tuple(end for end in gap_ends if end <= upto)
         name = self.connection.new_name()
         return Reading(self.connection, self.stream, filters, after, name, self.imported_through, gap_ends)
 
@@ -218,7 +220,7 @@ class JetStreamLog:
         after = max(0, after)  # the message before the first is none
         if upto <= after:
             return
-        reading = await self._reading(filters, after)
+        reading = await self._reading(filters, after, upto)
         try:
             left = await reading.start()
             while left > 0:

@@ -12,13 +12,28 @@ import msgspec
 
 from events.ledger.chain import GENESIS, Head
 from events.ledger.failures import DamagedRow, explained
-from events.ledger.rows import MESSAGE_COLUMNS, SEQ, LedgerRow, batches, from_text, is_linked, to_stored, to_text
+from events.ledger.recorded_losses import losses_in
+from events.ledger.rows import (
+    EXCHANGE,
+    MESSAGE_COLUMNS,
+    SEQ,
+    LedgerRow,
+    batches,
+    from_text,
+    headers_naming,
+    is_linked,
+    to_row,
+    to_stored,
+    to_text,
+)
 from events.ledger.schema import connect_read_only, lacks_journal, read_meta
 from events.log import Stored
+from events.losses import Losses
 from schemas.catalogue import CATALOGUE, decode_event
 from schemas.errors import UndecodableEvent, VocabularyError
-from schemas.event import Event
+from schemas.event import Event, topic_of
 from schemas.subjects import EVERYTHING, Partitions
+from schemas.vocabulary.gateway import InputReceived
 
 S = TypeVar("S")
 
@@ -35,6 +50,14 @@ _LINKED_COLUMNS = f"{MESSAGE_COLUMNS}, hash"
 _PREVIOUS = (
     f"ifnull((SELECT p.hash FROM events AS p WHERE p.seq < e.seq ORDER BY p.seq DESC LIMIT 1), x'{GENESIS.hex()}')"
 )
+
+_BETWEEN = "seq BETWEEN ? AND ? AND instr(headers, ?) > 0"
+_AROUND = 2_000
+"""Sequences around an exchange's rows among which one is found though its column does not name the exchange."""
+
+_INPUT = topic_of(InputReceived).partition(".")[2]
+_INPUTS_LOOKED_AT = 100
+"""The latest inputs among which one is looked for whose headers name its exchange."""
 
 
 class LedgerInfo(msgspec.Struct, frozen=True):
@@ -245,12 +268,38 @@ class LedgerReader:
                     events += 1
         return Folded(state, events, unreadable)
 
-    def exchange(self, exchange: str) -> list[Stored]:
-        """Return the messages of an exchange, in order; none when it is unknown."""
-        return self._messages("exchange = ? AND exchange <> '' ORDER BY seq", to_text(exchange))
+    def exchange(self, exchange: str, *, everywhere: bool = False) -> list[Stored]:
+        """Return the messages of an exchange, in order; none when it is unknown.
 
-    def exchange_ids(self, prefix: str, most: int) -> list[str]:
-        """Return the ids of exchanges that start with ``prefix``, in order, ``most`` of them at most."""
+        Its column is no part of what the chain covers. So rows near those that it names are looked at, too: one that
+        is of the exchange by its headers alone is damaged, and so is one that is of it by the column alone.
+
+        Args:
+            exchange: Its id.
+            everywhere: Look at every row, wherever it stands.
+        """
+        of = to_text(exchange)
+        by_column = self._messages("exchange = ? AND exchange <> '' ORDER BY seq", of)
+        near = (by_column[0].seq - _AROUND, by_column[-1].seq + _AROUND) if by_column else (1, 0)
+        name = headers_naming(exchange)
+        by_headers = self._messages(f"{_BETWEEN} AND exchange <> ?", *((0, END) if everywhere else near), name, of)
+        found = [stored for stored in (*by_column, *by_headers) if to_row(stored)[EXCHANGE] == of]
+        for stored in {*(each.seq for each in by_column)}.symmetric_difference(each.seq for each in found):
+            self._on_damage(stored)
+        return sorted(found, key=lambda each: each.seq)
+
+    def exchange_ids(self, prefix: str, most: int, *, everywhere: bool = False) -> list[str]:
+        """Return the ids of exchanges that start with ``prefix``, in order, ``most`` of them at most.
+
+        Args:
+            prefix: How they begin.
+            most: How many are wanted.
+            everywhere: Look at the headers of every row, and not at their column.
+        """
+        if everywhere:
+            named = self._messages(f"{_BETWEEN} ORDER BY seq", 0, END, headers_naming(prefix).rstrip('"'))
+            ids = {from_text(to_row(stored)[EXCHANGE]) for stored in named}
+            return sorted(each for each in ids if each.startswith(prefix))[:most]
         with explained(self.path, "read the ledger"):
             rows = self._connection.execute(
                 "SELECT DISTINCT exchange FROM events WHERE exchange <> '' AND exchange >= ? AND exchange < ?"
@@ -261,12 +310,9 @@ class LedgerReader:
 
     def last_exchange(self) -> str | None:
         """Return the id of the exchange whose first event came last, or None."""
-        with explained(self.path, "read the ledger"):
-            row = self._connection.execute(
-                "SELECT exchange FROM events WHERE topic = 'forged_id.input.received' AND exchange <> ''"
-                " ORDER BY seq DESC LIMIT 1"
-            ).fetchone()
-        return None if row is None else from_text(row[0])
+        inputs = self._messages(f"subject GLOB 'log.*.{_INPUT}' ORDER BY seq DESC LIMIT {_INPUTS_LOOKED_AT}")
+        ids = (from_text(to_row(stored)[EXCHANGE]) for stored in inputs)
+        return next((each for each in ids if each), None)
 
     def at(self, seq: int) -> Stored | None:
         """Return the message of a sequence, or None."""
@@ -275,6 +321,11 @@ class LedgerReader:
     def last_upto(self, seq: int) -> Stored | None:
         """Return the last message up to a sequence, or None."""
         return next(iter(self._messages("seq <= ? ORDER BY seq DESC LIMIT 1", seq)), None)
+
+    def losses(self) -> Losses:
+        """Return what the log has recorded as lost."""
+        with explained(self.path, "read the recorded losses"):
+            return losses_in(self._connection)
 
     def hash_at(self, seq: int) -> bytes | None:
         """Return the chain's hash after the row of a sequence, or None when there is no such row."""
@@ -290,10 +341,10 @@ class LedgerReader:
         """
         return next(iter(self._messages("id = ? ORDER BY seq LIMIT 1", to_text(id))), None)
 
-    def _messages(self, condition: str, parameter: Any) -> list[Stored]:
+    def _messages(self, condition: str, *parameters: Any) -> list[Stored]:
         with explained(self.path, "read the ledger"):
             rows = self._connection.execute(
-                f"SELECT {_LINKED_COLUMNS}, {_PREVIOUS} FROM events AS e WHERE {condition}", (parameter,)
+                f"SELECT {_LINKED_COLUMNS}, {_PREVIOUS} FROM events AS e WHERE {condition}", parameters
             )
             return [to_stored(*self._checked(row[:-1], row[-1])) for row in rows]
 

@@ -19,7 +19,7 @@ from events.ledger.failures import DamagedRow
 from events.log import Stored
 from schemas.actor import Message
 from schemas.catalogue import decode_event
-from schemas.envelope import Envelope, decode_headers
+from schemas.envelope import Envelope, decode_headers, encode_value
 from schemas.errors import UndecodableEvent
 from schemas.event import Event
 from schemas.subjects import split_stored
@@ -129,6 +129,11 @@ def encode_header_text(headers: Mapping[str, str]) -> Text:
         return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONEncodeError:
         return to_text(json.dumps(plain, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
+
+
+def headers_naming(exchange: str) -> str:
+    """Return what the headers of every message of an exchange hold, as they are spelt in a row."""
+    return f'"ce-exchange":"{encode_value(exchange)}"'
 
 
 def decode_header_text(text: Text, seq: int) -> dict[str, str]:

@@ -15,6 +15,7 @@ from events.ledger.chain import GENESIS
 from events.ledger.failures import DamagedRow, explained
 from events.ledger.journal import journal_damage
 from events.ledger.read_models import FINGERPRINT
+from events.ledger.recorded_losses import losses_in
 from events.ledger.refolding import Refolding
 from events.ledger.report import Check, Findings, Verification
 from events.ledger.rows import (
@@ -22,7 +23,6 @@ from events.ledger.rows import (
     DATA,
     HASH,
     HEADERS,
-    MESSAGE_COLUMNS,
     SEQ,
     SUBJECT,
     TIME,
@@ -31,9 +31,8 @@ from events.ledger.rows import (
     to_stored,
     topic_of_subject,
 )
-from events.ledger.schema import ANCHOR_TOPICS, Meta, connect_read_only, read_meta, seal_of, statements
+from events.ledger.schema import Meta, connect_read_only, read_meta, seal_of, statements
 from events.ledger.tables import make
-from events.losses import LOSS_TOPIC, Losses
 from schemas.event import topic_of
 from schemas.vocabulary.ledger import LedgerAnchored
 
@@ -129,7 +128,8 @@ def _check_rows(
     rows = first = last = anchors = 0
     gaps = False
     digest = GENESIS
-    losses = _losses(connection)
+    # What is missing for a reason that the log has recorded is no finding.
+    losses = losses_in(connection)
     for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM events ORDER BY seq"):
         seq = row[SEQ]
         rows += 1
@@ -157,18 +157,6 @@ def _check_rows(
         finding_count=0,
         losses=tuple(losses.found),
     )
-
-
-def _losses(connection: sqlite3.Connection) -> Losses:
-    """Return what the log has recorded as lost: what is missing for that reason is no finding."""
-    losses = Losses()
-    condition = f"topic = '{LOSS_TOPIC}' AND {ANCHOR_TOPICS} ORDER BY seq"
-    for row in connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}"):
-        try:
-            losses.note(to_stored(*row))
-        except DamagedRow:  # it is found as such with the other rows
-            continue
-    return losses
 
 
 def _check_row(row: tuple[Any, ...], previous: bytes, models: Refolding, findings: Findings) -> LedgerAnchored | None:

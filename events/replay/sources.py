@@ -16,8 +16,13 @@ from events.errors import LedgerDamaged, Misconfigured
 from events.jetstream import JetStreamLog
 from events.ledger import Extent, LedgerReader
 from events.ledger.aside import is_something_else
+from events.ledger.reader import END, matcher
 from events.ledger.rows import topic_of_subject
 from events.log import LogInfo, Stored
+from events.losses import Losses
+from events.replay.damage import Damage
+from events.replay.gaps import Gaps
+from events.replay.in_order import in_order
 from events.sealing.sealing import Sealing, closed_sealing
 from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, Partitions, split_stored, topic_filter
@@ -25,34 +30,11 @@ from schemas.vocabulary.gateway import InputReceived
 
 _INPUTS = topic_filter(topic_of(InputReceived))
 
+_SINGLY = 4
+"""Filters that are read each by itself, at most."""
 
-class Damage:
-    """Rows of a ledger that were read and are not what was written: read as they are, and to be told.
-
-    Attributes:
-        missing: Rows that the ledger notes of itself, and that are not there; negative where there are more.
-    """
-
-    def __init__(self) -> None:
-        self._rows: set[int] = set()
-        self.missing = 0
-
-    def note(self, seq: int) -> None:
-        """Take note of a row by its sequence."""
-        self._rows.add(seq)
-
-    def told(self, name: str) -> str:
-        """Return what a reader must know of the ledger of this name; empty where all that was read was sound."""
-        said = []
-        if len(self._rows) == 1:
-            said.append(f"row {min(self._rows):,} is not what was written")
-        elif self._rows:
-            said.append(f"{len(self._rows):,} rows, the first {min(self._rows):,}, are not what was written")
-        if self.missing:
-            said.append(f"it notes {abs(self.missing):,} {'more' if self.missing > 0 else 'less'} than it holds")
-        if not said:
-            return ""
-        return f"{name} is damaged: {'; '.join(said)}. What rests on it is unsure; `neuraxis log verify` tells all"
+_AROUND = 1_000
+"""Sequences around the events found of an exchange among which there may have been another of it."""
 
 
 class Source(Protocol):
@@ -81,6 +63,15 @@ class Source(Protocol):
     @property
     def damage(self) -> Damage:
         """What was read and is not what was written."""
+        ...
+
+    @property
+    def gaps(self) -> Gaps:
+        """What was read, and what was seen to be missing there."""
+        ...
+
+    async def losses(self) -> Losses:
+        """Return what the log has recorded as lost."""
         ...
 
     async def info(self) -> LogInfo:
@@ -124,12 +115,14 @@ class LedgerSource:
         sealing: What opens people's words where the file holds them sealed; without keys, a mark stands in their place.
         lacks_journal: The file was copied while a set wrote to it, and what was in the log beside it may be missing.
         damage: The rows that were read and are not what was written.
+        gaps: What was read, and what was seen to be missing there.
     """
 
     def __init__(self, path: Path, sealing: Sealing | None = None) -> None:
         """Open the file, which may be a bundle; raises as ``LedgerReader`` and ``unpack`` do."""
         self._open_things = ExitStack()
         self.damage = Damage()
+        self.gaps = Gaps()
         try:
             file = self._open_things.enter_context(ledger_file(path))
             self.file = file
@@ -150,7 +143,9 @@ class LedgerSource:
     async def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
         for batch in self._reader.history(filters, after, upto):
+            self.gaps.note_read(after, batch[-1].seq)
             yield batch
+        self.gaps.note_read(after, min(upto, self._reader.head().seq))
 
     def at(self, seq: int) -> Stored | None:
         """Return the message of a sequence as it is stored, or None."""
@@ -167,17 +162,22 @@ class LedgerSource:
 
     async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
         """Read a range; see ``Source``."""
-        for batch in self._reader.history(filters, after, upto):
+        async for batch in self.as_stored(filters, after, upto):
             yield await self.sealing.open(batch)
+
+    async def losses(self) -> Losses:
+        """Look them up; see ``Source``."""
+        return self._reader.losses()
 
     def extent(self, filters: Sequence[str], upto: int, until_ns: int) -> Extent:
         """Count the messages of a range by stored subject; see ``LedgerReader``."""
+        self.gaps.note_read(0, min(upto, self._reader.head().seq))
         return self._reader.extent(filters, upto, until_ns)
 
     async def counts(self) -> dict[str, int]:
         """Count by subject; see ``Source``. Every row is read, so that damage is noticed."""
         before = self._reader.info()
-        extent = self._reader.extent([EVERYTHING], before.last_seq)
+        extent = self.extent([EVERYTHING], before.last_seq, END)
         # Its writer may be at work: it noted no more rows before, and no less afterwards.
         after = self._reader.info()
         self.damage.missing = max(0, before.rows - extent.messages) or min(0, after.rows - extent.messages)
@@ -189,7 +189,7 @@ class LedgerSource:
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
-        return self._reader.exchange_ids(prefix, most)
+        return self._reader.exchange_ids(prefix, most) or self._reader.exchange_ids(prefix, most, everywhere=True)
 
     async def last_exchange(self) -> str | None:
         """Look up the latest; see ``Source``."""
@@ -197,7 +197,10 @@ class LedgerSource:
 
     async def exchange(self, exchange: str) -> list[Stored]:
         """Look up an exchange; see ``Source``."""
-        return list(await self.sealing.open(self._reader.exchange(exchange)))
+        found = self._reader.exchange(exchange) or self._reader.exchange(exchange, everywhere=True)
+        if found:
+            self.gaps.note_read(*_surroundings(found, self._reader.head().seq))
+        return list(await self.sealing.open(found))
 
 
 class StreamSource:
@@ -210,10 +213,31 @@ class StreamSource:
         self.stream = log.stream
         self.sealing = log.sealing or closed_sealing()
         self.damage = Damage()
+        self.gaps = Gaps()
 
-    def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
-        """Read a range as it is stored, words sealed where they are; otherwise as ``history``."""
-        return self._log.as_stored().history(filters, after, upto)
+    async def as_stored(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a range as it is stored, words sealed where they are; otherwise as ``history``.
+
+        Through several filters the broker may pass over readable messages before a gap that nobody has recorded (see
+        ``events.jetstream.reading``). So a few are read each by itself; where there are more, all is read.
+        """
+        whole = EVERYTHING in filters or len(filters) > _SINGLY
+        end = min(upto, (await self.info()).last_seq)
+        readings = [self._stored(each, after, end) for each in ([EVERYTHING] if whole else filters)]
+        matches, reached = matcher(filters), after
+        async for batch in in_order(readings):
+            if whole:
+                self.gaps.look(reached, batch)
+            reached = batch[-1].seq
+            self.gaps.note_read(after, reached)
+            if wanted := [stored for stored in batch if matches(stored.subject)]:
+                yield wanted
+        if whole:
+            self.gaps.note_missing(reached + 1, end)
+        self.gaps.note_read(after, end)
+
+    def _stored(self, filter: str, after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        return self._log.as_stored().history([filter], after, upto)
 
     def recorded_head(self, seq: int) -> bytes | None:
         """Return nothing: a stream keeps no chain; see ``Source``."""
@@ -223,12 +247,18 @@ class StreamSource:
         """Return the stream's extent."""
         return await self._log.info()
 
-    def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
-        """Read a range; see ``Source``."""
-        return self._log.history(filters, after, upto)
+    async def history(self, filters: Sequence[str], after: int, upto: int) -> AsyncIterator[Sequence[Stored]]:
+        """Read a range; see ``Source``, and :meth:`as_stored`."""
+        async for batch in self.as_stored(filters, after, upto):
+            yield await self.sealing.open(batch)
+
+    async def losses(self) -> Losses:
+        """Look them up; see ``Source``."""
+        return await self._log.losses()
 
     async def counts(self) -> dict[str, int]:
-        """Ask the broker for its counts by subject; see ``Source``."""
+        """Ask the broker for its counts by subject; see ``Source``. It counts what it cannot read any more, too."""
+        self.gaps.note_read(0, (await self.info()).last_seq)
         by_subject: dict[str, int] = {}
         while True:
             # The broker answers in pages; a page of none is the end.
@@ -243,45 +273,75 @@ class StreamSource:
 
     async def exchange_ids(self, prefix: str, most: int) -> list[str]:
         """Look up ids; see ``Source``."""
-        found: dict[str, None] = {}
-        async for stored in self._inputs():
-            exchange = exchange_of(stored)
-            if exchange and exchange.startswith(prefix):
-                found[exchange] = None
-            if len(found) == most:
-                break
-        return sorted(found)
+        return await _ids(self._inputs(), prefix, most) or await _ids(self._everything(), prefix, most)
 
     async def last_exchange(self) -> str | None:
         """Look up the latest; see ``Source``."""
         last = await self._log.last(_INPUTS)
-        async for batch in self._log.history([_INPUTS], last - 1, last):
+        async for batch in self._stored(_INPUTS, max(0, last - 1), last):
             return exchange_of(batch[-1]) or None
-        return None
+        # Of a subject whose last message cannot be read, the broker says that it has none.
+        latest = None
+        async for stored in self._inputs():
+            latest = exchange_of(stored) or latest
+        return latest
 
     async def exchange(self, exchange: str) -> list[Stored]:
         """Look up an exchange; see ``Source``."""
         async for stored in self._inputs():
             if exchange_of(stored) == exchange:
                 return await self._from(stored, exchange)
+        # Its input may be lost, and the rest of it there.
+        async for stored in self._everything():
+            if exchange_of(stored) == exchange:
+                return await self._from(stored, exchange)
         return []
 
     async def _from(self, first: Stored, exchange: str) -> list[Stored]:
         _, agent, session = split_stored(first.subject)
-        upto = (await self._log.info()).last_seq
-        filters = [f"log.{agent}.{session}.>", f"log.{agent}._.>"]
-        return [
-            stored
-            async for batch in self._log.history(filters, first.seq - 1, upto)
-            for stored in batch
-            if exchange_of(stored) == exchange
+        last = (await self.info()).last_seq
+        readings = [
+            self._stored(filter, first.seq - 1, last) for filter in (f"log.{agent}.{session}.>", f"log.{agent}._.>")
         ]
+        found = [stored async for batch in in_order(readings) for stored in batch if exchange_of(stored) == exchange]
+        # All around is read, for what is missing.
+        async for _ in self.as_stored([EVERYTHING], *_surroundings(found, last)):
+            continue
+        return list(await self.sealing.open(found))
 
-    async def _inputs(self) -> AsyncIterator[Stored]:
-        upto = (await self._log.info()).last_seq
-        async for batch in self._log.history([_INPUTS], 0, upto):
+    def _inputs(self) -> AsyncIterator[Stored]:
+        return self._each(_INPUTS)
+
+    def _everything(self) -> AsyncIterator[Stored]:
+        return self._each(EVERYTHING)
+
+    async def _each(self, filter: str) -> AsyncIterator[Stored]:
+        """Yield messages to look something up: nothing is told of what is missing among them."""
+        async for batch in self._stored(filter, 0, (await self.info()).last_seq):
             for stored in batch:
                 yield stored
+
+
+def _surroundings(found: Sequence[Stored], last: int) -> tuple[int, int]:
+    """Return after and up to which sequence there may be events of an exchange of which these were found, in order.
+
+    Nothing of it stands before its input.
+    """
+    first = found[0].seq - 1
+    begun = topic_of_subject(found[0].subject) == topic_of(InputReceived)
+    return first if begun else max(0, first - _AROUND), min(found[-1].seq + _AROUND, last)
+
+
+async def _ids(messages: AsyncIterator[Stored], prefix: str, most: int) -> list[str]:
+    """Return the ids of exchanges of messages that start with ``prefix``, the first ``most`` of them, in order."""
+    found: set[str] = set()
+    async for stored in messages:
+        exchange = exchange_of(stored)
+        if exchange and exchange.startswith(prefix):
+            found.add(exchange)
+        if len(found) == most:
+            break
+    return sorted(found)
 
 
 def _by_topic(by_subject: Mapping[str, int]) -> dict[str, int]:

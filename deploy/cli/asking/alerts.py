@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import click
 
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger
+from deploy.cli.replaying.source import log_option, opened, say, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from deploy.cli.rendering.alerts import AlertShown
@@ -190,11 +190,12 @@ async def _followed(
     from deploy.cli.output import latest
     from deploy.cli.rendering.alerts import is_loud, shown
     from events.replay.looking import look_since
-    from events.replay.sources import LedgerSource, StreamSource
+    from events.replay.sources import LedgerSource
 
     after, _ = _begin(since)
-    async with stream_or_ledger(target) as live:
-        source = live if isinstance(live, LedgerSource) else StreamSource(live)
+    async with AsyncExitStack() as open_things:
+        live = await open_things.enter_async_context(stream_or_ledger(target))
+        source = live if isinstance(live, LedgerSource) else stream_source(open_things, live)
         if isinstance(live, LedgerSource):
             await look_since(source, max(since or 1, 1))
         last = (await source.info()).last_seq

@@ -14,7 +14,13 @@ from deploy.cli.logs.log_import import import_
 from deploy.cli.logs.log_tail import tail
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.counting import counted
-from deploy.cli.replaying.source import keep_open, log_option, stream_or_ledger, warn_of_shortfall
+from deploy.cli.replaying.source import (
+    keep_open,
+    log_option,
+    stream_or_ledger,
+    stream_source,
+    warn_of_shortfall,
+)
 
 if TYPE_CHECKING:
     from events.ledger import Comparison
@@ -137,14 +143,14 @@ def rebuild(target: Target, log_file: Path | None) -> None:
 
 async def _info(target: Target, log_file: Path | None) -> list[dict[str, Any]]:
     """Return a row for the stream, if it can be reached, and one for the ledger, if there is one."""
-    from events.replay.sources import LedgerSource, Source, StreamSource
+    from events.replay.sources import LedgerSource, Source
 
     file = log_file or target.data.ledger
     async with AsyncExitStack() as open_things:
         sources: list[Source] = []
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
-            sources.append(found if isinstance(found, LedgerSource) else StreamSource(found))
+            sources.append(found if isinstance(found, LedgerSource) else stream_source(open_things, found))
         if log_file is not None or (file.exists() and not isinstance(sources[0], LedgerSource)):
             ledger = LedgerSource(file)
             await keep_open(open_things, ledger)

@@ -11,7 +11,7 @@ import click
 
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
-from deploy.cli.replaying.source import filter_of, log_option, opened, stream_or_ledger
+from deploy.cli.replaying.source import filter_of, log_option, opened, stream_or_ledger, stream_source
 
 if TYPE_CHECKING:
     from events.jetstream import JetStreamLog
@@ -97,7 +97,7 @@ async def _messages(
 ) -> AsyncGenerator[Sequence["Stored"]]:
     """Yield the events since a sequence, or the latest ones, and then those that come; where none can, ``count``."""
     from events.replay.looking import NothingThere, look_since
-    from events.replay.sources import LedgerSource, StreamSource
+    from events.replay.sources import LedgerSource
 
     async with AsyncExitStack() as open_things:
         source: Source
@@ -106,7 +106,7 @@ async def _messages(
             found = await open_things.enter_async_context(stream_or_ledger(target))
             # Nothing comes to a ledger whose set is stopped.
             live = None if isinstance(found, LedgerSource) else found
-            source = found if isinstance(found, LedgerSource) else StreamSource(found)
+            source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
         else:
             source = await open_things.enter_async_context(opened(target, log_file))
         last = (await source.info()).last_seq

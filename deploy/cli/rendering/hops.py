@@ -18,7 +18,9 @@ def hops(explanation: Explanation) -> Iterator[RenderableType]:
     """Yield what each event took from its cause's server time to its own, and how much of that was deciding.
 
     The rest is storing the cause, delivering it, waiting for a turn, and storing the event. Bars are shares of the way
-    to the end; events beside it are dim and have none. ``over 10: 14.250`` is a decision beyond its stage's budget.
+    to the end; events beside it are dim and have none. No share can be told of an event after a clock was set back, or
+    where a lost one was stored again behind what had followed from it. ``over 10: 14.250`` is a decision beyond its
+    stage's budget.
     """
     nodes = [node for root in explanation.roots for node in nodes_below(root)]
     way = frozenset(explanation.way)
@@ -41,6 +43,8 @@ def _table(nodes: list[Node], way: frozenset[int], end_ms: float | None) -> Tabl
         if node.budget_us is not None:
             deciding = f"over {node.budget_us / _US_PER_MS:g}: {deciding}"
         share = node.since_cause_ms / end_ms if end_ms and node.seq in way else None
+        if share is not None and not 0 <= share <= 1:
+            share = None
         name = node.topic.removeprefix(f"{ROOT}.")
         numbers = (f"{node.since_cause_ms:.3f}", deciding, f"+{node.since_start_ms:.3f}")
         grid.add_row(name, *numbers, _bar(share), style="" if node.seq in way else "dim")
@@ -48,8 +52,5 @@ def _table(nodes: list[Node], way: frozenset[int], end_ms: float | None) -> Tabl
 
 
 def _bar(share: float | None) -> str:
-    """Return a bar for a share in [0, 1]; a clock that was set back makes shares outside, whose bar ends there."""
-    if share is None:
-        return ""
-    cells = max(0, min(_BAR_CELLS, round(share * _BAR_CELLS)))
-    return f"{share:>4.0%} {'█' * cells}"
+    """Return a bar for a share in [0, 1]; nothing for none."""
+    return "" if share is None else f"{share:>4.0%} {'█' * round(share * _BAR_CELLS)}"

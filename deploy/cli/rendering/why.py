@@ -122,6 +122,10 @@ def _closing(explanation: Explanation, events: Iterable[Event]) -> Iterator[Rend
     if explanation.unreadable:
         places = ", ".join(map(str, explanation.unreadable))
         yield Text(f"cannot be read by this release: sequence {places}", "red")
+    for node in nodes_of(explanation):
+        if any(other.seq < node.seq for other in node.led_to):
+            again = f"stored again at sequence {node.seq}, behind what had followed from it: the log had lost it"
+            yield Text(again, "yellow")
     if explanation.complete:
         yield Text("causal chain: complete, from the end back to the input")
     elif ended:

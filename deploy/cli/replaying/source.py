@@ -13,7 +13,7 @@ from deploy.cli.options import Target
 if TYPE_CHECKING:
     from events.jetstream import JetStreamLog
     from events.log import Log
-    from events.replay.sources import LedgerSource, Source
+    from events.replay.sources import LedgerSource, Source, StreamSource
     from events.sealing.keys import KeyEntry, KeyStore
 
 _CATCH_UP_S = 2.0
@@ -78,12 +78,13 @@ async def opened(target: Target, log_file: Path | None) -> AsyncIterator["Source
         LogError, NotRunning, BadContext: see ``LedgerReader`` and ``connected``.
         NothingThere: the file is a copy that lacks all its rows.
     """
-    from events.replay.sources import LedgerSource, StreamSource
+    from events.replay.sources import LedgerSource
 
     async with AsyncExitStack() as open_things:
         if log_file is None:
             found = await open_things.enter_async_context(stream_or_ledger(target))
-            async with _telling_of_emptiness(found if isinstance(found, LedgerSource) else StreamSource(found)) as one:
+            source = found if isinstance(found, LedgerSource) else stream_source(open_things, found)
+            async with _telling_of_emptiness(source) as one:
                 yield one
             return
         ledger = LedgerSource(log_file)
@@ -147,7 +148,7 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
     Raises:
         LogError, NotRunning, BadContext: as :func:`opened` does.
     """
-    from events.replay.sources import LedgerSource, StreamSource
+    from events.replay.sources import LedgerSource
 
     async with AsyncExitStack() as open_things:
         if log_file is not None or target.flags.named or not target.data.ledger.exists():
@@ -160,27 +161,47 @@ async def opened_with_index(target: Target, log_file: Path | None) -> AsyncItera
         ledger = LedgerSource(target.data.ledger)
         open_things.callback(ledger.close)
         open_things.callback(tell_damage, ledger)
+        open_things.push_async_callback(tell_gaps, ledger)
         if await _holds_all(ledger, found.as_stored()):
             ledger.sealing = found.sealing or ledger.sealing
             yield ledger
             return
-        yield StreamSource(found)
+        yield stream_source(open_things, found)
+
+
+def stream_source(open_things: AsyncExitStack, log: "JetStreamLog") -> "StreamSource":
+    """Return a stream as a source, which is told in the end what it lacks of what was read."""
+    from events.replay.sources import StreamSource
+
+    source = StreamSource(log)
+    open_things.push_async_callback(tell_gaps, source)
+    return source
 
 
 async def keep_open(open_things: AsyncExitStack, ledger: "LedgerSource") -> None:
-    """Close a ledger with other things, having told of the rows that were read and are damaged.
+    """Close a ledger with other things, having told of what was read: of damaged rows, and of what is missing.
 
     Raises:
         NothingThere: it is a copy that lacks all its rows.
     """
     open_things.callback(ledger.close)
     open_things.callback(tell_damage, ledger)
+    open_things.push_async_callback(tell_gaps, ledger)
     await check_shortfall(ledger)
 
 
 def tell_damage(ledger: "LedgerSource") -> None:
     """Say on stderr which of the rows that were read are not what was written, if any."""
     say(ledger.damage.told(ledger.name))
+
+
+async def tell_gaps(source: "Source") -> None:
+    """Say on stderr what the log lacks of what was read of it, if anything; nothing where that cannot be asked now."""
+    from events.errors import LogError
+    from events.replay.gaps import told_missing
+
+    with suppress(LogError):
+        say(told_missing(source.name, source.gaps.missing(await source.losses())))
 
 
 async def check_shortfall(ledger: "LedgerSource") -> None:

@@ -1,6 +1,7 @@
 """``neuraxis why``."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from actors.coherence.settings import CoherenceSettings
     from actors.router.settings import RouterSettings
     from events.replay.explain import Explanation
+    from events.replay.gaps import Stretch
     from events.replay.sources import Source
     from schemas.event import Configured
 
@@ -55,13 +57,13 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
     from deploy.cli.rendering.why import plain_sentence, render
     from deploy.cli.writing import write_file
 
-    explanation, router, coherence = asyncio.run(_look_up(target, log_file, exchange))
+    explanation, router, coherence, missing = asyncio.run(_look_up(target, log_file, exchange))
     if svg is not None:
         from deploy.cli.rendering.picture import picture_of
 
         write_file(svg, picture_of(explanation))
     if as_json:
-        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation)}
+        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
         click.echo(msgspec.json.encode(told).decode())
     else:
         console().print(render(explanation, router, coherence))
@@ -69,7 +71,8 @@ def why(target: Target, exchange: str, log_file: Path | None, svg: Path | None, 
 
 async def _look_up(
     target: Target, log_file: Path | None, wanted: str
-) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None"]:
+) -> tuple["Explanation", "RouterSettings | None", "CoherenceSettings | None", "Sequence[Stretch]"]:
+    """Return an exchange, the settings that it needs to be explained, and what the log lacks in and behind it."""
     from events.replay.explain import explain
     from events.replay.looking import NothingThere
 
@@ -78,7 +81,8 @@ async def _look_up(
         explanation = explain(await source.exchange(exchange))
         if explanation is None:
             raise NothingThere(f"no event of exchange {exchange} in the {source.name} can be read by this release")
-        return explanation, await _router(source, explanation), await _coherence(source, explanation)
+        missing = source.gaps.missing(await source.losses())
+        return explanation, await _router(source, explanation), await _coherence(source, explanation), missing
 
 
 async def resolve(source: "Source", wanted: str) -> str:
@@ -149,7 +153,7 @@ async def _settings_in_force(
     found = None
     name = topic_of(configured).partition(".")[2]
     filters = [f"log.*.{source.partitions.session_token(explanation.session)}.{name}"]
-    async for batch in source.history(filters, 0, upto):
+    async for batch in source.as_stored(filters, 0, upto):
         for recorded in map(decode, batch):
             if isinstance(recorded, Recorded) and isinstance(recorded.message.event, configured):
                 try:

@@ -100,6 +100,19 @@ def test_who_comes_while_it_reads_is_served_by_the_next_reading() -> None:
     assert log.readings == [(0, 5), (1, 5)]
 
 
+def test_what_lies_between_two_stretches_is_not_read() -> None:
+    log = Counted()
+
+    async def body(shared: SharedReading) -> None:
+        found = await asyncio.gather(
+            _read(shared, REFLEX, "03", 3, 5), _read(shared, REFLEX, "03", 0, 1), _read(shared, REFLEX, "03", 4, 5)
+        )
+        assert found == [[(4, False)], [(1, False)], []]
+
+    shared(body, log)
+    assert log.readings == [(0, 1), (3, 5)]
+
+
 def test_a_partition_that_is_given_up_harms_no_other() -> None:
     log = Counted()
 

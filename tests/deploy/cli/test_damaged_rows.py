@@ -83,3 +83,36 @@ def test_a_missing_row_is_told_by_who_reads_past_its_place(ledger: Path) -> None
 def test_a_missing_end_is_told_by_who_counts(ledger: Path, talk: list[Stored]) -> None:
     query(ledger, "DELETE FROM events WHERE seq > ?", len(talk) - 3)
     assert "it notes 3 more than it holds" in neuraxis("log", "info", "--log", ledger).stderr
+
+
+@pytest.mark.parametrize("place", ["first", "second", "last"])
+@pytest.mark.parametrize("said", ["", "another"], ids=["emptied", "another's"])
+def test_a_row_whose_column_names_no_more_its_exchange_is_shown_with_it_and_told(
+    place: str, said: str, ledger: Path, talk: list[Stored]
+) -> None:
+    exchange = talk[-1].headers["ce-exchange"]
+    own = [stored.seq for stored in talk if stored.headers.get("ce-exchange") == exchange]
+    seq = own[{"first": 0, "second": 1, "last": -1}[place]]
+    query(ledger, "UPDATE events SET exchange = ? WHERE seq = ?", said, seq)
+    for name in (exchange, exchange[:20], "last"):
+        result = neuraxis("why", name, "--log", ledger)
+        assert f"sequence {seq}" in result.stdout, result.output
+        assert "causal chain: complete" in result.stdout
+        assert DAMAGED.format(seq) in result.stderr
+
+
+def test_an_exchange_that_no_column_names_any_more_is_found(ledger: Path, talk: list[Stored]) -> None:
+    exchange = talk[-1].headers["ce-exchange"]
+    query(ledger, "UPDATE events SET exchange = '' WHERE exchange = ?", exchange)
+    for name in (exchange, exchange[:20], "last"):
+        result = neuraxis("why", name, "--log", ledger)
+        assert "causal chain: complete" in result.stdout, result.output
+        assert "rows, the first" in result.stderr
+
+
+def test_a_row_is_no_part_of_an_exchange_that_its_column_alone_names(ledger: Path, talk: list[Stored]) -> None:
+    exchange = talk[-1].headers["ce-exchange"]
+    query(ledger, "UPDATE events SET exchange = ? WHERE seq = 1", exchange)
+    result = neuraxis("why", exchange, "--log", ledger)
+    assert "configured" not in result.stdout
+    assert DAMAGED.format(1) in result.stderr

@@ -1,0 +1,20 @@
+"""What a ledger's rows say that the log has lost: looked up by the index over the ledger's own events."""
+
+import sqlite3
+
+from events.ledger.failures import DamagedRow
+from events.ledger.rows import MESSAGE_COLUMNS, to_stored
+from events.ledger.schema import ANCHOR_TOPICS
+from events.losses import LOSS_TOPIC, Losses
+
+
+def losses_in(connection: sqlite3.Connection) -> Losses:
+    """Return what the log has recorded as lost; a record that cannot be read is left out."""
+    losses = Losses()
+    condition = f"topic = '{LOSS_TOPIC}' AND {ANCHOR_TOPICS} ORDER BY seq"
+    for row in connection.execute(f"SELECT {MESSAGE_COLUMNS} FROM events WHERE {condition}"):
+        try:
+            losses.note(to_stored(*row))
+        except DamagedRow:  # whoever reads all rows is told of it
+            continue
+    return losses

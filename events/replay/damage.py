@@ -1,0 +1,30 @@
+"""Rows of a ledger that are not what was written: whoever reads them is told."""
+
+
+class Damage:
+    """Rows of a ledger that were read and are not what was written: read as they are, and to be told.
+
+    Attributes:
+        missing: Rows that the ledger notes of itself, and that are not there; negative where there are more.
+    """
+
+    def __init__(self) -> None:
+        self._rows: set[int] = set()
+        self.missing = 0
+
+    def note(self, seq: int) -> None:
+        """Take note of a row by its sequence."""
+        self._rows.add(seq)
+
+    def told(self, name: str) -> str:
+        """Return what a reader must know of the ledger of this name; empty where all that was read was sound."""
+        said = []
+        if len(self._rows) == 1:
+            said.append(f"row {min(self._rows):,} is not what was written")
+        elif self._rows:
+            said.append(f"{len(self._rows):,} rows, the first {min(self._rows):,}, are not what was written")
+        if self.missing:
+            said.append(f"it notes {abs(self.missing):,} {'more' if self.missing > 0 else 'less'} than it holds")
+        if not said:
+            return ""
+        return f"{name} is damaged: {'; '.join(said)}. What rests on it is unsure; `neuraxis log verify` tells all"

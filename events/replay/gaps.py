@@ -1,0 +1,62 @@
+"""What a log lacks of what was read of it: whoever looks at it is told, since a gap in sequences shows nowhere else."""
+
+from collections.abc import Sequence
+
+from events.log import Stored
+from events.losses import Losses, gaps, joined
+
+Stretch = tuple[int, int]
+"""A first and a last sequence."""
+
+_NAMED = 3
+
+
+class Gaps:
+    """The part of a log that was read, and the sequences that were seen to be missing there."""
+
+    def __init__(self) -> None:
+        self._read: tuple[Stretch, ...] = ()
+        self._seen: set[Stretch] = set()
+
+    def note_read(self, after: int, upto: int) -> None:
+        """Take note of a part that was read, through whatever filters."""
+        if after < upto:
+            self._read = joined((*self._read, (after + 1, upto)))
+
+    def look(self, after: int, batch: Sequence[Stored]) -> None:
+        """Note what is missing in a reading of everything that had come to ``after``."""
+        self._seen.update(gaps(after, batch))
+
+    def note_missing(self, first: int, last: int) -> None:
+        """Note that these sequences are missing, if there are any."""
+        if first <= last:
+            self._seen.add((first, last))
+
+    def missing(self, losses: Losses) -> tuple[Stretch, ...]:
+        """Return what is missing from what was read, in order: what was seen, and what the log has recorded as lost.
+
+        A reading through filters sees no gap; what it lacks is known where it was recorded.
+        """
+        lost = losses.lost_for_good
+        within = [(max(begin, first), min(end, last)) for begin, end in lost for first, last in self._read]
+        return joined((*self._seen, *((begin, end) for begin, end in within if begin <= end)))
+
+
+def told_missing(name: str, missing: Sequence[Stretch]) -> str:
+    """Return what a reader of a log of this name must know of what it lacks; empty where it lacks nothing."""
+    if not missing:
+        return ""
+    count = sum(last - first + 1 for first, last in missing)
+    events = "1 event is" if count == 1 else f"{count:,} events are"
+    return (
+        f"{events} missing from the {name}: {stretches_text(missing)}. What rested on that may be missing, too, or "
+        "come out otherwise; `neuraxis log verify` tells what was recorded of it"
+    )
+
+
+def stretches_text(missing: Sequence[Stretch]) -> str:
+    """Return missing stretches in words, the first few by their sequences."""
+    named = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in missing[:_NAMED]]
+    more = f" and {len(missing) - _NAMED:,} more gaps" if len(missing) > _NAMED else ""
+    plural = "s" if len(named) > 1 or missing[0][0] != missing[0][1] else ""
+    return f"sequence{plural} {', '.join(named)}{more}"
