@@ -175,7 +175,7 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
         return ()
     asked: dict[tuple[str, str], object] = dict.fromkeys(_ASKING, "llm")
     if attachment.use.backend == "local":
-        del asked[JUDGE]  # the small model sees an attack in nearly everything; who wants its word sets that
+        del asked[JUDGE]  # the small model's word is worth nothing; who wants it all the same sets that
     if attachment.context:
         asked["responder", "context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
     asked["arbiter", "deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms

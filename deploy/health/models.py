@@ -48,8 +48,8 @@ def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Seq
     if asking and (use is None or use.backend == "composer"):
         remedy = f"name a model by llm.base_url, or remove {', '.join(asking)}: it then follows what is attached"
         verdict = Verdict.WARN if use is None else Verdict.FAIL
-        lacking = "it is not known which model the set uses" if use is None else "none is attached"
-        return Finding("model", verdict, f"{', '.join(asking)} asks a language model, and {lacking}", remedy)
+        why = "it is not known which model the set uses" if use is None else "none is attached"
+        return Finding("model", verdict, f"{', '.join(asking)} asks a language model, and {why}", remedy)
     if use is None:
         return Finding("model", Verdict.SKIP, "unknown which model the set uses, if any")
     if use.backend == "composer":
