@@ -228,9 +228,10 @@ def main() -> None:
     parser.add_argument("--model", default="", help="its name there (default: llm.models.appraise)")
     parser.add_argument("--rows", type=int, default=500, help="rows to judge, a quarter for each aim")
     parser.add_argument("--record", type=Path, help="file that answers are kept in, and taken from")
+    parser.add_argument("--gate", choices=("llm", "both"), default="both", help="rows to ask about: open ones, or all")
     parser.add_argument("--characters", type=int, default=TrustSettings().characters, help="of a row shown at most")
     given = parser.parse_args()
-    trust = TrustSettings(gate="both", characters=given.characters, timeout_ms=120_000)
+    trust = TrustSettings(gate=given.gate, characters=given.characters, timeout_ms=120_000)
     show(asyncio.run(run(given.corpus, given.llm, given.rows, given.record, trust, given.model)))
 
 

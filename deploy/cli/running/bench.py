@@ -36,6 +36,7 @@ BENCHES = {
 @click.option("--corpus", type=click.Path(exists=True, dir_okay=False), help="With --llm: labelled prompts to judge.")
 @click.option("--model", metavar="NAME", help="With --llm: the model there, instead of llm.models.appraise.")
 @click.option("--rows", type=click.IntRange(min=4), help="With --llm: prompts to judge, a quarter of each aim.")
+@click.option("--gate", type=click.Choice(["llm", "both"]), help="With --llm: ask about open prompts, or all let pass.")
 @click.option("--characters", type=click.IntRange(min=256), help="With --llm: characters of a prompt shown at most.")
 @click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")
 def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
@@ -78,7 +79,7 @@ def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -
     if names != ("detection",) or judged["llm"] is None or judged["corpus"] is None:
         raise click.UsageError(
             "a model's judgement is measured by `neuraxis bench detection --llm URL --corpus FILE`; "
-            "--model, --rows, --characters and --record go with it"
+            "--model, --rows, --gate, --characters and --record go with it"
         )
     if missing := missing_modules("bench.judgement"):
         raise CheckFailed(f"{', '.join(missing)} not installed: pip install 'neuraxis[bench]'")
