@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from deploy.operating.allowances import Listed
     from deploy.operating.deadline import Deadline
-    from schemas.event import Event
+    from schemas.vocabulary.allowances import AllowanceRecorded
 
 _WAIT_S = 60.0
 _FIND = "`neuraxis allowances list` tells, once the broker answers"
@@ -134,22 +134,16 @@ def withdraw(
     saying.say(f"{len(names)} withdrawn for agent {agent}")
 
 
-async def _add(target: Target, event: "Event", agent: str, deadline: "Deadline") -> int:
+async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
-    from deploy.operating.allowances import listed
-    from deploy.operating.operator_edge import Order, append
+    from deploy.operating.allowances import allowance_orders
+    from deploy.operating.operator_edge import append
     from events.replay.sources import StreamSource
-    from schemas.allowances import MOST
-    from schemas.vocabulary.allowances import AllowanceRecorded
 
-    assert isinstance(event, AllowanceRecorded)
     async with connected(target, deadline=deadline) as log:
-        others = [each for each in await listed(StreamSource(log), agent) if each.allowance != event.allowance]
-        if len(others) >= MOST:
-            raise WrongUse(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
+        orders = await allowance_orders(StreamSource(log), agent, event)
         deadline.sending("the allowance", _FIND)
-        return await append(log, [Order(event=event, agent=agent)], time.time_ns(), deadline.inner_s)
+        return await append(log, orders, time.time_ns(), deadline.inner_s)
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Listed]":
@@ -164,19 +158,11 @@ async def _listed(target: Target, log_file: Path | None, agent: str) -> "list[Li
 
 async def _withdraw(target: Target, names: "Sequence[str]", agent: str, by: str, why: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
-    from deploy.operating.allowances import listed
-    from deploy.operating.operator_edge import Order, append, who
-    from events.replay.looking import NothingThere
+    from deploy.operating.allowances import withdrawal_orders
+    from deploy.operating.operator_edge import append, who
     from events.replay.sources import StreamSource
-    from schemas.vocabulary.allowances import AllowanceWithdrawn
 
     async with connected(target, deadline=deadline) as log:
-        known = {each.allowance for each in await listed(StreamSource(log), agent)}
-        for name in names:
-            if name not in known:
-                raise NothingThere(f"agent {agent} has no allowance {name!r}: `neuraxis allowances list` shows its own")
-        author = by or who()
-        events = (AllowanceWithdrawn(allowance=name, by=author, why=why) for name in dict.fromkeys(names))
+        orders = await withdrawal_orders(StreamSource(log), agent, names, by or who(), why)
         deadline.sending("the withdrawal", _FIND)
-        orders = [Order(event=event, agent=agent) for event in events]
         return await append(log, orders, time.time_ns(), deadline.inner_s)

@@ -210,22 +210,18 @@ async def _judge(
     target: Target, wanted: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
 ) -> dict[str, str | int]:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
     from deploy.cli.replaying.why import resolve
-    from deploy.operating.allowances import MOST_CHARACTERS, events_of, judged_input
-    from deploy.operating.operator_edge import Order, append, who
+    from deploy.operating.allowances import verdict_orders
+    from deploy.operating.operator_edge import append, who
     from events.replay.sources import StreamSource
 
     async with connected(target, deadline=deadline) as log:
         source = StreamSource(log)
-        judged = await judged_input(source, await resolve(source, wanted))
-        if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
-            raise WrongUse(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
-        events = events_of(judged, verdict, harm_level, by or who(), why)
-        orders = [Order(event=event, agent=judged.agent) for event in events]
+        exchange = await resolve(source, wanted)
+        judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or who(), why)
         deadline.sending("the verdict", _FIND)
         last = await append(log, orders, time.time_ns(), deadline.inner_s)
-        return {"agent": judged.agent, "precedent": f"verdict-{judged.exchange}", "verdict": verdict, "seq": last}
+        return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
