@@ -298,7 +298,8 @@ def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[Worker
 
 def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
     command = (sys.executable, "-P", "-m", "deploy.cli", "gateway", "--listener", str(door.fileno()))
-    flags = ("--data", str(plan.data.path), "--context", place.context(GATEWAY), *plan.config_flags)
+    contexts = ("--context", place.context(GATEWAY), "--operator-context", place.context(OPERATOR))
+    flags = ("--data", str(plan.data.path), *contexts, *plan.config_flags)
     return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(door.fileno(),))
 
 

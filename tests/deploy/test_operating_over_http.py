@@ -68,6 +68,7 @@ def test_a_verdict_by_http_puts_on_record_what_the_command_does(with_input: Brok
         "precedent": f"verdict-{exchange}",
         "verdict": "false-alarm",
         "seq": 0,
+        "status": "success",
     }
     (precedent,) = rows(neuraxis(with_input, "precedents", "list", "--agent", "ann", "--json"))
     (allowance,) = rows(neuraxis(with_input, "allowances", "list", "--agent", "ann", "--json"))
@@ -85,11 +86,11 @@ def test_allowances_are_added_listed_and_withdrawn_by_http_as_by_command(with_in
     added = ask(url, "POST", "/v1/allowances", BUTTON)
     assert added.status_code == 200, added.text
     assert (added.json()["agent"], added.json()["allowance"]) == ("ann", "button")
-    shown = ask(url, "GET", "/v1/allowances?agent=ann").json()
+    shown = ask(url, "GET", "/v1/allowances?agent=ann").json()["allowances"]
     assert shown == rows(neuraxis(with_input, "allowances", "list", "--agent", "ann", "--json"))
     gone = {"by": "ann", "why": "the button is gone", "agent": "ann"}
     assert ask(url, "POST", "/v1/allowances/button/withdraw", gone).status_code == 200
-    assert ask(url, "GET", "/v1/allowances?agent=ann").json() == []
+    assert ask(url, "GET", "/v1/allowances?agent=ann").json()["allowances"] == []
     again = ask(url, "POST", "/v1/allowances/button/withdraw", gone)
     assert (again.status_code, again.json()["code"]) == (404, "not_found")
     assert "has no allowance 'button'" in again.json()["message"]
@@ -135,7 +136,7 @@ def test_an_operators_key_lets_in_where_keys_are_asked_for_and_an_absent_broker_
     with_input: Broker,
 ) -> None:
     given = {"keys": (API,), "operators": (OPERATOR,), "local": False}
-    assert ask(with_input.url, "GET", "/v1/allowances", key=OPERATOR, **given).json() == []
+    assert ask(with_input.url, "GET", "/v1/allowances", key=OPERATOR, **given).json()["allowances"] == []
     away = ask(NOWHERE, "GET", "/v1/allowances", key=OPERATOR, wait_s=0.5, **given)
     assert (away.status_code, "retry-after" in away.headers) == (503, True)
 

@@ -60,6 +60,7 @@ class VerdictRecorded(msgspec.Struct, frozen=True, kw_only=True):
     precedent: str
     verdict: Turned
     seq: int
+    status: Literal["success"] = "success"
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,6 +88,7 @@ class AllowanceChanged(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     allowance: str
     seq: int
+    status: Literal["success"] = "success"
 
 
 class AllowanceShown(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +100,14 @@ class AllowanceShown(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     why: str
     seq: int
+
+
+class AllowancesShown(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's allowances in force, in the order of recording."""
+
+    agent: str
+    allowances: tuple[AllowanceShown, ...]
+    status: Literal["success"] = "success"
 
 
 class Operations(Protocol):
@@ -195,14 +205,12 @@ async def withdraw_allowance(
 
 
 @get("/v1/allowances", guards=_ONLY, responses={400: _BAD, 403: _FORBIDDEN}, opt={QUERY: ("agent",)})
-async def list_allowances(
-    request: Request[Any, Any, State], agent: Agent = "", user: User = ""
-) -> list[AllowanceShown]:
+async def list_allowances(request: Request[Any, Any, State], agent: Agent = "", user: User = "") -> AllowancesShown:
     """Return an agent's allowances in force. They hold people's words."""
     operations: Operations = request.app.state.operations
     whose = agent_of(request, agent, user)
     check_name("agent", whose)
-    return list(await operations.allowances(whose))
+    return AllowancesShown(agent=whose, allowances=tuple(await operations.allowances(whose)))
 
 
 ENDPOINTS = (judge_exchange, add_allowance, withdraw_allowance, list_allowances)

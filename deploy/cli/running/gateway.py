@@ -18,9 +18,14 @@ from deploy.cli.options import Target, examples, target_options
 @target_options
 @click.option("--http", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8642]")
 @click.option("--listener", type=int, hidden=True, help="Descriptor of a socket that listens already.")
+@click.option(
+    "--operator-context", default="", metavar="NAME|FILE", help="As whom an operator's verdicts are recorded."
+)
 @click.option("--name", default="gateway", help="What this process is called in its log.")
 @click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
-def gateway(target: Target, http: str | None, listener: int | None, name: str, lifeline: int | None) -> None:
+def gateway(
+    target: Target, http: str | None, listener: int | None, operator_context: str, name: str, lifeline: int | None
+) -> None:
     """Serve the set over HTTP in this process, against a broker, until SIGTERM or Ctrl-C.
 
     `neuraxis up` runs one already. An address that other machines reach takes API keys, in NEURAXIS_API_KEYS or the
@@ -34,7 +39,7 @@ def gateway(target: Target, http: str | None, listener: int | None, name: str, l
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
     from deploy.processes import gateway
-    from deploy.processes.access import access_of, stated
+    from deploy.processes.access import Reach, access_of, stated
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.lifeline import Lifeline
     from deploy.processes.listening import address_of, listen
@@ -46,10 +51,11 @@ def gateway(target: Target, http: str | None, listener: int | None, name: str, l
     if address is None:
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
     reach = stated(target.flags, config.broker, os.environ)
+    operating = Reach(context=operator_context) if operator_context else reach
     gateway.run(
         gateway.Job(
             access=access_of(reach, target.data, user=GATEWAY, name="gateway"),
-            operating=access_of(reach, target.data, user=OPERATOR, name="gateway for an operator"),
+            operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
             operator_keys=operator_keys(config.gateway.operator_key_file, os.environ),
             keys=keys_for(address.host, config.gateway.key_file, os.environ),
