@@ -154,17 +154,14 @@ def tallies(judged: Sequence[Judged]) -> list[Tally]:
     return lines
 
 
-def show(judged: Sequence[Judged]) -> None:
-    """Print the result as a table, with what it cost."""
-    print(
-        f"{'':20} {'rows':>5} {'local':>7} | {'both asks':>9} {'unusable':>8} {'adds':>7} | {'llm asks':>8} {'adds':>7}"
-    )
+def show(judged: Sequence[Judged], gate: str) -> None:
+    """Print the result as a table, with what it cost; a run under the gate ``both`` shows ``llm`` as well."""
+    heads = f"{'':20} {'rows':>5} {'local':>7} | {f'{gate} asks':>9} {'unusable':>8} {'adds':>7}"
+    print(f"{heads} | {'llm asks':>8} {'adds':>7}" if gate == "both" else heads)
     for line in tallies(judged):
         share = [f"{100 * number / max(1, line.rows):6.1f}%" for number in (line.local, line.both, line.llm)]
-        print(
-            f"{line.aim:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]} | "
-            f"{line.open:8} {share[2]}"
-        )
+        told = f"{line.aim:20} {line.rows:5} {share[0]} | {line.asked:9} {line.unusable:8} {share[1]}"
+        print(f"{told} | {line.open:8} {share[2]}" if gate == "both" else told)
     asked = sorted(each.took_ms for each in judged if each.took_ms)
     if asked:
         tokens = sum(each.tokens for each in judged) / len(asked)
@@ -232,7 +229,7 @@ def main() -> None:
     parser.add_argument("--characters", type=int, default=TrustSettings().characters, help="of a row shown at most")
     given = parser.parse_args()
     trust = TrustSettings(gate=given.gate, characters=given.characters, timeout_ms=120_000)
-    show(asyncio.run(run(given.corpus, given.llm, given.rows, given.record, trust, given.model)))
+    show(asyncio.run(run(given.corpus, given.llm, given.rows, given.record, trust, given.model)), given.gate)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,11 @@ from typing import Literal
 
 import msgspec
 
-from actors.gateway.http.operating import MOST_CHARACTERS
 from deploy.operating.operator_edge import InvalidOrder, Order
 from events.codec import Recorded, decode
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
-from schemas.allowances import MOST
+from schemas.allowances import MOST, MOST_CHARACTERS
 from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn

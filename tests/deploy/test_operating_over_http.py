@@ -13,9 +13,9 @@ from actors.gateway.http.app import application
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Limits
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
-from actors.gateway.http.operating import MOST_CHARACTERS
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access
+from schemas.allowances import MOST_CHARACTERS
 from tests.broker import Broker
 from tests.deploy.test_allowances import TEXT, neuraxis, rows, with_input
 

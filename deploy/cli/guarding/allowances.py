@@ -73,8 +73,8 @@ def add(
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.allowances import MOST_CHARACTERS
     from deploy.operating.operator_edge import who
+    from schemas.allowances import MOST_CHARACTERS
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 
