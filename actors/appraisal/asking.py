@@ -52,11 +52,8 @@ Part = tuple[LayerTrust, str]
 
 
 def open_parts(parts: Sequence[Part], settings: TrustSettings) -> tuple[Part, ...]:
-    """Return the parts to ask a model about, the least trusted first; none where the local numbers stop the input.
-
-    ``parts`` are those that are judged at all.
-    """
-    if not settings.asks or any(trust.falsehood > settings.open_to for trust, _ in parts):
+    """Return the parts to ask a model about, of those that are judged at all; the least trusted first."""
+    if not settings.asks:
         return ()
     least = 0.0 if settings.gate == "both" else settings.open_from
     found = [part for part in parts if part[1].strip() and part[0].falsehood >= least]

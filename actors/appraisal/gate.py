@@ -52,7 +52,9 @@ def opened(
     found: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: Spent | None, now_ns: int
 ) -> tuple[Event, ...]:
     """Return the events of an input with the local appraisal ``found``: it alone where there is nothing to ask."""
-    asked = open_parts(parts, settings)
+    # Layers that nobody looks at are no part to show, and stop an input all the same.
+    stopped = any(layer.falsehood > settings.open_to for layer in found.layers)
+    asked = () if stopped else open_parts(parts, settings)
     if not asked:
         return (found,)
     if calls_within_hour(spent, now_ns) >= settings.calls_an_hour:

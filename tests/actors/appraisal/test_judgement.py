@@ -58,8 +58,9 @@ def test_under_the_other_gates_the_input_waits_and_the_request_holds_the_local_a
     assert event.local.layers == event.layers
 
 
-def test_what_the_local_numbers_stop_is_not_asked_about() -> None:
-    assert names(partition(gate="both").when(InputReceived(text=ATTACK))) == ["AppraisalCompleted"]
+@pytest.mark.parametrize("stopped", [InputReceived(text=ATTACK), InputReceived(text=CALM, left_out=1)])
+def test_what_the_local_numbers_stop_is_not_asked_about(stopped: InputReceived) -> None:
+    assert names(partition(gate="both").when(stopped)) == ["AppraisalCompleted"]
 
 
 def test_what_the_local_numbers_do_not_leave_open_is_asked_about_under_both_alone() -> None:
