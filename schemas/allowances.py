@@ -19,6 +19,9 @@ from schemas.vocabulary.gateway import InputReceived
 MOST = 90
 """Allowances that an agent may have: more are not taken."""
 
+MOST_CHARACTERS = 16_000
+"""Characters of a text or phrase that is allowed: more are not taken."""
+
 
 class Allowance(msgspec.Struct, frozen=True):
     """An allowance: the hash of a text, or a phrase."""

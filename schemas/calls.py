@@ -8,7 +8,7 @@ import msgspec
 from schemas.event import Milliseconds, Personal
 from schemas.reading.shortening import Shortened
 
-Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "reflect"]
+Purpose = Literal["act", "respond", "clarify", "acknowledge", "tiebreak", "reflect", "appraise"]
 """What a model is asked for; each may have a model of its own."""
 
 Ended = Literal["stop", "length", "content_filter", "unknown"]

@@ -45,7 +45,7 @@ from actors.appraisal.vectors import similarity
 from schemas.event import Event
 from schemas.reading.terms import terms_of
 from schemas.reading.weights import supplied
-from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
+from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, JudgementRequested
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import Layer
@@ -196,8 +196,9 @@ def missing_model(event: Event) -> str:
 
 
 def models_of(event: Event) -> tuple[str, ...]:
-    """Return the models that appraisal's numbers rest on."""
-    return tuple(event.models.split("+")) if isinstance(event, AppraisalCompleted | AnswerAppraised) else ()
+    """Return the models that appraisal's numbers rest on; a language model is none of them: its words are on record."""
+    found = event.local if isinstance(event, JudgementRequested) else event
+    return tuple(found.models.split("+")) if isinstance(found, AppraisalCompleted | AnswerAppraised) else ()
 
 
 def scores_of(embedder: Model, question: str, talk: str, given: str, answer: str) -> Scores:

@@ -1,11 +1,16 @@
 """Appraisal's state machine: an input in numbers, once, and what a session is remembered by. Pure.
 
-input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept
+input.received          -> appraisal.completed, unless the exchange was appraised or has ended; its text is kept. With
+                        it, or instead of it (``gate``), appraisal.judgement_requested where a model is to be asked
+appraisal.judgement_requested  the model's word is waited for, and counted against the session's calls
 appraisal.completed     its embedding joins its session's stimuli and moves its topic
 response.requested      a model is asked, and its answer waited for
 llm.completed           -> appraisal.answer_appraised, where it is that answer
+llm.completed, .failed  -> appraisal.judged, where it is the word on an input; and appraisal.completed, if that waits
+clock.fired             -> the same, where no word has come in time
 guardrails.appraisal_requested -> the same, of a loop outside
-response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised
+response.emitted        the exchange has ended: its text is dropped, a repetition of its input is not appraised; what
+                        still waits for a model's word -> appraisal.judged and appraisal.completed without it
 operator.allowance_recorded, operator.allowance_withdrawn  what they allow is not judged from the next input on
 appraisal.configured    the settings from here on
 """
@@ -13,19 +18,39 @@ appraisal.configured    the settings from here on
 import msgspec
 
 from actors.appraisal.answers import Awaited, appraised, appraised_outside, asked, requested
+from actors.appraisal.gate import (
+    ENDED,
+    SPENT_NS,
+    Spent,
+    Waiting,
+    answers,
+    concluded,
+    given_up,
+    opened,
+    parts_of,
+    spent_after,
+    waiting_for,
+)
 from actors.appraisal.judging import appraise, embedder_in, warm_up
 from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
 from schemas.actor import Message, readable_settings
 from schemas.allowances import Allowances
-from schemas.event import Event
+from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted, AppraisalConfigured
+from schemas.vocabulary.appraisal import (
+    AnswerAppraised,
+    AppraisalCompleted,
+    AppraisalConfigured,
+    AppraisalJudged,
+    JudgementRequested,
+)
+from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
-from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.llm import UNANSWERED, LlmCompleted, LlmFailed
 from schemas.vocabulary.precedents import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
@@ -33,13 +58,18 @@ _NS_PER_MS = 1_000_000
 
 
 class AppraisalState(msgspec.Struct, frozen=True):
-    """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and those open."""
+    """A partition: settings, the memory of each session, the exchanges appraised or ended lately, and those open.
+
+    ``waiting`` are the exchanges on which a model is asked, ``spent`` how often that was done of late, by session.
+    """
 
     settings: AppraisalSettings = AppraisalSettings()
     sessions: Generations[Memory] = Generations()
     settled: Generations[bool] = Generations()
     pending: Map[str, Awaited] = Map()
     allowances: Allowances = Allowances()
+    waiting: Generations[Waiting] = Generations()
+    spent: Generations[Spent] = Generations()
 
 
 def warm(state: AppraisalState) -> None:
@@ -49,18 +79,25 @@ def warm(state: AppraisalState) -> None:
 
 def decide(state: AppraisalState, message: Message) -> tuple[Event, ...]:
     """Appraise an input that is new, or a model's answer to it; nothing else is decided."""
+    waiting = state.waiting.get(message.exchange)
+    if waiting is not None and (word := _word(waiting, message.event)):
+        return word
     if isinstance(message.event, LlmCompleted):
         return _answered(state, message, message.event)
     if isinstance(message.event, AppraisalRequested):
         return (appraised_outside(message.event, state.settings),)
-    if not isinstance(message.event, InputReceived) or state.settled.get(message.exchange):
+    if not isinstance(message.event, InputReceived) or waiting is not None or state.settled.get(message.exchange):
         return ()
     # What has outlived its lifetime is not compared with, though no message has dropped it yet.
     state = _aged(state, message.time_ns)
     memory = state.sessions.get(message.session_key) or Memory()
     judged, allowed = state.allowances.judged(message.agent, message.event)
     found = appraise(memory, message.event, state.settings, message.models, judged)
-    return (msgspec.structs.replace(found, allowed=allowed) if allowed else found,)
+    found = msgspec.structs.replace(found, allowed=allowed) if allowed else found
+    if not state.settings.trust.asks or not message.exchange:
+        return (found,)
+    parts = parts_of(judged, found.layers, state.settings.judged_layers)
+    return opened(found, parts, state.settings.trust, state.spent.get(message.session_key), message.time_ns)
 
 
 def evolve(state: AppraisalState, message: Message) -> AppraisalState:
@@ -76,6 +113,10 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
         case AnswerAppraised() if message.exchange in state.pending:
             awaited = msgspec.structs.replace(state.pending[message.exchange], request="")
             return _waiting(state, message, awaited)
+        case JudgementRequested() as asked_for:
+            return _awaiting(state, message, asked_for)
+        case AppraisalJudged():
+            return msgspec.structs.replace(state, waiting=state.waiting.delete(message.exchange))
         case ResponseEmitted():
             return _settled(_closed(state, message), message)
         case ForgetOrdered(what="session"):
@@ -93,6 +134,27 @@ def _answered(state: AppraisalState, message: Message, completed: LlmCompleted) 
         return ()
     found = appraised(awaited, completed, state.settings)
     return () if found is None else (found,)
+
+
+def _word(waiting: Waiting, event: Event) -> tuple[Event, ...]:
+    """Return what a message has to say to an exchange on which a model is asked; nothing for most."""
+    match event:
+        case LlmCompleted() | LlmFailed() if answers(waiting, event):
+            return concluded(waiting, event)
+        case ClockFired(set_by=set_by) if set_by == topic_of(JudgementRequested):
+            return given_up(waiting, UNANSWERED)
+        case ResponseEmitted() if waiting.local is not None:
+            # What the breaker charges a session with may not hang on a model that nobody waits for any more.
+            return given_up(waiting, ENDED)
+    return ()
+
+
+def _awaiting(state: AppraisalState, message: Message, asked_for: JudgementRequested) -> AppraisalState:
+    now_ns, key = message.time_ns, message.session_key
+    asked = waiting_for(message.id, asked_for)
+    waiting = state.waiting.set(message.exchange, asked, now_ns, _waiting_ns(state.settings))
+    spent = state.spent.set(key, spent_after(state.spent.get(key), now_ns), now_ns, SPENT_NS)
+    return msgspec.structs.replace(state, waiting=waiting, spent=spent)
 
 
 def _waiting(state: AppraisalState, message: Message, awaited: Awaited) -> AppraisalState:
@@ -133,14 +195,21 @@ def _settled(state: AppraisalState, message: Message) -> AppraisalState:
 def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
     sessions = state.sessions.aged(now_ns, _session_generation_ns(state.settings))
     settled = state.settled.aged(now_ns, state.settings.settled_lifetime_ms * _NS_PER_MS)
-    if sessions is state.sessions and settled is state.settled:
+    waiting, spent = state.waiting.aged(now_ns, _waiting_ns(state.settings)), state.spent.aged(now_ns, SPENT_NS)
+    unchanged = sessions is state.sessions and settled is state.settled
+    if unchanged and waiting is state.waiting and spent is state.spent:
         return state
-    return msgspec.structs.replace(state, sessions=sessions, settled=settled)
+    return msgspec.structs.replace(state, sessions=sessions, settled=settled, waiting=waiting, spent=spent)
 
 
 def _configured(state: AppraisalState, configured: AppraisalConfigured) -> AppraisalState:
     settings = readable_settings(configured, AppraisalSettings)
     return state if settings is None else msgspec.structs.replace(state, settings=settings)
+
+
+def _waiting_ns(settings: AppraisalSettings) -> int:
+    patience_ms = settings.trust.timeout_ms + settings.trust.grace_ms
+    return max(settings.settled_lifetime_ms, patience_ms) * _NS_PER_MS
 
 
 def _session_generation_ns(settings: AppraisalSettings) -> int:

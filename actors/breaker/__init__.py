@@ -32,10 +32,12 @@ TERMINATED  withheld                                                withheld
 - ``warned`` and ``calmed`` stand before the answer where a session in NORMAL comes into danger, or out of it: trust is
   low, or one more input of a kind would break a rule. Its stance is then guarded, which the responder heeds.
 
-Other messages: ``clock.fired`` by the breaker's own timers begins an attempt in VIOLATED (15 minutes after it was
-entered, so that nothing stalls), ends an attempt that nothing has failed for a day (``recovered``, with the trust there
-is: time buys none), and is ignored elsewhere. A ``response.emitted`` by which reflex, intuition or coherence refused an
-input counts as a refusal, which may terminate the session. ``operator.breaker_reset_ordered`` leads to ``reset``: the
+Other messages: ``appraisal.judged``, where a language model's word came after the input had gone on, is a violation
+where it finds one: ``tripped`` or ``terminated``, in NORMAL and RECOVERY. It counts no input a second time, and judges
+no window. ``clock.fired`` by the breaker's own timers begins an attempt in VIOLATED (15 minutes after it was entered,
+so that nothing stalls), ends an attempt that nothing has failed for a day (``recovered``, with the trust there is: time
+buys none), and is ignored elsewhere. A ``response.emitted`` by which reflex, intuition or coherence refused an input
+counts as a refusal, which may terminate the session. ``operator.breaker_reset_ordered`` leads to ``reset``: the
 machine of a new session, in any state.
 
 TERMINATED is final otherwise, and is remembered for ever, by four numbers: some 220 bytes of memory a session, and 110
@@ -52,7 +54,7 @@ machine, ``recording`` the events that its moves become.
 from actors.breaker.decider import BreakerState, decide, evolve
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Actor, Scope
-from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
 from schemas.vocabulary.breaker import BreakerConfigured, BreakerFailed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
@@ -61,7 +63,14 @@ from schemas.vocabulary.responder import ResponseEmitted
 ACTOR: Actor[BreakerState] = Actor(
     name="breaker",
     scope=Scope.SESSION,
-    consumes=(AppraisalCompleted, ClockFired, BreakerRecoveryOrdered, BreakerResetOrdered, ResponseEmitted),
+    consumes=(
+        AppraisalCompleted,
+        AppraisalJudged,
+        ClockFired,
+        BreakerRecoveryOrdered,
+        BreakerResetOrdered,
+        ResponseEmitted,
+    ),
     state_type=BreakerState,
     settings_type=BreakerSettings,
     initial=BreakerState,

@@ -1,6 +1,7 @@
 """Messages to the machine and its moves to events. Pure: the machines of a partition's sessions are folded from both.
 
 appraisal.completed             the input is judged, once for its exchange
+appraisal.judged                a word on it that came late, and finds a violation, counts as one
 response.emitted                an end by an earlier guard counts as a refusal, which may terminate the session
 clock.fired                     the breaker's own timers begin a recovery attempt, and end one that was calm for long
 operator.breaker_reset_ordered  the session begins anew
@@ -20,7 +21,7 @@ from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message, readable_settings
 from schemas.event import Event, topic_of
 from schemas.persistent import Generations, Map
-from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
     BreakerCalmed,
@@ -97,7 +98,10 @@ def decide(state: BreakerState, message: Message) -> Iterable[Event]:
                 full = BreakerFilled(terminated=len(state.terminated))
                 return (full, BreakerWithheld(standing=standing, because="record_full"))
             return events_of(before, moves.judge(before, reading, settings), reading, settings)
-        case ResponseEmitted() as end if is_refusal(end) and _counts_refusal(state, message):
+        case AppraisalJudged(late=True, layers=layers) if _is_counted(state, message):
+            before, late = recall(state, message), moves.read(layers, settings)
+            return () if late is None else events_of(before, moves.judge_again(before, late, settings), late, settings)
+        case ResponseEmitted() as end if is_refusal(end) and _is_counted(state, message):
             before = recall(state, message)
             return events_of(before, moves.refuse(before, settings), None, settings)
         case ClockFired(set_by=set_by) if set_by in _STARTS:
@@ -204,8 +208,8 @@ def _progress(state: BreakerState, exchange: str) -> Progress | None:
     return heard.progress if heard is not None else None
 
 
-def _counts_refusal(state: BreakerState, message: Message) -> bool:
-    """Whether a refusal is of an input that is counted, and was not forgiven by a reset since."""
+def _is_counted(state: BreakerState, message: Message) -> bool:
+    """Whether an input was judged, no earlier guard has refused it, and no reset has forgiven it since."""
     heard = state.exchanges.get(message.exchange)
     return heard is not None and heard.progress == "judged" and heard.judged_seq > recall(state, message).reset_seq
 
@@ -232,7 +236,7 @@ def _refused(state: BreakerState, message: Message) -> BreakerState:
     """Count a refusal once its input was appraised, so that it can never be counted without the input."""
     match _progress(state, message.exchange):
         case "judged":
-            counts = _counts_refusal(state, message)
+            counts = _is_counted(state, message)
             state = _note(state, message, "both")
             return state if not counts else _remember(state, message, moves.count_refusal(recall(state, message)))
         case None if message.exchange:

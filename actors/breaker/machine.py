@@ -170,6 +170,17 @@ def judge(machine: Machine, reading: Reading, settings: BreakerSettings) -> tupl
     return _with_warning((started, *weigh(observe(started.after, reading, settings), reading, settings)), settings)
 
 
+def judge_again(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
+    """Judge an input by a word that came late, and found a violation where there was none.
+
+    The input was counted, and its window judged, when it came in: what is left is the violation. Where processing is
+    off already there is nothing left to switch off, and a late word begins no recovery attempt.
+    """
+    if machine.state in ("VIOLATED", "TERMINATED") or reading.violation is None:
+        return ()
+    return _violated(machine, reading, settings, fresh=False)
+
+
 def refuse(machine: Machine, settings: BreakerSettings) -> tuple[Move, ...]:
     """Count a refusal, which may be one too many. The window was judged with its inputs, and is not judged again."""
     if machine.state == "TERMINATED":
@@ -197,20 +208,25 @@ def end_by_calm(machine: Machine, due_ns: int, settings: BreakerSettings) -> tup
 
 
 def pattern(
-    machine: Machine, settings: BreakerSettings, *, violated: bool = False, refused: bool = False
+    machine: Machine,
+    settings: BreakerSettings,
+    *,
+    violated: bool = False,
+    refused: bool = False,
+    fresh: bool = True,
 ) -> Reason | None:
     """Return the first of the rules over a session's life that its latest input breaks, or None.
 
     A verdict takes fresh evidence. The counts of violations are judged with a violation, the share of refusals with a
     refusal, and a window with an input that is itself what the rule is against: what came before was judged when it
-    came in, and a calm input must not end a session by it a second time.
+    came in, and a calm input must not end a session by it a second time. ``fresh``: the latest input is in the window.
     """
     if violated and machine.breakers.total > settings.violations_above:
         return "violation_count"
     if violated and machine.breakers.total >= settings.breakers_in_session:
         return "breakers_in_session"
     falsehoods, balances = machine.falsehoods, machine.balances
-    if len(falsehoods) >= settings.window:
+    if fresh and len(falsehoods) >= settings.window:
         if falsehoods[-1] > settings.recent_falsehood_above and _high(falsehoods, settings):
             return "recent_falsehood"
         mean = round(sum(balances) / len(balances), DECIMALS)
@@ -310,7 +326,7 @@ def _start(machine: Machine, by: Starter) -> Move:
     return Move(name="recovery_started", after=begun, by=by)
 
 
-def _violated(machine: Machine, reading: Reading, settings: BreakerSettings) -> tuple[Move, ...]:
+def _violated(machine: Machine, reading: Reading, settings: BreakerSettings, *, fresh: bool = True) -> tuple[Move, ...]:
     """A violation, which no trust of before compensates."""
     recovering = machine.state == "RECOVERY"
     factor = settings.recovery_factor if recovering else settings.violation_factor
@@ -324,7 +340,7 @@ def _violated(machine: Machine, reading: Reading, settings: BreakerSettings) -> 
     )
     if recovering and machine.attempts >= settings.max_attempts:
         return _terminate(tripped, "attempts_used_up", reading.violation)
-    if reason := pattern(tripped, settings, violated=True, refused=reading.refused):
+    if reason := pattern(tripped, settings, violated=True, refused=reading.refused, fresh=fresh):
         return _terminate(tripped, reason, reading.violation)
     return (Move(name="tripped", after=tripped, violation=reading.violation),)
 

@@ -1,8 +1,6 @@
 """The critic that is a language model: what it is asked as the pessimist, and how its answer is read. Pure."""
 
 import re
-from collections.abc import Iterator
-from hashlib import sha256
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -11,6 +9,7 @@ import msgspec
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.calls import ModelCall, Said, cuts_of
 from schemas.event import Unit
+from schemas.fencing import fenced
 from schemas.reading.shortening import shorten
 from schemas.vocabulary.guardrails import CritiqueRequested
 
@@ -20,7 +19,6 @@ LONGEST_ANSWER = 4_000
 
 _INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
-_KEY_LENGTH = 12
 _TAG = r"^[a-z][a-z_]{1,39}$"
 
 _SCHEMA: dict[str, Any] = {
@@ -47,9 +45,7 @@ def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) 
     """Return the request for a critique of the answer that a loop came to."""
     texts = {"question": question, "answer": answer}
     shown = {what: shorten(text, settings.critic_characters, len) for what, text in texts.items()}
-    seed = "\n".join(each.text for each in shown.values())
-    key = next(key for key in _keys(seed) if key not in seed)
-    blocks = [f"[data {key}: the {what}]\n{each.text}\n[end of data {key}]" for what, each in shown.items()]
+    blocks = fenced([(f"the {what}", each.text) for what, each in shown.items()])
     return CritiqueRequested(
         loop_id=loop_id,
         call=ModelCall(
@@ -71,11 +67,3 @@ def critique_of(answer: str) -> Critique | None:
         return msgspec.json.decode(_FENCE.sub("", answer.strip()), type=Critique)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
-
-
-def _keys(seed: str) -> Iterator[str]:
-    """Yield keys that neither text can have known, since each follows from both."""
-    key = ""
-    while True:
-        key = sha256(f"{key}\n{seed}".encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
-        yield key

@@ -1,11 +1,10 @@
 """The one who speaks to language models: an effector over any endpoint of the OpenAI protocol (source M).
 
-It answers ``router.tiebreak_requested``, ``act.plan_requested``, ``response.requested`` and
-``guardrails.critique_requested`` with ``llm.completed`` or, whatever goes wrong, ``llm.failed``; who asked goes on
-without. It decides nothing: which model, how often and how long are settings, what to ask is in the request. What an
-endpoint does not take of it is learned from its refusals (``actors.llm.dialect``), and told with the answer. While a
-model speaks, pieces of its text go to the request's inbox (``actors.llm.answering.Partial``); the answer is the event
-alone.
+It answers the events that carry a ``ModelCall`` (``actors.llm.answering.REQUESTS``) with ``llm.completed`` or, whatever
+goes wrong, ``llm.failed``; who asked goes on without. It decides nothing: which model, how often and how long are
+settings, what to ask is in the request. What an endpoint does not take of it is learned from its refusals
+(``actors.llm.dialect``), and told with the answer. While a model speaks, pieces of its text go to the request's inbox
+(``actors.llm.answering.Partial``); the answer is the event alone.
 """
 
 from contextlib import AbstractAsyncContextManager

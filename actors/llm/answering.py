@@ -19,6 +19,7 @@ from schemas.actor import Message
 from schemas.calls import ModelCall
 from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.act import ActPlanRequested
+from schemas.vocabulary.appraisal import JudgementRequested
 from schemas.vocabulary.drift import DriftSynthesisRequested
 from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
@@ -33,6 +34,7 @@ REQUESTS = (
     CritiqueRequested,
     ReflectionRequested,
     DriftSynthesisRequested,
+    JudgementRequested,
 )
 """The events that ask for a model's words; each has its ``call``."""
 

@@ -20,6 +20,7 @@ class Models(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     acknowledge: str = "qwen3:4b"
     tiebreak: str = "qwen3:4b"
     reflect: str = "qwen3:14b"
+    appraise: str = "qwen3:4b"
 
     def of(self, purpose: Purpose) -> str:
         """Return the model for a purpose."""

@@ -5,7 +5,7 @@ people's words, whoever they claim to speak for: they stand in the user's messag
 a key which occurs in none of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 
@@ -23,6 +23,7 @@ from actors.responder.fitting import (
 )
 from actors.responder.pending import Case, Turn
 from schemas.calls import ModelCall, Purpose, Said, cuts_of
+from schemas.fencing import Block, fenced
 from schemas.reading.shortening import Shortened, estimate, shorten
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered, Trigger
 from schemas.vocabulary.responder import ResponseRequested
@@ -40,9 +41,6 @@ MENDING: Mapping[Trigger, str] = msgspec.json.decode(
 
 _KEY_LENGTH = 12
 _NS_PER_MS = 1_000_000
-
-Block = tuple[str, str]
-"""What a block is, and its text."""
 
 
 def time_to_ask(case: Case) -> int:
@@ -138,23 +136,7 @@ def with_data(text: str, blocks: Sequence[Block]) -> str:
     """Return a person's words behind the blocks of data that belong to them; without any, the words alone."""
     if not blocks:
         return text
-    texts = [text, *(body for _, body in blocks)]
-    key = absent(_keys("\n".join(texts)), texts)
-    fenced = [f"[data {key}: {what}]\n{body}\n[end of data {key}]" for what, body in blocks]
-    return "\n\n".join([*fenced, text])
-
-
-def absent(keys: Iterator[str], texts: Sequence[str]) -> str:
-    """Return the first of the keys that occurs in none of the texts."""
-    return next(key for key in keys if not any(key in text for text in texts))
-
-
-def _keys(seed: str) -> Iterator[str]:
-    """Yield keys that nobody who has but a part of the seed can tell in advance."""
-    key = ""
-    while True:
-        key = sha256(f"{key}\n{seed}".encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
-        yield key
+    return "\n\n".join([*fenced(blocks, [text]), text])
 
 
 def _memory_block(lines: Sequence[str]) -> list[Block]:

@@ -5,6 +5,7 @@ Without one the composer answers, and says so. Looking asks the network; what fo
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import get_args
 from urllib.parse import urlsplit
 
@@ -34,6 +35,8 @@ OLLAMA_CONTEXT = 4_096
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 
 
+JUDGE = ("appraisal", "trust.judge")
+
 _ASKING = (
     ("router", "tiebreak"),
     ("act", "planner"),
@@ -41,8 +44,12 @@ _ASKING = (
     ("guardrails", "loop_critic"),
     ("reflection", "backend"),
     ("drift", "synthesis"),
+    JUDGE,
 )
 """The settings of actors that have them ask a language model where they say ``llm``."""
+
+_WAITING = (("appraisal", "trust.gate"),)
+"""Those that have inputs wait for a model where they say anything else than ``local``."""
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,6 +174,8 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
     if attachment.use.backend == "composer":
         return ()
     asked: dict[tuple[str, str], object] = dict.fromkeys(_ASKING, "llm")
+    if attachment.use.backend == "local":
+        del asked[JUDGE]  # the small model's word is worth nothing; who wants it all the same sets that
     if attachment.context:
         asked["responder", "context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
     asked["arbiter", "deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
@@ -174,7 +183,7 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
         f"{section}.{key}={value}"
         for (section, key), value in asked.items()
         if section in config.sections
-        and key in config.sections[section].__struct_fields__
+        and key.partition(".")[0] in config.sections[section].__struct_fields__
         and f"{section}.{key}" not in config.origins
     )
 
@@ -187,13 +196,24 @@ def check_answerable(attachment: Attachment, config: Config) -> None:
     """
     if attachment.use.backend != "composer":
         return
-    for section, key in _ASKING:
+    for name, value in asking_in(config):
+        raise BadConfiguration(
+            f"{name}={value} ({config.origins[name]}) asks a language model, and none is attached: {attachment.why}. "
+            f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
+        )
+
+
+def asking_in(config: Config) -> tuple[tuple[str, str], ...]:
+    """Return the settings that somebody has made, and by which an actor asks a language model: name and value."""
+    found = []
+    for section, key in (*_ASKING, *_WAITING):
         name = f"{section}.{key}"
-        if name in config.origins and getattr(config.sections[section], key) == "llm":
-            raise BadConfiguration(
-                f"{name}=llm ({config.origins[name]}) asks a language model, and none is attached: {attachment.why}. "
-                f"Name one with llm.base_url or --llm, or remove the setting: it then follows what is attached"
-            )
+        if name not in config.origins:
+            continue
+        value: str = attrgetter(key)(config.sections[section])
+        if value == "llm" or ((section, key) in _WAITING and value != "local"):
+            found.append((name, value))
+    return tuple(found)
 
 
 def _sets(assignments: Iterable[str]) -> tuple[str, ...]:

@@ -97,6 +97,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         http: Where it listens, as HOST:PORT (port 0: any free one), or ``off``. An address that other machines reach
             takes API keys.
         key_file: A file of API keys, one a line, besides those in ``NEURAXIS_API_KEYS``.
+        operator_key_file: A file of operators' keys, likewise, besides those in ``NEURAXIS_OPERATOR_KEYS``: they let in
+            as API keys do, and open verdicts and allowances. Without any keys those are open on a loopback address.
         wait_s: How long a request waits for what it asked for.
         concurrent: Requests served at once; others are told to come again.
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
@@ -108,6 +110,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
 
     http: Annotated[str, msgspec.Meta(min_length=1)] = "127.0.0.1:8642"
     key_file: str = ""
+    operator_key_file: str = ""
     wait_s: Seconds = 10.0
     concurrent: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256
     header_s: Seconds = 10.0

@@ -69,7 +69,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     ``system`` reaches the embedded broker's own account, None with a broker of one's own. ``expected`` are the
     partitions configured, ``actors`` and ``effectors`` those that should be live; ``stages`` have to be served.
     ``model`` is the language model in use as far as that is known, ``key_file`` where its key is, if not in the
-    environment. ``receivers`` get alerts.
+    environment. ``receivers`` get alerts. ``asking`` are the settings by which an actor asks a model.
     """
 
     access: Access
@@ -85,6 +85,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
     data: Path
     ledger: Path
     run: RunFile | None
+    asking: tuple[str, ...] = ()
 
 
 async def examine(patient: Patient) -> list[Finding]:
@@ -152,7 +153,7 @@ async def _log(connection: Connection, patient: Patient) -> list[Finding]:
         *await _workers(connection, patient, partitions),
         await _ledger(connection, patient.ledger, int(state["last_seq"])),
         await examine_effectors(connection, patient.stream, patient.effectors),
-        await examine_model(patient.model, os.environ, patient.key_file),
+        await examine_model(patient.model, os.environ, patient.key_file, patient.asking),
     ]
 
 

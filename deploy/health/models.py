@@ -21,10 +21,15 @@ class Serving(msgspec.Struct, frozen=True):
     pending: int
 
 
-async def examine_model(use: ModelInUse | None, environment: Mapping[str, str], key_file: str) -> Finding:
-    """Look at the model of a set, with the key that this process knows; None where no set says which it uses."""
+async def examine_model(
+    use: ModelInUse | None, environment: Mapping[str, str], key_file: str, asking: Sequence[str] = ()
+) -> Finding:
+    """Look at the model of a set, with the key that this process knows; None where no set says which it uses.
+
+    ``asking`` names the settings of this configuration by which an actor asks a model.
+    """
     if use is None or use.backend != "openai":
-        return judge_model(use, ())
+        return judge_model(use, (), asking)
     try:
         key = api_key(environment, key_file)
     except BadEndpoint as wrong:
@@ -35,8 +40,16 @@ async def examine_model(use: ModelInUse | None, environment: Mapping[str, str], 
     return judge_model(use, listed if isinstance(listed, str) else names_in(listed))
 
 
-def judge_model(use: ModelInUse | None, listed: Sequence[str] | str) -> Finding:
-    """Judge a model by what its endpoint lists, or by the words for why it lists nothing."""
+def judge_model(use: ModelInUse | None, listed: Sequence[str] | str, asking: Sequence[str] = ()) -> Finding:
+    """Judge a model by what its endpoint lists, or by the words for why it lists nothing.
+
+    Where there is none, settings by which an actor asks one are wrong: nobody would answer.
+    """
+    if asking and (use is None or use.backend == "composer"):
+        remedy = f"name a model by llm.base_url, or remove {', '.join(asking)}: it then follows what is attached"
+        verdict = Verdict.WARN if use is None else Verdict.FAIL
+        why = "it is not known which model the set uses" if use is None else "none is attached"
+        return Finding("model", verdict, f"{', '.join(asking)} asks a language model, and {why}", remedy)
     if use is None:
         return Finding("model", Verdict.SKIP, "unknown which model the set uses, if any")
     if use.backend == "composer":

@@ -1,21 +1,22 @@
 """Allowances as the log holds them, and what a person's verdict on an exchange is put on record as."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
+from deploy.operating.operator_edge import InvalidOrder, Order
 from deploy.operating.recorded import recorded_about
+from deploy.operating.withdrawing import orders_for
 from events.codec import Recorded, decode
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
+from schemas.allowances import MOST, MOST_CHARACTERS
 from schemas.event import Event, topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import PrecedentRecorded
-
-MOST_CHARACTERS = 16_000
-"""Characters of a text that is allowed."""
 
 Verdict = Literal["harm", "false-alarm", "benign"]
 
@@ -37,6 +38,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     exchange: str
     agent: str
     received: InputReceived
+
+    @property
+    def precedent(self) -> str:
+        """The name of the precedent that a verdict on it makes, and of the allowance."""
+        return f"verdict-{self.exchange}"
 
 
 async def listed(source: Source, agent: str) -> list[Listed]:
@@ -77,7 +83,7 @@ async def judged_input(source: Source, exchange: str) -> Judged:
 
 def events_of(judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str) -> tuple[Event, ...]:
     """Return what a verdict puts on record: a precedent, and for a false alarm an allowance of the text as well."""
-    name = f"verdict-{judged.exchange}"
+    name = judged.precedent
     precedent = PrecedentRecorded(
         precedent=name,
         description=judged.received.text,
@@ -89,3 +95,46 @@ def events_of(judged: Judged, verdict: Verdict, harm_level: float, by: str, why:
     if verdict != "false-alarm":
         return (precedent,)
     return precedent, AllowanceRecorded(allowance=name, text=judged.received.text, by=by, why=why)
+
+
+async def verdict_orders(
+    source: Source, exchange: str, verdict: Verdict, harm_level: float, by: str, why: str
+) -> tuple[Judged, list[Order]]:
+    """Return the input that a verdict is on, and the orders that put it on record.
+
+    Raises:
+        NothingThere: the exchange has no input that can be read.
+        InvalidOrder: its text is too long to be allowed.
+    """
+    judged = await judged_input(source, exchange)
+    if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
+        raise InvalidOrder(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
+    events = events_of(judged, verdict, harm_level, by, why)
+    return judged, [Order(event=event, agent=judged.agent) for event in events]
+
+
+async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecorded) -> list[Order]:
+    """Return the orders that put an allowance on record; one of its name is replaced.
+
+    Raises:
+        InvalidOrder: the agent has as many as are held.
+    """
+    others = [each for each in await listed(source, agent) if each.allowance != allowance.allowance]
+    if len(others) >= MOST:
+        raise InvalidOrder(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
+    return [Order(event=allowance, agent=agent)]
+
+
+async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by: str, why: str) -> list[Order]:
+    """Return the orders that withdraw allowances of an agent.
+
+    Raises:
+        NothingThere: it has none of a name.
+    """
+    return orders_for(
+        agent,
+        "allowance",
+        names,
+        [each.allowance for each in await listed(source, agent)],
+        lambda name: AllowanceWithdrawn(allowance=name, by=by, why=why),
+    )

@@ -6,7 +6,9 @@ from typing import Annotated
 import msgspec
 
 from deploy.operating.item_files import BadFile, Item, items_of
+from deploy.operating.operator_edge import Order
 from deploy.operating.recorded import recorded_about
+from deploy.operating.withdrawing import orders_for
 from events.replay.sources import Source
 from schemas.event import topic_of
 from schemas.names import wrong_with_name
@@ -131,3 +133,18 @@ def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> l
 
 def _content(each: PrecedentRecorded | Listed) -> tuple[str | float, ...]:
     return (each.situation, each.action, each.outcome, each.harm_level, each.description, each.answer)
+
+
+async def withdrawal_orders(source: Source, agent: str, names: Iterable[str], by: str, why: str) -> list[Order]:
+    """Return the orders that withdraw precedents of an agent.
+
+    Raises:
+        NothingThere: it has none of a name.
+    """
+    return orders_for(
+        agent,
+        "precedent",
+        names,
+        [each.precedent for each in await listed(source, agent)],
+        lambda name: PrecedentWithdrawn(precedent=name, by=by, why=why),
+    )

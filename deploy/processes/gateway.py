@@ -22,6 +22,7 @@ from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
+from deploy.processes.gateway_operating import BrokerOperations
 from deploy.processes.lifeline import Lifeline
 from deploy.processes.listening import url_of
 from deploy.processes.stopping import told_to_stop
@@ -37,12 +38,18 @@ _logger = get_logger("neuraxis.gateway")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gateway's process is to do. ``listener`` is the socket it serves on."""
+    """What a gateway's process is to do.
+
+    ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name, with
+    one of the ``operator_keys``.
+    """
 
     access: Access
+    operating: Access
     config: Config
     listener: socket.socket
     keys: ApiKeys
+    operator_keys: ApiKeys = ApiKeys()
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
@@ -131,7 +138,18 @@ async def _serve(
         )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
-        entrance.open(application(desk, job.keys, local=local, limits=limits, agent_per=settings.agent_per))
+        operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
+        entrance.open(
+            application(
+                desk,
+                job.keys,
+                local=local,
+                limits=limits,
+                operations=operations,
+                operator_keys=job.operator_keys,
+                agent_per=settings.agent_per,
+            )
+        )
         if not local and settings.agent_per == "shared":
             _logger.warning(
                 "agent_shared_by_all",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway.http.keys import keys_for
+from actors.gateway.http.keys import keys_for, operator_keys
 from actors.llm.settings import LlmSettings
 from actors.registry import ACTORS
 from actors.webhook.receivers import addresses
@@ -218,6 +218,7 @@ def _door(plan: Plan) -> socket.socket | None:
     if address is None:
         return None
     keys_for(address.host, settings.key_file, os.environ)
+    operator_keys(settings.operator_key_file, os.environ)
     listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
     if address.port not in (0, listener.getsockname()[1]):
         _logger.warning("http_port_taken", wanted=settings.http, instead=url_of(listener))
@@ -297,7 +298,8 @@ def worker_programs(plan: Plan, place: Place, model: Attachment) -> tuple[Worker
 
 def _gateway(plan: Plan, place: Place, door: socket.socket) -> WorkerProgram:
     command = (sys.executable, "-P", "-m", "deploy.cli", "gateway", "--listener", str(door.fileno()))
-    flags = ("--data", str(plan.data.path), "--context", place.context(GATEWAY), *plan.config_flags)
+    contexts = ("--context", place.context(GATEWAY), "--operator-context", place.context(OPERATOR))
+    flags = ("--data", str(plan.data.path), *contexts, *plan.config_flags)
     return WorkerProgram(GATEWAY, (*command, *flags), keep_fds=(door.fileno(),))
 
 

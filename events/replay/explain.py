@@ -12,7 +12,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
-from schemas.vocabulary.appraisal import AnswerAppraised
+from schemas.vocabulary.appraisal import AnswerAppraised, JudgementRequested
 from schemas.vocabulary.guardrails import AppraisalRequested, CritiqueRequested
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected, TiebreakRequested
@@ -82,6 +82,7 @@ PATH = (
 CALLED_ON: Mapping[type[Event], str] = {
     ActPlanRequested: "llm",
     TiebreakRequested: "llm",
+    JudgementRequested: "llm",
     ResponseRequested: "llm",
     AnswerAppraised: "guardrails",
     AppraisalRequested: "appraisal",

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from deploy.cli.running.bench import BENCHES, missing_modules
+from deploy.cli.running.bench import BENCHES, bench, missing_modules
 from tests.e2e.live import environment
 
 
@@ -37,3 +38,12 @@ def test_a_benchmark_without_its_peer_ends_with_one_sentence(tmp_path: Path) -> 
     assert done.stderr.endswith("eventsourcing not installed: pip install 'neuraxis[bench]'\n"), done.stderr
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--llm", "local"), ("detection", "--llm", "local"), ("hops", "detection", "--rows", "8")]
+)
+def test_a_models_judgement_is_measured_by_one_form_of_the_command_alone(arguments: tuple[str, ...]) -> None:
+    refused = CliRunner().invoke(bench, arguments)
+    assert refused.exit_code == 2
+    assert "neuraxis bench detection --llm URL --corpus FILE" in refused.output

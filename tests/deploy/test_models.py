@@ -224,12 +224,27 @@ def test_what_somebody_has_set_stays() -> None:
     assert "responder.backend" not in told(actor_flags(OPENAI, config))
 
 
+def test_inputs_are_judged_by_a_model_that_is_attached_but_not_by_the_small_one_in_the_worker() -> None:
+    assert told(actor_flags(OPENAI, configured()))["appraisal.trust.judge"] == "llm"
+    local = Attachment(use=ModelInUse(backend="local"), why="")
+    assert "appraisal.trust.judge" not in told(actor_flags(local, configured()))
+
+
 def test_without_a_model_the_actors_are_told_nothing() -> None:
     assert actor_flags(Attachment(use=ModelInUse(backend="composer"), why=""), configured()) == ()
 
 
 @pytest.mark.parametrize(
-    "asking", ["drift.synthesis=llm", "reflection.backend=llm", "responder.backend=llm", "router.tiebreak=llm"]
+    "asking",
+    [
+        "appraisal.trust.gate=both",
+        "appraisal.trust.gate=llm",
+        "appraisal.trust.judge=llm",
+        "drift.synthesis=llm",
+        "reflection.backend=llm",
+        "responder.backend=llm",
+        "router.tiebreak=llm",
+    ],
 )
 def test_an_actor_that_is_set_to_ask_a_model_is_refused_where_none_is_attached(asking: str) -> None:
     none = Attachment(use=ModelInUse(backend="composer"), why="llm.backend says so")
@@ -247,6 +262,15 @@ def test_the_effectors_are_told_the_model_and_the_configuration_takes_it() -> No
 
 
 # --- what the doctor says
+
+
+@pytest.mark.parametrize(("use", "verdict"), [(None, Verdict.WARN), (ModelInUse(backend="composer"), Verdict.FAIL)])
+def test_settings_that_ask_a_model_are_wrong_where_none_is_attached(use: ModelInUse | None, verdict: Verdict) -> None:
+    found = judge_model(use, (), ("appraisal.trust.gate=llm",))
+    assert found.verdict is verdict
+    assert "appraisal.trust.gate=llm asks a language model" in found.detail
+    assert "llm.base_url" in found.remedy
+
 
 IN_USE = ModelInUse(backend="openai", base_url="http://llm/v1", models=("a", "b"))
 

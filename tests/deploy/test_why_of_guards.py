@@ -10,7 +10,7 @@ from deploy.cli.rendering.details import Case, details
 from deploy.cli.rendering.guards import GUARD_DETAILS
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Configured, Event, Failed
-from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust, Risks
+from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, JudgementRequested, LayerTrust, Risks
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import BreakerReset, BreakerTerminated, BreakerTripped, Standing
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
@@ -62,12 +62,20 @@ def test_every_verdict_of_a_guard_is_told_in_words_of_its_own(topic: str):
         (ArbiterDenied, ["denied: harmful_precedent, precedent p-1, similarity 0.8"]),
         (ArbiterImmediate, ["answered at once, precedent p-2, similarity 0.95", "Our office opens at nine."]),
         (ArbiterEscalated, ["escalated: no_precedent", "deadline 5 s"]),
+        (JudgementRequested, ["1 part left open: calls a model for appraise", "the input goes on meanwhile", "0.410"]),
+        (AppraisalJudged, ["falsehood by qwen3:4b", "the model's share", "0.410  0.900  override   0.900", "0.490"]),
         (SwarmMeasured, ["coherence index 0.9475 (healthy)", "delivered share 0.84", "health alignment 0.95"]),
     ],
 )
 def test_the_numbers_of_a_verdict_are_told(kind: type[Event], parts: list[str]):
     text = told(sample(kind))
     assert [part for part in parts if part not in text] == []
+
+
+def test_a_word_that_did_not_come_is_told_with_its_reason():
+    sample_of = sample(AppraisalJudged)
+    silent = msgspec.structs.replace(sample_of, reason="endpoint_overdue", parts=())
+    assert "the local numbers stand, since no model's word can be had: endpoint_overdue" in told(silent)
 
 
 def test_the_breaker_tells_where_a_session_stands_before_and_after():

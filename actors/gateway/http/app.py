@@ -10,10 +10,11 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import failures, front, health, loops, ticks
+from actors.gateway.http import failures, front, health, loops, operating, ticks
 from actors.gateway.http.desk import Desk
 from actors.gateway.http.door import Door, Limits
 from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 
 SCHEMA = "/schema"
@@ -24,14 +25,29 @@ ENDPOINTS = (
     loops.show_guardrails,
     loops.override_guardrails,
     ticks.observe_tick,
+    *operating.ENDPOINTS,
     health.healthz,
     health.readyz,
     front.show_front,
 )
 
 
-def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits, agent_per: AgentPer = "shared") -> Door:
-    """Return the gateway as an ASGI application; see :class:`Door` and :func:`agent_for` for its arguments."""
+def application(
+    desk: Desk,
+    keys: ApiKeys,
+    *,
+    local: bool,
+    limits: Limits,
+    operations: Operations,
+    operator_keys: ApiKeys | None = None,
+    agent_per: AgentPer = "shared",
+) -> Door:
+    """Return the gateway as an ASGI application; see :class:`Door` and :func:`agent_for` for its arguments.
+
+    ``operations`` are done for whoever has one of the ``operator_keys``; where there are no keys of either kind, for
+    anybody on this machine, who might as well use the command line.
+    """
+    operators = Operators(operator_keys or ApiKeys(), open=local and not keys)
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
     served = {f"{SCHEMA}{path}".rstrip("/") for each in renderers for path in each.paths}
 
@@ -52,10 +68,10 @@ def application(desk: Desk, keys: ApiKeys, *, local: bool, limits: Limits, agent
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
-        state=State({"desk": desk, "agent_per": agent_per}),
+        state=State({"desk": desk, "agent_per": agent_per, "operations": operations, "operators": operators}),
         exception_handlers=failures.HANDLERS,
         openapi_config=document,
         logging_config=None,
         debug=False,
     )
-    return Door(app, keys, local=local, limits=limits)
+    return Door(app, keys, local=local, limits=limits, operators=operators.keys)

@@ -62,11 +62,15 @@ class Door:
         keys: The API keys, if any are asked for.
         local: Whether it listens on a loopback address: then, where no key is asked for, ``Host`` must name one.
         limits: See there.
+        operators: The operators' keys: they let in as API keys do, where those are asked for.
     """
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, *, local: bool, limits: Limits) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: ApiKeys, *, local: bool, limits: Limits, operators: ApiKeys | None = None
+    ) -> None:
         self._app = app
         self._keys = keys
+        self._operators = operators or ApiKeys()
         self._only_by_loopback = local and not keys
         self._limits = limits
         self._serving = 0
@@ -100,7 +104,9 @@ class Door:
             raise _Refused(403, "Origin is another site: pages from elsewhere are not served")
 
     def _check_key(self, headers: Mapping[str, str]) -> None:
-        if not self._keys.open_to(headers.get("authorization", "").encode("latin-1")):
+        given = headers.get("authorization", "").encode("latin-1")
+        is_operator = bool(self._operators) and self._operators.open_to(given)
+        if not self._keys.open_to(given) and not is_operator:
             raise _Refused(
                 401, "an API key is needed: send it as `Authorization: Bearer KEY`", {"www-authenticate": "Bearer"}
             )

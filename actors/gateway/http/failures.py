@@ -10,6 +10,7 @@ from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.checks import without_places
 from actors.gateway.http.desk import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
+from actors.gateway.http.operating import Forbidden, NotFound
 from actors.gateway.http.reading import LOOP
 from actors.gateway.inputs import InvalidInput
 from events.errors import LogError, Refused
@@ -21,7 +22,9 @@ LOOPS = "/orchestrator/"
 _STATUS: dict[type[Exception], int] = {
     InvalidField: 400,
     InvalidInput: 400,
+    Forbidden: 403,
     UnknownLoop: 404,
+    NotFound: 404,
     Refused: 413,
     Undecided: 500,
     LogError: 503,
@@ -38,6 +41,8 @@ _WRONG_PLACE = {
 
 _CODES: dict[type[Exception], str] = {
     UnknownLoop: "unknown_loop",
+    NotFound: "not_found",
+    Forbidden: "forbidden",
     Undecided: "undecided",
     NotAccepted: "not_accepted",
     NotReady: "not_ready",

@@ -10,6 +10,9 @@ from pathlib import Path
 VARIABLE = "NEURAXIS_API_KEYS"
 """Variable that holds keys, separated by commas or white space."""
 
+OPERATOR_VARIABLE = "NEURAXIS_OPERATOR_KEYS"
+"""Variable that holds operators' keys, likewise."""
+
 LEAST = 16
 """Fewest characters of a key."""
 
@@ -49,22 +52,36 @@ def keys_for(host: str, key_file: str, environment: Mapping[str, str]) -> ApiKey
     Raises:
         BadKeys: a key is too short, the file cannot be read, or there is none for an address others can reach.
     """
-    keys = re.split(r"[,\s]+", environment.get(VARIABLE, ""))
-    if key_file:
-        try:
-            lines = Path(key_file).expanduser().read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as wrong:
-            raise BadKeys(f"the file of API keys {key_file} cannot be read: {wrong}") from wrong
-        keys += [line.partition("#")[0].strip() for line in lines]
-    given = [key for key in keys if key]
-    if short := [key for key in given if len(key) < LEAST]:
-        raise BadKeys(f"{len(short)} of the API keys are shorter than {LEAST} characters: make longer, random ones")
+    given = _given(VARIABLE, key_file, environment)
     if not given and not is_loopback(host):
         raise BadKeys(
             f"{host} can be reached from other machines: set API keys in {VARIABLE} or gateway.key_file, "
             "or listen on 127.0.0.1"
         )
     return ApiKeys(given)
+
+
+def operator_keys(key_file: str, environment: Mapping[str, str]) -> ApiKeys:
+    """Return operators' keys from the environment and from a file, as :func:`keys_for` does; there may be none.
+
+    Raises:
+        BadKeys: a key is too short, or the file cannot be read.
+    """
+    return ApiKeys(_given(OPERATOR_VARIABLE, key_file, environment))
+
+
+def _given(variable: str, key_file: str, environment: Mapping[str, str]) -> list[str]:
+    keys = re.split(r"[,\s]+", environment.get(variable, ""))
+    if key_file:
+        try:
+            lines = Path(key_file).expanduser().read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise BadKeys(f"the file of keys {key_file} cannot be read: {wrong}") from wrong
+        keys += [line.partition("#")[0].strip() for line in lines]
+    given = [key for key in keys if key]
+    if short := [key for key in given if len(key) < LEAST]:
+        raise BadKeys(f"{len(short)} of the keys are shorter than {LEAST} characters: make longer, random ones")
+    return given
 
 
 def is_loopback(host: str) -> bool:

@@ -26,8 +26,7 @@ from deploy.cli.replaying.source import log_option, opened, say
 if TYPE_CHECKING:
     from deploy.operating.allowances import Listed
     from deploy.operating.deadline import Deadline
-    from events.replay.sources import Source
-    from schemas.event import Event
+    from schemas.vocabulary.allowances import AllowanceRecorded
 
 _WAIT_S = 60.0
 _FIND = "`neuraxis allowances list` tells, once the broker answers"
@@ -74,8 +73,8 @@ def add(
     from actors.gateway import check_name
     from deploy.cli.connect import run_within
     from deploy.cli.failures import WrongUse
-    from deploy.operating.allowances import MOST_CHARACTERS
     from deploy.operating.operator_edge import who
+    from schemas.allowances import MOST_CHARACTERS
     from schemas.names import wrong_with_name
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -126,14 +125,13 @@ def withdraw(
 ) -> None:
     """Let allowances count no more: every sense judges what they allowed from then on."""
     from deploy.cli.guarding import withdrawing
-    from schemas.vocabulary.allowances import AllowanceWithdrawn
+    from deploy.operating.allowances import withdrawal_orders
 
     withdrawing.withdraw(
         target,
         "allowance",
         names,
-        _names,
-        lambda name, author, reason: AllowanceWithdrawn(allowance=name, by=author, why=reason),
+        withdrawal_orders,
         agent=agent,
         by=by,
         why=why,
@@ -142,22 +140,16 @@ def withdraw(
     )
 
 
-async def _add(target: Target, event: "Event", agent: str, deadline: "Deadline") -> int:
+async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline: "Deadline") -> int:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
-    from deploy.operating.allowances import listed
-    from deploy.operating.operator_edge import Order, append
+    from deploy.operating.allowances import allowance_orders
+    from deploy.operating.operator_edge import append
     from events.replay.sources import StreamSource
-    from schemas.allowances import MOST
-    from schemas.vocabulary.allowances import AllowanceRecorded
 
-    assert isinstance(event, AllowanceRecorded)
     async with connected(target, deadline=deadline) as log:
-        others = [each for each in await listed(StreamSource(log), agent) if each.allowance != event.allowance]
-        if len(others) >= MOST:
-            raise WrongUse(f"agent {agent} has {MOST} allowances, and no more are held: withdraw some first")
+        orders = await allowance_orders(StreamSource(log), agent, event)
         deadline.sending("the allowance", _FIND)
-        return await append(log, [Order(event=event, agent=agent)], time.time_ns(), deadline.inner_s)
+        return await append(log, orders, time.time_ns(), deadline.inner_s)
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
@@ -171,9 +163,3 @@ async def _listed(target: Target, log_file: Path | None, agent: str, is_named: b
         if not found:
             say(f"agent {agent} has no allowances in force in the {source.name}")
         return found
-
-
-async def _names(source: "Source", agent: str) -> list[str]:
-    from deploy.operating.allowances import listed
-
-    return [each.allowance for each in await listed(source, agent)]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from deploy.operating.allowances import Verdict
     from deploy.operating.deadline import Deadline
     from deploy.operating.precedents import Listed
-    from events.replay.sources import Source
     from schemas.vocabulary.precedents import PrecedentRecorded
 
 _WAIT_S = 60.0
@@ -113,14 +112,13 @@ def withdraw(
 ) -> None:
     """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
     from deploy.cli.guarding import withdrawing
-    from schemas.vocabulary.precedents import PrecedentWithdrawn
+    from deploy.operating.precedents import withdrawal_orders
 
     withdrawing.withdraw(
         target,
         "precedent",
         names,
-        _names,
-        lambda name, author, reason: PrecedentWithdrawn(precedent=name, by=author, why=reason),
+        withdrawal_orders,
         agent=agent,
         by=by,
         why=why,
@@ -196,22 +194,18 @@ async def _judge(
     target: Target, wanted: str, verdict: "Verdict", harm_level: float, by: str, why: str, deadline: "Deadline"
 ) -> dict[str, str | int]:
     from deploy.cli.connect import connected
-    from deploy.cli.failures import WrongUse
     from deploy.cli.replaying.why import resolve
-    from deploy.operating.allowances import MOST_CHARACTERS, events_of, judged_input
-    from deploy.operating.operator_edge import Order, append, who
+    from deploy.operating.allowances import verdict_orders
+    from deploy.operating.operator_edge import append, who
     from events.replay.sources import StreamSource
 
     async with connected(target, deadline=deadline) as log:
         source = StreamSource(log)
-        judged = await judged_input(source, await resolve(source, wanted))
-        if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
-            raise WrongUse(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
-        events = events_of(judged, verdict, harm_level, by or who(), why)
-        orders = [Order(event=event, agent=judged.agent) for event in events]
+        exchange = await resolve(source, wanted)
+        judged, orders = await verdict_orders(source, exchange, verdict, harm_level, by or who(), why)
         deadline.sending("the verdict", _FIND)
         last = await append(log, orders, time.time_ns(), deadline.inner_s)
-        return {"agent": judged.agent, "precedent": f"verdict-{judged.exchange}", "verdict": verdict, "seq": last}
+        return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}
 
 
 async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
@@ -225,9 +219,3 @@ async def _listed(target: Target, log_file: Path | None, agent: str, is_named: b
         if not found:
             say(f"agent {agent} has no precedents in force in the {source.name}")
         return found
-
-
-async def _names(source: "Source", agent: str) -> list[str]:
-    from deploy.operating.precedents import listed
-
-    return [each.precedent for each in await listed(source, agent)]

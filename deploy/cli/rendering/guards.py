@@ -8,12 +8,20 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.cli.rendering.calls import told_call
 from deploy.cli.rendering.counting import counted
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
 from schemas.event import Event
 from schemas.unread import Unread
-from schemas.vocabulary.appraisal import AnswerAppraised, AppraisalCompleted
+from schemas.vocabulary.appraisal import (
+    AnswerAppraised,
+    AppraisalCompleted,
+    AppraisalJudged,
+    Judgement,
+    JudgementRequested,
+    LayerTrust,
+)
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
@@ -34,6 +42,14 @@ from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Sim
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
 Lines = Sequence[RenderableType]
+
+JUDGEMENTS: Mapping[Judgement, str] = {
+    "over_budget": "a model was not asked: the session has used up its calls of this hour",
+    "awaited": "a model is asked, and its word counts when it comes",
+    "heard": "a model's word is in these numbers",
+    "missing": "a model was asked and gave no usable word: the local numbers stand",
+}
+"""The part that a model has in an appraisal, where it has any -> how it is told."""
 
 
 def _felt(event: IntuitionRejected) -> Lines:
@@ -94,7 +110,31 @@ def _appraised(event: AppraisalCompleted) -> Lines:
     if event.risks.layer_0:
         thought.append(", risk to layer 0", "bold red")
     allowed = allowed_lines(event.allowed)
-    return [topic, senses, thought, *_turn(event), *allowed, _layers(event), _models(event.models)]
+    judgement = [Text(JUDGEMENTS[event.judgement], "yellow")] if event.judgement in JUDGEMENTS else []
+    return [topic, senses, thought, *_turn(event), *allowed, *judgement, _layers(event.layers), _models(event.models)]
+
+
+def _asked(event: JudgementRequested) -> Lines:
+    line = Text(f"{counted(len(event.layers), 'part')} left open: {told_call(event.call)}")
+    line.append("; the input waits for the answer" if event.waits else "; the input goes on meanwhile")
+    return [line, _layers(event.layers)]
+
+
+def _judged(event: AppraisalJudged) -> Lines:
+    if event.reason:
+        why = printable(event.reason)
+        return [Text(f"the local numbers stand, since no model's word can be had: {why}", "yellow")]
+    grid = Table(box=None, pad_edge=False, header_style="dim")
+    grid.add_column("layer")
+    for heading in ("local", "model", "sees", "counts", "the model's share"):
+        grid.add_column(heading, justify="right")
+    for part, layer in zip(event.parts, event.layers, strict=True):
+        local, said, counts, share = (
+            f"{each:.3f}" for each in (part.local, part.falsehood, layer.falsehood, part.share)
+        )
+        grid.add_row(printable(part.layer), local, said, part.kind, counts, share)
+    late = ", after the input had gone on" if event.late else ""
+    return [Text(f"falsehood by {printable(event.model) or 'a model'}{late}"), grid]
 
 
 def _turn(event: AppraisalCompleted) -> Lines:
@@ -111,12 +151,12 @@ def _answer(event: AnswerAppraised) -> Lines:
     return [line, _models(event.models)]
 
 
-def _layers(event: AppraisalCompleted) -> Table:
+def _layers(layers: Sequence[LayerTrust]) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="dim")
     grid.add_column("layer")
     for heading in ("characters", "truth", "indeterminacy", "falsehood", "unread"):
         grid.add_column(heading, justify="right")
-    for layer in event.layers:
+    for layer in layers:
         shares = (f"{each:.3f}" for each in (layer.truth, layer.indeterminacy, layer.falsehood))
         grid.add_row(printable(layer.layer), str(layer.characters), *shares, str(layer.unread))
     return grid
@@ -235,6 +275,8 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     IntuitionRejected: _felt,
     IntuitionPassed: _unalarmed,
     AppraisalCompleted: _appraised,
+    JudgementRequested: _asked,
+    AppraisalJudged: _judged,
     AnswerAppraised: _answer,
     CoherencePassed: entropy,
     CoherenceRejected: entropy,

@@ -1,5 +1,7 @@
 """``neuraxis bench``."""
 
+from collections.abc import Mapping
+
 import click
 
 from deploy.cli.groups import command
@@ -23,9 +25,22 @@ BENCHES = {
 """Module below ``bench`` -> what it measures, against what in the same run."""
 
 
-@command(epilog=examples("neuraxis bench", "neuraxis bench append ledger"))
+@command(
+    epilog=examples(
+        "neuraxis bench",
+        "neuraxis bench append ledger",
+        "neuraxis bench detection --llm http://127.0.0.1:11434/v1 --corpus prompts.jsonl --record answers.jsonl",
+    )
+)
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHES)), metavar="[NAME]...")
-def bench(names: tuple[str, ...]) -> None:
+@click.option("--llm", metavar="URL|local", help="Measure what a language model's judgement adds to detection.")
+@click.option("--corpus", type=click.Path(exists=True, dir_okay=False), help="With --llm: labelled prompts to judge.")
+@click.option("--model", metavar="NAME", help="With --llm: the model there, instead of llm.models.appraise.")
+@click.option("--rows", type=click.IntRange(min=4), help="With --llm: prompts to judge, a quarter of each aim.")
+@click.option("--gate", type=click.Choice(["llm", "both"]), help="With --llm: ask about open prompts, or all let pass.")
+@click.option("--characters", type=click.IntRange(min=256), help="With --llm: characters of a prompt shown at most.")
+@click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")
+def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
     """Measure beside the peers, in the same run; all benchmarks, or those NAMED.
 
     Peers are an extra: pip install 'neuraxis[bench]'. Ratios tell more than figures on a shared machine.
@@ -35,6 +50,9 @@ def bench(names: tuple[str, ...]) -> None:
 
     from deploy.cli.failures import CheckFailed
 
+    if any(value is not None for value in judged.values()):
+        _judgement(names, judged)
+        return
     failed, lacking = [], set()
     for name in names or tuple(BENCHES):
         click.echo(f"== {name}: {BENCHES[name]}")
@@ -50,6 +68,27 @@ def bench(names: tuple[str, ...]) -> None:
         said.append(f"{', '.join(sorted(lacking))} not installed: pip install 'neuraxis[bench]'")
     if said:
         raise CheckFailed("; ".join(said))
+
+
+def _judgement(names: tuple[str, ...], judged: Mapping[str, str | int | None]) -> None:
+    """Run the part of ``detection`` that asks a language model."""
+    import subprocess
+    import sys
+
+    from deploy.cli.failures import CheckFailed
+
+    if names != ("detection",) or judged["llm"] is None or judged["corpus"] is None:
+        raise click.UsageError(
+            "a model's judgement is measured by `neuraxis bench detection --llm URL --corpus FILE`; "
+            "--model, --rows, --gate, --characters and --record go with it"
+        )
+    if missing := missing_modules("bench.judgement"):
+        raise CheckFailed(f"{', '.join(missing)} not installed: pip install 'neuraxis[bench]'")
+    options = [f"--{name}={value}" for name, value in judged.items() if name != "corpus" and value is not None]
+    if subprocess.run(
+        [sys.executable, "-m", "bench.judgement", str(judged["corpus"]), *options], check=False
+    ).returncode:
+        raise CheckFailed("the benchmark did not finish")
 
 
 def missing_modules(module: str) -> list[str]:

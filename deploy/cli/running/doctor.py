@@ -40,7 +40,7 @@ def _patient(target: Target) -> "Patient":
     from actors.registry import ACTORS
     from actors.webhook.settings import WebhookSettings
     from deploy.cli.connect import stream_of
-    from deploy.config.models import names_of
+    from deploy.config.models import asking_in, names_of
     from deploy.health.doctor import Patient
     from deploy.health.serving import needed_by
     from deploy.processes.access import access_of, stated
@@ -77,6 +77,7 @@ def _patient(target: Target) -> "Patient":
         stages=(*stages, *effectors),
         model=model,
         key_file=key_file,
+        asking=tuple(f"{name}={value}" for name, value in asking_in(config)),
         receivers=receivers,
         data=target.data.path,
         ledger=target.data.ledger,

@@ -19,22 +19,29 @@ from deploy.cli.options import Target, examples, target_options
 @target_options
 @click.option("--http", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8642]")
 @click.option("--listener", type=int, hidden=True, help="Descriptor of a socket that listens already.")
+@click.option(
+    "--operator-context", default="", metavar="NAME|FILE", help="As whom an operator's verdicts are recorded."
+)
 @click.option("--name", default="gateway", help="What this process is called in its log.")
 @click.option("--lifeline", type=int, hidden=True, help="Descriptor of the supervisor's line.")
-def gateway(target: Target, http: str | None, listener: int | None, name: str, lifeline: int | None) -> None:
+def gateway(
+    target: Target, http: str | None, listener: int | None, operator_context: str, name: str, lifeline: int | None
+) -> None:
     """Serve the set over HTTP in this process, against a broker, until SIGTERM or Ctrl-C.
 
     `neuraxis up` runs one already. An address that other machines reach takes API keys, in NEURAXIS_API_KEYS or the
-    file gateway.key_file; TLS is a reverse proxy's. Any number of gateways may serve one log.
+    file gateway.key_file. Where there are any keys, verdicts and allowances take an operator's, in
+    NEURAXIS_OPERATOR_KEYS or the file gateway.operator_key_file. TLS is a reverse proxy's. Any number of gateways may
+    serve one log.
     """
-    from actors.gateway.http.keys import keys_for
+    from actors.gateway.http.keys import keys_for, operator_keys
     from actors.swarm.settings import SwarmSettings
     from deploy import logs
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
     from deploy.processes import gateway
-    from deploy.processes.access import access_of, stated
-    from deploy.processes.broker import GATEWAY
+    from deploy.processes.access import Reach, access_of, stated
+    from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.lifeline import Lifeline
     from deploy.processes.listening import address_of, listen
 
@@ -44,12 +51,14 @@ def gateway(target: Target, http: str | None, listener: int | None, name: str, l
     address = address_of(config.gateway.http)
     if address is None:
         raise WrongUse("gateway.http is off: say where to listen with --http HOST:PORT")
+    reach = stated(target.flags, config.broker, os.environ)
+    operating = Reach(context=operator_context) if operator_context else reach
     gateway.run(
         gateway.Job(
-            access=access_of(
-                stated(target.flags, config.broker, os.environ), target.data, user=GATEWAY, name="gateway"
-            ),
+            access=access_of(reach, target.data, user=GATEWAY, name="gateway"),
+            operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
+            operator_keys=operator_keys(config.gateway.operator_key_file, os.environ),
             keys=keys_for(address.host, config.gateway.key_file, os.environ),
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),
         ),

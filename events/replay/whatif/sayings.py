@@ -6,6 +6,7 @@ from events.codec import Recorded
 from events.decision import Decided
 from events.meaning import Bodies, Said
 from events.replay.whatif.report import Tally
+from schemas.event import Event
 
 
 class Sayings:
@@ -28,3 +29,12 @@ class Sayings:
             place = f"{decided.topic}.{path}"
             counts[place] = counts.get(place, 0) + 1
         return None if is_there and said.is_same else said
+
+
+def asks_alike(recorded: Event, decided: Event) -> bool:
+    """Whether a request differs in nothing that whoever answers it is shown, so that the recorded answer holds.
+
+    That is the call, for a language model: what else stands in a request is its owner's own account.
+    """
+    call = getattr(recorded, "call", None)
+    return call is not None and type(recorded) is type(decided) and call == getattr(decided, "call", None)

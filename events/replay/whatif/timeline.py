@@ -17,7 +17,7 @@ from events.replay.whatif.changes import Changes, laid_over
 from events.replay.whatif.comparison import Comparison, change_of
 from events.replay.whatif.past import Past
 from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, nothing_said
-from events.replay.whatif.sayings import Sayings
+from events.replay.whatif.sayings import Sayings, asks_alike
 from events.replay.whatif.strand import Strand, Strands, moved, recorded_of
 from events.view import Offered
 from schemas.actor import Actor, Timer
@@ -172,7 +172,9 @@ class Timeline:
             self._note(recorded, decided, said)
             self._withhold(recorded.stored.subject)
             self._place(recorded_of(decided, recorded.stored.seq, recorded.stored.time_ns))
-            if type(decided.message.event) in self._requests:
+            if asks_alike(message.event, decided.message.event):
+                self._note_asked(recorded)
+            elif type(decided.message.event) in self._requests:
                 # Ids tell causes, not kinds: another event may have been recorded in this one's stead.
                 self._cut_branch(decided, "asked_otherwise" if envelope.topic == decided.topic else "never_asked")
 

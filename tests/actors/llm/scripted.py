@@ -144,13 +144,17 @@ async def serving(
 
 
 @contextlib.contextmanager
-def in_background(*replies: Reply, models: Sequence[str] = ("qwen3:8b", "qwen3:4b")) -> Iterator[Endpoint]:
+def in_background(
+    *replies: Reply,
+    models: Sequence[str] = ("qwen3:8b", "qwen3:4b"),
+    judge: Callable[[Asked], Reply | None] | None = None,
+) -> Iterator[Endpoint]:
     """Run an endpoint in a thread, for tests of whole processes."""
     started: queue.SimpleQueue[tuple[Endpoint, asyncio.AbstractEventLoop, asyncio.Event]] = queue.SimpleQueue()
 
     async def run() -> None:
         ended = asyncio.Event()
-        async with serving(*replies, models=models) as endpoint:
+        async with serving(*replies, models=models, judge=judge) as endpoint:
             started.put((endpoint, asyncio.get_running_loop(), ended))
             await ended.wait()
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from actors.responder.context import FENCE_TOKENS, Memory, entities_of, memories_of, untold
 from actors.responder.fitting import latest, layer_blocks
 from actors.responder.pending import Case, Pending, Turn
-from actors.responder.prompting import absent, request_for, with_data
+from actors.responder.prompting import request_for, with_data
 from actors.responder.settings import Prompts, ResponderSettings
 from schemas.calls import Said
+from schemas.fencing import absent
 from schemas.reading.shortening import estimate
 from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.memory import Recollection

@@ -61,6 +61,8 @@ async def gateway(
     most: int = 64,
     agent_per: AgentPer = "shared",
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
+    operations: Any = None,
+    operator_keys: Sequence[str] = (),
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block."""
     log, membership = log_of(stream), SimulatedMembership(SimulatedConnection(stream, "g"))
@@ -83,7 +85,15 @@ async def gateway(
             unserved=partial(stages.lacking, "guardrails"),
             now_ns=VirtualClock().now_ns,
         )
-        app = application(desk, ApiKeys(keys), local=local, limits=limits, agent_per=agent_per)
+        app = application(
+            desk,
+            ApiKeys(keys),
+            local=local,
+            limits=limits,
+            operations=operations,
+            operator_keys=ApiKeys(operator_keys),
+            agent_per=agent_per,
+        )
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url=URL) as client:
             yield client

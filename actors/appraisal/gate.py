@@ -1,0 +1,121 @@
+"""What a language model's word does to an appraisal: whether it is asked, what is waited for, and what comes of it.
+
+Two ways (``trust.gate``). Where an input waits, ``appraisal.judgement_requested`` carries the local appraisal, and
+``appraisal.completed`` follows once the model has answered, failed or kept silent, or the exchange is over: with the
+higher falsehood of the two, or the local one. Where it does not, ``appraisal.completed`` is out at once, and
+``appraisal.judged`` follows when the model has spoken: what it raises counts against the session from there on. Pure.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from actors.appraisal.asking import Part, judged_by, open_parts, raised, request
+from actors.appraisal.settings import TrustSettings
+from schemas.event import Event, topic_of
+from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged, JudgementRequested, LayerTrust, PartJudged
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import ANSWER_INVALID, LlmCompleted, LlmFailed
+
+ENDED = "ended"
+"""Why the local numbers stand where the exchange was over before the model had spoken."""
+
+SPENT_NS = 3600 * 1_000_000_000
+"""Unix nanoseconds of the time within which calls are counted: an hour."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """The request that a model has not answered yet, and the parts it is about; ``local`` is what waits for it."""
+
+    request: str
+    layers: tuple[LayerTrust, ...]
+    local: AppraisalCompleted | None = None
+
+
+class Spent(msgspec.Struct, frozen=True, gc=False):
+    """How often a model was asked about a session's inputs within the hour that began at ``since_ns``."""
+
+    since_ns: int
+    calls: int
+
+
+def parts_of(judged: InputReceived, layers: Sequence[LayerTrust], roles: Sequence[str]) -> list[Part]:
+    """Return the parts of an input that are judged, with their texts; ``layers`` are its trusts, in order."""
+    found = [(layers[0], judged.text)]
+    for trust, layer in zip(layers[1:], judged.layers, strict=False):
+        if layer.role in roles:
+            found.append((trust, layer.content))
+    return found
+
+
+def opened(
+    found: AppraisalCompleted, parts: Sequence[Part], settings: TrustSettings, spent: Spent | None, now_ns: int
+) -> tuple[Event, ...]:
+    """Return the events of an input with the local appraisal ``found``: it alone where there is nothing to ask."""
+    # Layers that nobody looks at are no part to show, and stop an input all the same.
+    stopped = any(layer.falsehood > settings.open_to for layer in found.layers)
+    asked = () if stopped else open_parts(parts, settings)
+    if not asked:
+        return (found,)
+    if calls_within_hour(spent, now_ns) >= settings.calls_an_hour:
+        return (msgspec.structs.replace(found, judgement="over_budget"),)
+    question = request(asked, settings)
+    # The request first, whichever way: so its id is the same, and what-if finds its answer under either.
+    if settings.waits:
+        return (msgspec.structs.replace(question, local=found),)
+    return question, msgspec.structs.replace(found, judgement="awaited")
+
+
+def waiting_for(id: str, asked: JudgementRequested) -> Waiting:
+    """Return what is kept of a request until something comes of it."""
+    return Waiting(id, asked.layers, asked.local)
+
+
+def calls_within_hour(spent: Spent | None, now_ns: int) -> int:
+    """Return how often a model was asked within the hour that runs."""
+    return spent.calls if spent is not None and 0 <= now_ns - spent.since_ns < SPENT_NS else 0
+
+
+def spent_after(spent: Spent | None, now_ns: int) -> Spent:
+    """Return what a session has spent with one call more."""
+    calls = calls_within_hour(spent, now_ns)
+    return Spent(spent.since_ns, calls + 1) if spent is not None and calls else Spent(now_ns, 1)
+
+
+def answers(waiting: Waiting, event: LlmCompleted | LlmFailed) -> bool:
+    """Whether a model's word is the one waited for; a request that could not be read has no id in its failure."""
+    if isinstance(event, LlmFailed) and not event.request:
+        return event.failed_topic == topic_of(JudgementRequested)
+    return event.request == waiting.request and event.purpose == "appraise"
+
+
+def concluded(waiting: Waiting, event: LlmCompleted | LlmFailed) -> tuple[Event, ...]:
+    """Return the events of a model's word."""
+    if isinstance(event, LlmFailed):
+        return given_up(waiting, event.reason)
+    parts = judged_by(event.text, waiting.layers) if event.ended in ("stop", "unknown") else None
+    if parts is None:
+        return given_up(waiting, ANSWER_INVALID, event.model)
+    layers = tuple(raised(layer, part) for layer, part in zip(waiting.layers, parts, strict=True))
+    return _with_completed(waiting, _judged(waiting, "", event.model, parts, layers))
+
+
+def given_up(waiting: Waiting, reason: str, model: str = "") -> tuple[Event, ...]:
+    """Return the events of a request that no usable answer came to: the local numbers stand."""
+    return _with_completed(waiting, _judged(waiting, reason, model, (), waiting.layers))
+
+
+def _judged(
+    waiting: Waiting, reason: str, model: str, parts: tuple[PartJudged, ...], layers: tuple[LayerTrust, ...]
+) -> AppraisalJudged:
+    late = waiting.local is None
+    return AppraisalJudged(request=waiting.request, reason=reason, model=model, parts=parts, layers=layers, late=late)
+
+
+def _with_completed(waiting: Waiting, judged: AppraisalJudged) -> tuple[Event, ...]:
+    if waiting.local is None:
+        return (judged,)
+    now = {layer.layer: layer for layer in judged.layers}
+    layers = tuple(now.get(layer.layer, layer) for layer in waiting.local.layers)
+    judgement = "missing" if judged.reason else "heard"
+    return judged, msgspec.structs.replace(waiting.local, layers=layers, judgement=judgement)

@@ -1,0 +1,32 @@
+"""Other people's words in a prompt: material between lines that carry a key which occurs in none of them. Pure.
+
+The key follows from all the words together, so that nobody who wrote a part of them can have known it, and end the
+block early; a prompt is the same wherever it is made again.
+"""
+
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+Block = tuple[str, str]
+"""What a block is, in the project's own words, and what stands in it."""
+
+_KEY_LENGTH = 12
+
+
+def fenced(blocks: Sequence[Block], beside: Sequence[str] = ()) -> list[str]:
+    """Return blocks between their lines; ``beside`` are the other words of the prompt, none of which has the key."""
+    texts = [*beside, *(body for _, body in blocks)]
+    key = absent(_keys("\n".join(texts)), texts)
+    return [f"[data {key}: {what}]\n{body}\n[end of data {key}]" for what, body in blocks]
+
+
+def absent(keys: Iterator[str], texts: Sequence[str]) -> str:
+    """Return the first of the keys that occurs in none of the texts."""
+    return next(key for key in keys if not any(key in text for text in texts))
+
+
+def _keys(seed: str) -> Iterator[str]:
+    key = ""
+    while True:
+        key = sha256(f"{key}\n{seed}".encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
+        yield key
