@@ -66,7 +66,8 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
 
     def compound(self, text: str) -> float:
         """Return what ``polarity_scores`` calls ``compound``."""
-        shown = (self._described(text) if not text.isascii() and not self.emojis.keys().isdisjoint(text) else text).strip()
+        plain = text.isascii() or self.emojis.keys().isdisjoint(text)
+        shown = (text if plain else self._described(text)).strip()
         read = SentiText(shown)
         words: list[str] = read.words_and_emoticons
         lowered = [word.lower() for word in words]
@@ -85,7 +86,7 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
             sentiments = self._but_check(words, sentiments)
         total = float(sum(sentiments))
         emphasis = self._punctuation_emphasis(shown)
-        return round(normalize(total + (emphasis if total > 0 else -emphasis if total < 0 else 0)), 4)
+        return float(round(normalize(total + (emphasis if total > 0 else -emphasis if total < 0 else 0)), 4))
 
     def _negation_check(self, valence: float, words: list[str], start: int, place: int) -> float:
         # Asked of three words each time, and dear.
@@ -115,8 +116,10 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
 
 
 _CHANGING = frozenset(
-    (*BOOSTER_DICT, *NEGATE, "so", "this", "no", "or", "nor", "least", "enough", "kind", "sort")
-    + tuple(word for phrase in SPECIAL_CASES for word in phrase.split() if word not in ("the", "to", "of", "for"))
+    (
+        *(*BOOSTER_DICT, *NEGATE, "so", "this", "no", "or", "nor", "least", "enough", "kind", "sort"),
+        *(word for phrase in SPECIAL_CASES for word in phrase.split() if word not in ("the", "to", "of", "for")),
+    )
 )
 """Words of which one is in whatever changes the valence of a word nearby."""
 

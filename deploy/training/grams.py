@@ -70,6 +70,7 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
             grams[kept].astype(np.int64),
             self.firsts[span][kept].astype(np.int64),
             self.lasts[span][kept].astype(np.int64),
+            self.befores[span][kept].astype(np.int64),
         )
 
 
@@ -79,18 +80,20 @@ def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
     ``sources`` numbers the source of each text, -1 for texts made of others; ``weights`` is as for ``supported``.
     """
     readings = [reading for text in texts for reading in text.readings]
-    sizes = [len(reading.keys) for reading in readings]
+    sizes = [len(reading.found.grams) for reading in readings]
     units = np.repeat(np.arange(len(readings), dtype=np.int32), sizes)
     rows = np.repeat(np.arange(len(texts)), [len(text.readings) for text in texts])
-    keys, grams = np.unique(np.concatenate([reading.keys for reading in readings]), return_inverse=True)
+    keys, grams = np.unique(
+        np.concatenate([reading.found.grams for reading in readings]).astype(np.uint32), return_inverse=True
+    )
     uses = _uses(grams.astype(np.int64), rows[units], sources)
     kept = _supported(uses, len(keys), weights)
     numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     used = kept[uses.grams]
     found = numbers[grams]
     known = found >= 0
-    firsts = np.concatenate([reading.firsts.astype(np.int16) for reading in readings])[known]
-    lasts = np.concatenate([reading.lasts.astype(np.int16) for reading in readings])[known]
+    firsts = np.concatenate([reading.found.firsts.astype(np.int16) for reading in readings])[known]
+    lasts = np.concatenate([reading.found.lasts.astype(np.int16) for reading in readings])[known]
     found, units = found[known], units[known]
     order = np.lexsort((lasts, firsts, found, units))
     found, units, firsts, lasts = found[order], units[order], firsts[order], lasts[order]

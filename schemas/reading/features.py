@@ -15,6 +15,7 @@ import numpy.typing as npt
 from schemas.reading.conjunctions import conjunction_names, conjunctions_at
 from schemas.reading.folding import fold
 from schemas.reading.lexicon import classify, lexicon
+from schemas.reading.passages import Occurrences, occurrences_of
 from schemas.reading.tokens import split_tokens
 
 FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
@@ -50,13 +51,11 @@ _NEIGHBOURS = 6
 class Reading(msgspec.Struct, frozen=True, eq=False):
     """A text as numbers.
 
-    ``keys[i]`` is the hash of an n-gram from segment ``firsts[i]`` to segment ``lasts[i]``; there are ``segments``,
-    and ``tokens`` that were looked at. ``unread`` counts those that were not.
+    ``found`` are its n-grams, by their hashes of 32 bits; there are ``segments``, and ``tokens`` that were looked at.
+    ``unread`` counts those that were not.
     """
 
-    keys: Keys
-    firsts: Places
-    lasts: Places
+    found: Occurrences
     segments: int
     tokens: int
     unread: int = 0
@@ -79,7 +78,8 @@ def read(text: str, mark: str = "") -> Reading:
         keys = np.append(keys, np.full(len(starts), _mark_key(mark), np.uint32))
         begins, ends = np.append(begins, starts), np.append(ends, starts)
     segment_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, max(len(words), 1))))
-    return Reading(keys, segment_of[begins], segment_of[ends], len(starts), len(words), unread)
+    found = occurrences_of(keys, segment_of[begins], segment_of[ends])
+    return Reading(found, len(starts), len(words), unread)
 
 
 @lru_cache(maxsize=65536)

@@ -12,7 +12,7 @@ of the lengths, which are at most twenty. Sums are of whole numbers, hence exact
 roots, divisions and comparisons. Equal texts give equal bits on every machine.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,27 @@ Places = npt.NDArray[np.int64]
 LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1024)
 """Segments of a passage; the longest passage is the whole text, however many it has."""
 
+_AT_ONCE = 65_536
+_16, _32, _LOW = np.uint64(16), np.uint64(32), np.uint64(0xFFFF)
+
 LEAST = 16
 """What has fewer n-grams than this is judged as if it had so many: a few words alone say little."""
 
 
 class Occurrences(NamedTuple):
-    """N-grams of a text: the number of each, and the segments it begins and ends in."""
+    """N-grams of a text by number and place, ascending; none twice with the same first segment.
+
+    Attributes:
+        grams: The number of each.
+        firsts: The segment it begins in.
+        lasts: The segment it ends in.
+        befores: The segment that the occurrence before it of the same n-gram begins in, -1 for none.
+    """
 
     grams: Places
     firsts: Places
     lasts: Places
+    befores: Places
 
 
 class Passage(NamedTuple):
@@ -42,25 +53,39 @@ class Passage(NamedTuple):
     length: int
 
 
+def occurrences_of(grams: npt.NDArray[np.integer[Any]], firsts: Places, lasts: Places) -> Occurrences:
+    """Return n-grams as occurrences: by their numbers below 2^32, and segments below 2^16."""
+    # One number each, in the order of n-gram, first and last segment: sorting numbers is much faster than rows.
+    ordered = np.sort(grams.astype(np.uint64) << _32 | firsts.astype(np.uint64) << _16 | lasts.astype(np.uint64))
+    # What begins in the same segment as the one before adds nothing to any passage.
+    beginnings = ordered >> _16
+    kept = np.ones(len(ordered), np.bool_)
+    np.not_equal(beginnings[1:], beginnings[:-1], out=kept[1:])
+    ordered = ordered[kept]
+    numbers = (ordered >> _32).astype(np.int64)
+    begins = ((ordered >> _16) & _LOW).astype(np.int64)
+    befores = np.full(len(ordered), -1, np.int64)
+    np.copyto(befores[1:], begins[:-1], where=numbers[1:] == numbers[:-1])
+    return Occurrences(numbers, begins, (ordered & _LOW).astype(np.int64), befores)
+
+
 def worst_passage(weights: npt.NDArray[np.int32], found: Occurrences, segments: int) -> Passage:
     """Return the passage of the highest score, the shortest and first of equals.
 
     ``weights`` are by n-gram; scores come without a bias. There is always one: a text without n-grams scores 0.
     """
-    firsts, lasts, befores, values = _distinct(weights, found)
+    values = weights[found.grams].astype(np.float64)
+    lengths = np.array(lengths_of(segments))
+    # So many lengths at once that what is computed of them stays small: of a short text, most of it is the calls.
+    step = max(1, _AT_ONCE // (len(values) + segments + 1))
     best = Passage(-np.inf, 0, 1)
-    for length in lengths_of(segments):
-        begins = segments - length + 1
-        low = np.maximum(befores + 1, lasts - (length - 1))
-        high = np.minimum(firsts, begins - 1)
-        counted = low <= high
-        low, behind, added = low[counted], high[counted] + 1, values[counted]
-        totals = _running(low, behind, begins, added)
-        sizes = _running(low, behind, begins, None)
-        scores = totals / np.sqrt(np.maximum(sizes, LEAST))
+    for begin in range(0, len(lengths), step):
+        some = lengths[begin : begin + step]
+        scores = _scores(found, values, some, segments)
         place = int(scores.argmax())
         if scores[place] > best.score:
-            best = Passage(float(scores[place]), place, length)
+            number, first = divmod(place, segments + 1)
+            best = Passage(float(scores[place]), first, int(some[number]))
     return best
 
 
@@ -69,24 +94,22 @@ def lengths_of(segments: int) -> tuple[int, ...]:
     return (*(length for length in LENGTHS if length < segments), segments)
 
 
-def _distinct(
-    weights: npt.NDArray[np.int32], found: Occurrences
-) -> tuple[Places, Places, Places, npt.NDArray[np.float64]]:
-    """Return first and last segments of occurrences, the first segment of each one's occurrence before, and weights."""
-    # One number each, in the order of n-gram, first and last segment: sorting numbers is much faster than rows.
-    ordered = np.sort(found.grams << 32 | found.firsts << 16 | found.lasts)
-    grams, firsts, lasts = ordered >> 32, (ordered >> 16) & 0xFFFF, ordered & 0xFFFF
-    befores = np.full(len(ordered), -1, np.int64)
-    again = grams[1:] == grams[:-1]
-    befores[1:][again] = firsts[:-1][again]
-    # What begins in the same segment as the one before adds nothing to any passage.
-    kept = befores != firsts
-    return firsts[kept], lasts[kept], befores[kept], weights[grams[kept]].astype(np.float64)
-
-
-def _running(
-    low: Places, behind: Places, begins: int, values: npt.NDArray[np.float64] | None
+def _scores(
+    found: Occurrences, values: npt.NDArray[np.float64], lengths: Places, segments: int
 ) -> npt.NDArray[np.float64]:
-    changes = np.bincount(low, values, begins + 1) - np.bincount(behind, values, begins + 1)
-    totals: npt.NDArray[np.float64] = np.cumsum(changes[:begins])
-    return totals
+    """Return the scores of the passages of some lengths by their first segment; a segment more than there are each."""
+    width = segments + 1
+    rows = np.arange(len(lengths))[:, None] * width
+    begins = segments + 1 - lengths[:, None]
+    # Passages begin from ``low`` up to before ``behind``; none do where these are the same.
+    behind = np.minimum(found.firsts + 1, begins)
+    low = np.minimum(np.maximum(found.befores + 1, found.lasts + 1 - lengths[:, None]), behind)
+    low, behind = (low + rows).ravel(), (behind + rows).ravel()
+    repeated = np.tile(values, len(lengths))
+    size = width * len(lengths)
+    # Whatever is added in a row is taken away in it: one running sum serves all.
+    totals = np.cumsum(np.bincount(low, repeated, size) - np.bincount(behind, repeated, size))
+    sizes = np.cumsum(np.bincount(low, None, size) - np.bincount(behind, None, size))
+    scores: npt.NDArray[np.float64] = totals / np.sqrt(np.maximum(sizes, LEAST))
+    scores[(np.arange(width) >= begins).ravel()] = -np.inf
+    return scores
