@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from schemas.reading.evidence import Text
-from schemas.reading.passages import LEAST, Occurrences
+from schemas.reading.passages import LEAST, Occurrences, places_of, spans_of
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -66,12 +66,8 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
         span = slice(int(self.starts[unit]), int(self.starts[unit + 1]))
         grams = numbers[self.grams[span]]
         kept = grams >= 0
-        return Occurrences(
-            grams[kept].astype(np.int64),
-            self.firsts[span][kept].astype(np.int64),
-            self.lasts[span][kept].astype(np.int64),
-            self.befores[span][kept].astype(np.int64),
-        )
+        firsts, lasts, befores = (each[span][kept].astype(np.int64) for each in (self.firsts, self.lasts, self.befores))
+        return Occurrences(grams[kept].astype(np.int64), places_of(firsts, lasts, befores))
 
 
 def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
@@ -92,8 +88,9 @@ def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
     used = kept[uses.grams]
     found = numbers[grams]
     known = found >= 0
-    firsts = np.concatenate([reading.found.firsts.astype(np.int16) for reading in readings])[known]
-    lasts = np.concatenate([reading.found.lasts.astype(np.int16) for reading in readings])[known]
+    spans = [spans_of(reading.found.places) for reading in readings]
+    firsts = np.concatenate([span[0].astype(np.int16) for span in spans])[known]
+    lasts = np.concatenate([span[1].astype(np.int16) for span in spans])[known]
     found, units = found[known], units[known]
     order = np.lexsort((lasts, firsts, found, units))
     found, units, firsts, lasts = found[order], units[order], firsts[order], lasts[order]

@@ -93,7 +93,7 @@ def _known(table: Table, reading: Reading) -> Occurrences:
     spots = np.searchsorted(table.keys, keys)
     right = table.keys[np.minimum(spots, len(table.keys) - 1)] == keys
     found = likely[right]
-    return Occurrences(spots[right], *(each[found] for each in reading.found[1:]))
+    return Occurrences(spots[right], reading.found.places[found])
 
 
 @lru_cache(maxsize=8)
