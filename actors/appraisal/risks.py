@@ -13,13 +13,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import compress, count
 
 import msgspec
 
 from schemas.decoding import decoded_of
 from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.folding import fold, fold_word
-from schemas.reading.tokens import split_tokens
+from schemas.reading.tokens import split_tokens, tokens_of
 from schemas.vocabulary.appraisal import Risks
 from schemas.vocabulary.precedents import ProposedAction
 
@@ -83,8 +84,10 @@ def intent_of(text: str) -> Intent:
     """Return what a text would have the system do; a blank one asks for an answer and nothing else."""
     pieces, unread = _pieces(fold(text))
     harm = layer_0 = swarm = False
+    opening: Sequence[str] = ()
     for number, piece in enumerate(pieces):
-        tokens = split_tokens(piece)
+        tokens: Sequence[str] = tokens_of(text) if len(pieces) == 1 else split_tokens(piece)
+        opening = opening if number else tokens
         # What stands where a piece was cut is judged in the one beside it, which has what comes before and after.
         first = _ASK_REACH if number else 0
         last = len(tokens) - (_ASK_REACH if number < len(pieces) - 1 else 0)
@@ -92,7 +95,7 @@ def intent_of(text: str) -> Intent:
         layer_0 = layer_0 or _alters_core(tokens, first, last)
         swarm = swarm or _found(_lists().swarm, tokens)
     risks = Risks(harm=harm, layer_0=layer_0)
-    return Intent(risks, _action(split_tokens(pieces[0]), risks), swarm, unread)
+    return Intent(risks, _action(opening, risks), swarm, unread)
 
 
 def whole_intent_of(text: str) -> Intent:
@@ -156,7 +159,7 @@ def _sought() -> Sought:
 
 def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where the phrases begin and end, one for each beginning: the longest."""
-    for place in [place for place, token in enumerate(tokens) if token in phrases]:
+    for place in compress(count(), map(phrases.__contains__, tokens)):
         following = tokens[place + 1] if place + 1 < len(tokens) else ""
         for phrase in phrases[tokens[place]]:
             # Compared by its second word first: texts that are all first words cost little.
@@ -171,9 +174,12 @@ def _found(phrases: Phrases, tokens: Sequence[str]) -> bool:
 
 def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
+    harms = list(_places(lists.harm, tokens))
+    if not harms:
+        return False
     asks = sorted(end for _, end in _places(lists.ask, tokens))
     against = [start for start, _ in _places(lists.against, tokens)]
-    for start, end in _places(lists.harm, tokens):
+    for start, end in harms:
         asked = _any_within(asks, start - _ASK_REACH, start + 1)
         if first <= start < last and asked and not _any_within(against, start - _ASK_REACH, end + _ASK_REACH // 2 - 1):
             return True
@@ -188,8 +194,9 @@ def _any_within(places: Sequence[int], first: int, last: int) -> bool:
 
 def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
-    owners = [start for start, _ in _places(lists.owner, tokens)]
-    for start, end in _places(lists.alter, tokens):
+    alters = list(_places(lists.alter, tokens))
+    owners = [start for start, _ in _places(lists.owner, tokens)] if alters else []
+    for start, end in alters:
         if not first <= start < last or not _any_within(owners, end, end + _ALTER_REACH - 1):
             continue
         reach = tokens[end : end + _ALTER_REACH]

@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.reading.conjunctions import conjunction_names, conjunctions_at
-from schemas.reading.folding import fold
 from schemas.reading.lexicon import classify, lexicon
 from schemas.reading.passages import Occurrences, occurrences_of
-from schemas.reading.tokens import split_tokens
+from schemas.reading.tokens import tokens_of
 
 FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
 """Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``)."""
@@ -66,7 +65,7 @@ def read(text: str, mark: str = "") -> Reading:
 
     ``mark`` says what the text was decoded from: one n-gram more in each segment.
     """
-    tokens = split_tokens(fold(text))
+    tokens = tokens_of(text)
     unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
     if unread:
         tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]

@@ -30,6 +30,9 @@ LOOKALIKES = str.maketrans(
 )
 """Letters of other scripts, folded -> the Latin ones they pass for."""
 
+_KEPT_FROM = 128
+"""Characters from which a text's folding is kept a while."""
+
 _LATIN = re.compile("[a-z]")
 
 
@@ -37,9 +40,17 @@ def fold(text: str) -> str:
     """Return a text in lower case, without accents, compatibility forms and invisible characters."""
     if text.isascii():
         return text.lower()
+    return _folded_text(text) if len(text) >= _KEPT_FROM else _folded(text)
+
+
+def _folded(text: str) -> str:
     text = unicodedata.normalize("NFKD", _PHRASE_IN_ONE.sub(" ", INVISIBLE.sub("", text)).casefold())
     # Recomposed, so that Hangul syllables stay single characters.
     return _APOSTROPHES.sub("'", unicodedata.normalize("NFC", _ACCENTS.sub("", text)))
+
+
+# Several judges read the same text one after the other; short texts are words.
+_folded_text = lru_cache(maxsize=8)(_folded)
 
 
 @lru_cache(maxsize=65536)

@@ -1,8 +1,9 @@
 """A folded text as tokens: words, numbers, line ends and single marks."""
 
 import re
+from functools import lru_cache
 
-from schemas.reading.folding import SPACELESS, fold_word
+from schemas.reading.folding import SPACELESS, fold, fold_word
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|\n+|[^\w\s]|_")
 
@@ -21,3 +22,9 @@ def split_tokens(folded: str) -> list[str]:
         else:
             tokens.append(fold_word(token))
     return tokens
+
+
+@lru_cache(maxsize=16)
+def tokens_of(text: str) -> tuple[str, ...]:
+    """Return the tokens of a text, folded; of the latest texts they are kept, since several judges read the same."""
+    return tuple(split_tokens(fold(text)))
