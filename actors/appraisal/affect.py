@@ -5,7 +5,6 @@ licence to ship, so that words, exclamation marks, capitals and lengthened lette
 """
 
 import re
-from copy import copy
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import compress, count, pairwise
@@ -68,8 +67,8 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         """Return what ``polarity_scores`` calls ``compound``."""
         plain = text.isascii() or self.emojis.keys().isdisjoint(text)
         shown = (text if plain else self._described(text)).strip()
-        read = SentiText(shown)
-        words: list[str] = read.words_and_emoticons
+        words = list(map(_bare, shown.split()))
+        has_capitals = 0 < sum(map(str.isupper, words)) < len(words)
         lowered = [word.lower() for word in words]
         sentiments: list[float] = [0] * len(words)
         for place in compress(count(), map(self.lexicon.__contains__, lowered)):
@@ -77,9 +76,9 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
             if word in BOOSTER_DICT or (word == "kind" and lowered[place + 1 : place + 2] == ["of"]):
                 continue
             if any(map(_may_change, lowered[max(0, place - _BEFORE) : place + 1 + _AFTER])):
-                sentiments[place] = self._changed(read, place)
+                sentiments[place] = self._changed(words, place, has_capitals)
             else:
-                louder = read.is_cap_diff and words[place].isupper()
+                louder = has_capitals and words[place].isupper()
                 valence = self.lexicon[word]
                 sentiments[place] = valence + (C_INCR if valence > 0 else -C_INCR) if louder else valence
         if "but" in lowered:
@@ -95,11 +94,12 @@ class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
         changed: float = super()._negation_check(valence, words, start, place)
         return changed
 
-    def _changed(self, read: SentiText, place: int) -> float:
+    def _changed(self, words: list[str], place: int, has_capitals: bool) -> float:
         first = max(0, place - _BEFORE)
-        near = copy(read)
-        near.words_and_emoticons = read.words_and_emoticons[first : place + 1 + _AFTER]
-        (valence,) = self.sentiment_valence(0, near, near.words_and_emoticons[place - first], place - first, [])
+        near = SentiText("")
+        near.words_and_emoticons = words[first : place + 1 + _AFTER]
+        near.is_cap_diff = has_capitals
+        (valence,) = self.sentiment_valence(0, near, words[place], place - first, [])
         return float(valence)
 
     def _described(self, text: str) -> str:
@@ -129,6 +129,12 @@ _NEGATING = frozenset((*NEGATE, "so", "this"))
 @lru_cache(maxsize=16_384)
 def _may_change(word: str) -> bool:
     return word in _CHANGING or "n't" in word
+
+
+@lru_cache(maxsize=16_384)
+def _bare(token: str) -> str:
+    bare: str = SentiText._strip_punc_if_word(token)
+    return bare
 
 
 @lru_cache(maxsize=16_384)

@@ -6,7 +6,6 @@ version of the libraries.
 
 import zlib
 from functools import cache, lru_cache
-from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -106,8 +105,8 @@ def _plain_hash(word: str) -> int:
 
 
 @cache
-def _class_hashes() -> tuple[int, ...]:
-    return tuple(_symbol_hash(f"<{name}>") for name in lexicon().classes)
+def _class_hashes() -> npt.NDArray[np.uint64]:
+    return np.array([_symbol_hash(f"<{name}>") for name in lexicon().classes], dtype=np.uint64)
 
 
 def _mix(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -128,16 +127,10 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     Words of a class count as that class in n-grams of one to three symbols, and as themselves once more. Classes near
     each other are pairs and chains of three, whatever words stand between them.
     """
-    class_hashes = _class_hashes()
-    symbols = np.array(
-        [
-            _plain_hash(word) if kind < 0 else class_hashes[kind]
-            for word, kind in zip(words, kinds.tolist(), strict=True)
-        ],
-        dtype=np.uint64,
-    )
+    symbols = np.array(list(map(_plain_hash, words)), dtype=np.uint64)
     at = np.arange(len(words), dtype=np.int64)
     classed = np.nonzero(kinds >= 0)[0]
+    symbols[classed] = _class_hashes()[kinds[classed]]
     own = np.array([_symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
     bigrams = _mix(symbols[:-1], symbols[1:])
     trigrams = _mix(bigrams[:-1], symbols[2:])
@@ -149,8 +142,8 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     chains = _mix(_mix(near[:-2], near[1:-1]), near[2:])[chained]
     opening = starts[starts < len(words)]
     two = opening[opening + 1 < len(words)]
-    letters = [_letter_hashes(word) for word in words]
-    spelled = np.repeat(at, [len(each) for each in letters])
+    letters = list(map(_letter_hashes, words))
+    spelled = np.repeat(at, list(map(len, letters)))
     signs, signed = conjunctions_at(kinds)
     sign_hashes = np.array(_sign_hashes(), dtype=np.uint64)[signs]
     hashes = (
@@ -225,20 +218,46 @@ def _segments(words: list[str]) -> Places:
     Line ends and bars are segments of their own, and so is what leads to an item of a list or to a value: what is a
     sentence by itself is the same segment wherever it stands.
     """
+    if not words:
+        return np.zeros(1, dtype=np.int64)
+    # Of each word: what it is, and what it is next to; only where a segment may begin is looked at one by one.
+    kinds = np.fromiter(map(_mark_of, words), dtype=np.uint8, count=len(words))
+    said = np.concatenate(([0], np.cumsum(kinds & _WORD != 0)))
+    before = np.concatenate(([_LINE], kinds[:-1]))
+    begins = (kinds & _LONE) | (((kinds & _BULLET) != 0) & (before & _LINE != 0))
+    begins |= ((kinds & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
+    forced = begins[:-1].astype(np.bool_) | (kinds[1:] & _LONE != 0)
+    ends = kinds[:-1] & _END != 0
     starts = [0]
-    start = said = 0
-    before = "\n"
-    for number, (word, follows) in enumerate(pairwise(words), 1):
-        said += word[0].isalpha()
-        if (
-            number - start >= SEGMENT_MOST
-            or word[0] in _ALONE
-            or follows[0] in _ALONE
-            or (word in _ENDS and said >= SEGMENT_LEAST and not (word == "." and follows.isdecimal()))
-            or (word in _BULLETS and before[0] == "\n")
-            or (word in _QUOTES and before in _BEFORE_VALUE)
-        ):
-            start, said = number, 0
+    start = 0
+    for place in np.flatnonzero(forced | ends).tolist():
+        number = place + 1
+        while number - start > SEGMENT_MOST:
+            start += SEGMENT_MOST
             starts.append(start)
-        before = word
-    return np.array(starts, dtype=np.int64)
+        if (
+            forced[place]
+            or number - start == SEGMENT_MOST
+            or (said[number] - said[start] >= SEGMENT_LEAST and not (words[place] == "." and words[number].isdecimal()))
+        ):
+            start = number
+            starts.append(start)
+    return np.array([*starts, *range(start + SEGMENT_MOST, len(words), SEGMENT_MOST)], dtype=np.int64)
+
+
+_WORD, _LONE, _END, _BULLET, _QUOTE, _OPENS_VALUE, _LINE = (1 << bit for bit in range(7))
+
+
+@lru_cache(maxsize=65536)
+def _mark_of(word: str) -> int:
+    """Return what a token is for the cutting of segments."""
+    first = word[0]
+    return (
+        _WORD * first.isalpha()
+        | _LONE * (first in _ALONE)
+        | _END * (word in _ENDS)
+        | _BULLET * (word in _BULLETS)
+        | _QUOTE * (word in _QUOTES)
+        | _OPENS_VALUE * (word in _BEFORE_VALUE)
+        | _LINE * (first == "\n")
+    )

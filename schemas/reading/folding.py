@@ -30,6 +30,10 @@ LOOKALIKES = str.maketrans(
 )
 """Letters of other scripts, folded -> the Latin ones they pass for."""
 
+_OTHERS = re.compile("([^\x00-\x7f]+)")
+_FEW = 4
+"""One in so many bytes beyond ASCII up to which runs of other characters are folded by themselves."""
+
 _KEPT_FROM = 128
 """Characters from which a text's folding is kept a while."""
 
@@ -44,11 +48,22 @@ def fold(text: str) -> str:
 
 
 def _folded(text: str) -> str:
+    # No character of ASCII and what stands beside it change each other: few others are folded by themselves.
+    if len(text.encode("utf-8", "replace")) - len(text) > len(text) // _FEW:
+        return _folded_run(text)
+    parts = _OTHERS.split(text)
+    parts[::2] = (part.lower().replace("`", "'") for part in parts[::2])
+    parts[1::2] = map(_kept_run, parts[1::2])
+    return "".join(parts)
+
+
+def _folded_run(text: str) -> str:
     text = unicodedata.normalize("NFKD", _PHRASE_IN_ONE.sub(" ", INVISIBLE.sub("", text)).casefold())
     # Recomposed, so that Hangul syllables stay single characters.
     return _APOSTROPHES.sub("'", unicodedata.normalize("NFC", _ACCENTS.sub("", text)))
 
 
+_kept_run = lru_cache(maxsize=4096)(_folded_run)
 # Several judges read the same text one after the other; short texts are words.
 _folded_text = lru_cache(maxsize=8)(_folded)
 
