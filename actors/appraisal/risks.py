@@ -20,7 +20,7 @@ import msgspec
 from schemas.decoding import decoded_of
 from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.folding import fold, fold_word
-from schemas.reading.tokens import split_tokens, tokens_of
+from schemas.reading.tokens import letters_of, split_tokens, tokens_of
 from schemas.vocabulary.appraisal import Risks
 from schemas.vocabulary.precedents import ProposedAction
 
@@ -34,7 +34,6 @@ READ_DECODED = 4_096
 """Characters that are looked at of what a disguise is undone to."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
-_MARKS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalpha()})
 _ASK_REACH = 16
 _ALTER_REACH = 6
 
@@ -124,9 +123,7 @@ def _pieces(folded: str) -> tuple[list[str], int]:
 
 
 def _words(folded: str) -> set[str]:
-    if folded.isascii():
-        return set(folded.translate(_MARKS).split())
-    return set(map(fold_word, _WORDS.findall(folded)))
+    return set(map(fold_word, set(letters_of(folded))))
 
 
 def _may_tell(words: set[str]) -> bool:

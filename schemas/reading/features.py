@@ -196,10 +196,8 @@ def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
         return _NONE
     marked = f"^{word}$"
-    return np.array(
-        sorted({_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)}),
-        dtype=np.uint64,
-    )
+    found = [_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
+    return np.array(found, dtype=np.uint64)
 
 
 @cache

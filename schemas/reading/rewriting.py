@@ -13,12 +13,11 @@ from typing import Literal
 
 from schemas.reading.folding import fold
 from schemas.reading.telling import LEET
+from schemas.reading.tokens import letters_of
 
 Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]
 
-_WORD = re.compile(r"[^\W\d_]+")
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
-_OTHERS = re.compile(r"[^\x00-\x7f]")
 _WIDE = re.compile(r"[ \u00a0]{2,}|\s*\n\s*")
 _SINGLE = re.compile(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))")
 COMMON = frozenset(
@@ -69,7 +68,7 @@ _SOUGHT = {
 def likeness(text: str, how: Rewriting | None = None) -> float:
     """Return the share of common words of five European languages among the words of a text, or of it rewritten."""
     if not text.isascii():
-        return _share(_words_of(fold(text if how is None else REWRITE[how](text))), COMMON)
+        return _share(letters_of(fold(text if how is None else REWRITE[how](text))), COMMON)
     if how is None or how in _SOUGHT:
         # These keep words apart as they are: the text's are held against common words in rot13, or backwards.
         return _share(_words(text), _SOUGHT[how])
@@ -78,14 +77,6 @@ def likeness(text: str, how: Rewriting | None = None) -> float:
 
 def _share(words: "list[str] | list[bytes]", common: "frozenset[str] | frozenset[bytes]") -> float:
     return sum(map(common.__contains__, words)) / max(len(words), 6)
-
-
-def _words_of(folded: str) -> list[str]:
-    """Return the runs of letters of a folded text."""
-    if not folded.isascii() and any(map(str.isalnum, set(_OTHERS.findall(folded)))):
-        return _WORD.findall(folded)
-    # Signs of other scripts alone part words as a question mark does.
-    return folded.encode("ascii", "replace").translate(_NO_LETTERS).decode().split()
 
 
 @lru_cache(maxsize=8)

@@ -5,6 +5,9 @@ from functools import lru_cache
 
 from schemas.reading.folding import SPACELESS, fold, fold_word
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+_OTHERS = re.compile(r"[^\x00-\x7f]")
+_NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|\n+|[^\w\s]|_")
 
 
@@ -22,6 +25,14 @@ def split_tokens(folded: str) -> list[str]:
         else:
             tokens.append(fold_word(token))
     return tokens
+
+
+def letters_of(text: str) -> list[str]:
+    """Return the runs of letters of a text."""
+    if not text.isascii() and any(map(str.isalnum, set(_OTHERS.findall(text)))):
+        return _LETTERS.findall(text)
+    # Signs beyond ASCII part words as a question mark does.
+    return text.encode("ascii", "replace").translate(_NO_LETTERS).decode().split()
 
 
 @lru_cache(maxsize=16)
