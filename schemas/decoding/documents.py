@@ -7,9 +7,14 @@ from itertools import islice
 from schemas.decoding.stretches import stretches_of
 
 _QUOTE = re.compile("[\"']")
-_STRING = re.compile(r"""(?:"((?:[^"\\\n]|\\.){0,200})"|'((?:[^'\\\n]|\\.){0,200})')(?!\s*:)""")
+_VALUE = r"""(?:"((?:[^"\\\n]|\\.){0,200})"|'((?:[^'\\\n]|\\.){0,200})')(?!\s*:)"""
+_STRING = re.compile(_VALUE)
+_BEGUN_STRING = re.compile(rf"(?:^|[\[,:=(+{{])\s*{_VALUE}", re.M)
 _BEFORE = frozenset("[,:=(+{")
 """What stands before a value, if it does not begin a line; with white space between or without."""
+
+_FEW_QUOTES = 4_096
+"""Quotes that are looked at one by one; of more, one search of the whole text is faster."""
 
 _FEWEST = 3
 _MOST = 1_024
@@ -36,6 +41,9 @@ def documents(text: str) -> Iterator[str]:
 
 def _strings(text: str) -> Iterator[str]:
     """Yield what stands in quotes and is a value, not a name."""
+    if text.count('"') + text.count("'") > _FEW_QUOTES:
+        yield from (match[1] or match[2] or "" for match in _BEGUN_STRING.finditer(text))
+        return
     upto = 0
     quote = _QUOTE.search(text)
     while quote is not None:

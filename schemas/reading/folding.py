@@ -31,8 +31,8 @@ LOOKALIKES = str.maketrans(
 """Letters of other scripts, folded -> the Latin ones they pass for."""
 
 _OTHERS = re.compile("([^\x00-\x7f]+)")
-_FEW = 4
-"""One in so many bytes beyond ASCII up to which runs of other characters are folded by themselves."""
+_FEW, _FEW_IN_ALL = 4, 4_096
+"""Bytes beyond ASCII, one in so many and in all, up to which runs of other characters are folded by themselves."""
 
 _KEPT_FROM = 128
 """Characters from which a text's folding is kept a while."""
@@ -49,7 +49,7 @@ def fold(text: str) -> str:
 
 def _folded(text: str) -> str:
     # No character of ASCII and what stands beside it change each other: few others are folded by themselves.
-    if len(text.encode("utf-8", "replace")) - len(text) > len(text) // _FEW:
+    if len(text.encode("utf-8", "replace")) - len(text) > min(len(text) // _FEW, _FEW_IN_ALL):
         return _folded_run(text)
     parts = _OTHERS.split(text)
     parts[::2] = (part.lower().replace("`", "'") for part in parts[::2])
