@@ -136,7 +136,7 @@ def costs(least: dict[str, list[list[float]]]) -> tuple[Cost, ...]:
 
 def one_round(files: Sequence[Path]) -> dict[str, list[tuple[float, ...]]]:
     """Judge all texts once, after a few others that load what the first texts would."""
-    rows = [json.loads(line)["text"] for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line)["text"] for file in files for line in file.read_bytes().splitlines()]
     measure(["H\u00e9llo, how do I get there?", *_SENTENCES])
     return {kind: measure(texts) for kind, texts in cases(rows).items()}
 
@@ -150,7 +150,7 @@ def main() -> None:
     least: dict[str, list[list[float]]] = {}
     for _ in range(ROUNDS):
         command = [sys.executable, "-m", "bench.senses", "--round", *files]
-        done = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        done = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         for kind, taken in done.items():
             least[kind] = np.minimum(least.get(kind, taken), taken).tolist()
     for cost in costs(least):

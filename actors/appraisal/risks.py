@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import compress, count
+from typing import NamedTuple
 
 import msgspec
 
@@ -84,7 +85,9 @@ def intent_of(text: str) -> Intent:
     pieces, unread = _pieces(fold(text))
     harm = layer_0 = swarm = False
     opening: Sequence[str] = ()
-    for number, piece in enumerate(pieces):
+    for number, (piece, may) in enumerate(pieces):
+        if number and not (may.harm > harm or may.layer_0 > layer_0 or may.swarm > swarm):
+            continue  # says nothing that those before have not
         tokens: Sequence[str] = tokens_of(text) if len(pieces) == 1 else split_tokens(piece)
         opening = opening if number else tokens
         # What stands where a piece was cut is judged in the one beside it, which has what comes before and after.
@@ -109,30 +112,41 @@ def whole_intent_of(text: str) -> Intent:
     return intent
 
 
-def _pieces(folded: str) -> tuple[list[str], int]:
+class _May(NamedTuple):
+    """What a piece may have in it, by its words."""
+
+    harm: bool = True
+    layer_0: bool = True
+    swarm: bool = True
+
+
+_Pieces = list[tuple[str, _May]]
+
+
+def _pieces(folded: str) -> tuple[_Pieces, int]:
     """Return the pieces of a folded text to look at, the first and the last among them, and what is left out."""
     cut = [folded[place : place + PIECE + OVERLAP] for place in range(0, max(len(folded) - OVERLAP, 1), PIECE)]
     if len(cut) <= 2:
-        return cut, 0
-    telling = [piece for piece in cut[1:-1] if _may_tell(_words(piece))]
+        return [(piece, _May()) for piece in cut], 0
+    telling = [(piece, may) for piece in cut[1:-1] if any(may := _may_tell(_words(piece)))]
     unread = PIECE * max(0, len(telling) - MOST_PIECES)
     if unread:
         # Some from everywhere: what comes first must not hide what comes later.
         telling = [telling[(2 * n + 1) * len(telling) // (2 * MOST_PIECES)] for n in range(MOST_PIECES)]
-    return [cut[0], *telling, cut[-1]], unread
+    return [(cut[0], _May()), *telling, (cut[-1], _May())], unread
 
 
 def _words(folded: str) -> set[str]:
     return set(map(fold_word, set(letters_of(folded))))
 
 
-def _may_tell(words: set[str]) -> bool:
-    """Whether a piece of these words may have a risk, or the swarm, in it: all words of a phrase, in whatever order."""
+def _may_tell(words: set[str]) -> _May:
+    """Return what a piece of these words may have in it: all words of a phrase, in whatever order."""
     sought = _sought()
-    return (
-        (not words.isdisjoint(sought.alter) and not words.isdisjoint(sought.core))
-        or any(map(words.issuperset, sought.harm))
-        or any(map(words.issuperset, sought.swarm))
+    return _May(
+        harm=any(map(words.issuperset, sought.harm)),
+        layer_0=not words.isdisjoint(sought.alter) and not words.isdisjoint(sought.core),
+        swarm=any(map(words.issuperset, sought.swarm)),
     )
 
 

@@ -13,8 +13,8 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|\n+|[^\w\s]|_")
 
 def split_tokens(folded: str) -> list[str]:
     """Return the tokens of a folded text; letters of scripts without spaces stand alone, look-alikes are undone."""
-    found = _TOKEN.findall(folded)
-    if folded.isascii():
+    found: list[str] = _TOKEN.findall(folded)
+    if not _has_other_letters(folded):
         return found
     if not SPACELESS.search(folded):
         return list(map(fold_word, found))
@@ -29,10 +29,14 @@ def split_tokens(folded: str) -> list[str]:
 
 def letters_of(text: str) -> list[str]:
     """Return the runs of letters of a text."""
-    if not text.isascii() and any(map(str.isalnum, set(_OTHERS.findall(text)))):
+    if _has_other_letters(text):
         return _LETTERS.findall(text)
     # Signs beyond ASCII part words as a question mark does.
     return text.encode("ascii", "replace").translate(_NO_LETTERS).decode().split()
+
+
+def _has_other_letters(text: str) -> bool:
+    return not text.isascii() and any(map(str.isalnum, set(_OTHERS.findall(text))))
 
 
 @lru_cache(maxsize=16)
