@@ -136,7 +136,7 @@ def _word_by_word(words: Iterable[tuple[int, str]], decode: Callable[[str], str]
 
 
 def _decoded_word(run: str) -> str:
-    if not _MIXED.search(run):
+    if run.islower() or run.isupper() or not _MIXED.search(run):
         return ""
     bare = run.strip("-_")
     if len(bare) % 4 == 1 or "-" in bare or "_" in bare:
