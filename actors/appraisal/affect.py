@@ -5,12 +5,21 @@ licence to ship, so that words, exclamation marks, capitals and lengthened lette
 """
 
 import re
-from copy import copy
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import compress, count, pairwise
+from string import ascii_lowercase
 
 import msgspec
-from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
+from vaderSentiment.vaderSentiment import (
+    BOOSTER_DICT,
+    C_INCR,
+    NEGATE,
+    SPECIAL_CASES,
+    SentimentIntensityAnalyzer,
+    SentiText,
+    normalize,
+)
 
 from schemas.reading.folding import fold
 
@@ -25,7 +34,7 @@ _BEFORE, _AFTER = 3, 2
 
 _WORD = re.compile(r"[^\W\d_]+")
 _SHOUTED = re.compile(r"\b[A-Z]{3,}\b")
-_LENGTHENED = re.compile(r"([a-z])\1{2,}")
+_LENGTHENED = tuple(3 * letter for letter in ascii_lowercase)
 _RESTING = 0.2
 _WORD_WEIGHT, _STRONGER, _LOW_WEIGHT = 0.45, 1.5, 0.3
 _MARKS, _MOST_MARKS = 0.06, 4
@@ -50,25 +59,102 @@ class Affect(msgspec.Struct, frozen=True):
 class _Analyzer(SentimentIntensityAnalyzer):  # type: ignore[misc]
     """vaderSentiment, whose time grows with the length of a text and not with its square; the scores are the same.
 
-    For each word with a valence it makes a copy of all the text's words, and looks at three before it and two after.
+    It looks at three words before a word with a valence and at two after. Nearly always none of these changes it; only
+    where one may is the package's own, dear reading asked, of a copy of these words alone.
     """
 
-    def sentiment_valence(
-        self, valence: float, sentitext: SentiText, item: str, i: int, sentiments: list[float]
-    ) -> list[float]:
-        if item.lower() not in self.lexicon:
-            sentiments.append(valence)
-            return sentiments
-        first = max(0, i - _BEFORE)
-        near = copy(sentitext)
-        near.words_and_emoticons = sentitext.words_and_emoticons[first : i + 1 + _AFTER]
-        scored: list[float] = super().sentiment_valence(valence, near, item, i - first, sentiments)
-        return scored
+    def compound(self, text: str) -> float:
+        """Return what ``polarity_scores`` calls ``compound``."""
+        plain = text.isascii() or self.emojis.keys().isdisjoint(text)
+        shown = (text if plain else self._described(text)).strip()
+        words = list(map(_bare, shown.split()))
+        has_capitals = 0 < sum(map(str.isupper, words)) < len(words)
+        lowered = [word.lower() for word in words]
+        sentiments: list[float] = [0] * len(words)
+        for place in compress(count(), map(self.lexicon.__contains__, lowered)):
+            word = lowered[place]
+            if word in BOOSTER_DICT or (word == "kind" and lowered[place + 1 : place + 2] == ["of"]):
+                continue
+            if any(map(_may_change, lowered[max(0, place - _BEFORE) : place + 1 + _AFTER])):
+                sentiments[place] = self._changed(words, place, has_capitals)
+            else:
+                louder = has_capitals and words[place].isupper()
+                valence = self.lexicon[word]
+                sentiments[place] = valence + (C_INCR if valence > 0 else -C_INCR) if louder else valence
+        if "but" in lowered:
+            sentiments = self._but_check(words, sentiments)
+        total = float(sum(sentiments))
+        emphasis = self._punctuation_emphasis(shown)
+        return float(round(normalize(total + (emphasis if total > 0 else -emphasis if total < 0 else 0)), 4))
+
+    def _negation_check(self, valence: float, words: list[str], start: int, place: int) -> float:
+        # Asked of three words each time, and dear.
+        if not any(map(_may_negate, words[max(0, place - _BEFORE) : place])):
+            return valence
+        changed: float = super()._negation_check(valence, words, start, place)
+        return changed
+
+    def _changed(self, words: list[str], place: int, has_capitals: bool) -> float:
+        first = max(0, place - _BEFORE)
+        near = SentiText("")
+        near.words_and_emoticons = words[first : place + 1 + _AFTER]
+        near.is_cap_diff = has_capitals
+        (valence,) = self.sentiment_valence(0, near, words[place], place - first, [])
+        return float(valence)
+
+    def _described(self, text: str) -> str:
+        """Return a text with its emoji as words."""
+        parts: list[str] = []
+        apart = True
+        for char in text:
+            description = self.emojis.get(char)
+            if description is not None and not apart:
+                parts.append(" ")
+            parts.append(char if description is None else description)
+            apart = char == " "
+        return "".join(parts)
+
+
+_CHANGING = frozenset(
+    (
+        *(*BOOSTER_DICT, *NEGATE, "so", "this", "no", "or", "nor", "least", "enough", "kind", "sort"),
+        *(word for phrase in SPECIAL_CASES for word in phrase.split() if word not in ("the", "to", "of", "for")),
+    )
+)
+"""Words of which one is in whatever changes the valence of a word nearby."""
+
+_NEGATING = frozenset((*NEGATE, "so", "this"))
+
+
+@lru_cache(maxsize=16_384)
+def _may_change(word: str) -> bool:
+    return word in _CHANGING or "n't" in word
+
+
+@lru_cache(maxsize=16_384)
+def _bare(token: str) -> str:
+    bare: str = SentiText._strip_punc_if_word(token)
+    return bare
+
+
+@lru_cache(maxsize=16_384)
+def _may_negate(word: str) -> bool:
+    lowered = word.lower()
+    return lowered in _NEGATING or "n't" in lowered
 
 
 @cache
 def _lexicon() -> Lexicon:
     return msgspec.json.decode(files("actors.appraisal").joinpath("arousal.json").read_bytes(), type=Lexicon)
+
+
+@cache
+def _weights() -> dict[str, float]:
+    lexicon = _lexicon()
+    return {
+        word: (word in lexicon.high) * _WORD_WEIGHT - (word in lexicon.low) * _LOW_WEIGHT
+        for word in lexicon.high | lexicon.low
+    }
 
 
 @cache
@@ -81,7 +167,7 @@ def affect_of(text: str) -> Affect:
     felt = text if len(text) <= READ else f"{text[: READ // 2]} {text[-READ // 2 :]}"
     if not felt.strip():
         return Affect(0.0, 0.0)
-    valence = float(_analyzer().polarity_scores(felt)["compound"])
+    valence = _analyzer().compound(felt)
     return Affect(round(min(1.0, max(-1.0, valence)), _DECIMALS), round(_arousal(felt), _DECIMALS))
 
 
@@ -91,21 +177,21 @@ def _arousal(text: str) -> float:
     Words count by their share, against the square root of the length: one alarmed word in a long letter says less than
     in a cry, but it says something.
     """
-    lexicon = _lexicon()
+    stronger, weights = _lexicon().stronger, _weights()
     folded = fold(text)
     words = _WORD.findall(folded)
     if not words:
         return 0.0
     stirred = 0.0
-    for before, word in zip(["", *words], words, strict=False):
-        weight = (word in lexicon.high) * _WORD_WEIGHT - (word in lexicon.low) * _LOW_WEIGHT
-        stirred += weight * (_STRONGER if before in lexicon.stronger else 1.0)
+    for before, word in pairwise(("", *words)):
+        if word in weights:
+            stirred += weights[word] * (_STRONGER if before in stronger else 1.0)
     shouted = len(_SHOUTED.findall(text)) / len(words)
     level = (
         _RESTING
         + stirred / float(max(1.0, len(words) ** 0.5 / 2.0))
         + _MARKS * min(text.count("!"), _MOST_MARKS)
         + _SHOUTING * min(1.0, 2.0 * shouted)
-        + _LENGTHENING * bool(_LENGTHENED.search(folded))
+        + _LENGTHENING * any(map(folded.__contains__, _LENGTHENED))
     )
     return min(1.0, max(0.0, level))

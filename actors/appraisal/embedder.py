@@ -6,12 +6,15 @@ from its folder.
 """
 
 import hashlib
+import json
 import re
 import zlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,6 +30,18 @@ _WEIGHT_UNIT = 1024
 _ROWS_AT_ONCE = 8_192
 _WORD = re.compile(r"\w+")
 _SALT = 0x5EED
+_BLANK = "\u2581"
+_PLAIN_NORMALIZER = {
+    "type": "Sequence",
+    "normalizers": [
+        {"type": "Prepend", "prepend": _BLANK},
+        {"type": "Replace", "pattern": {"String": " "}, "content": _BLANK},
+    ],
+}
+_OVER_BLANK = re.compile(f"[^{_BLANK}]{_BLANK}|\n.|.\n", re.S)
+_PIECE = re.compile(f"{_BLANK}*[^{_BLANK}\n]+|{_BLANK}+|\n+")
+_LONGEST_KEPT = 256
+"""Characters of a word whose tokens are kept; a text with longer ones is read at once."""
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
@@ -91,12 +106,44 @@ def _load(weights_file: Path, tokenizer_file: Path) -> Model:
     for start in range(0, len(vectors), _ROWS_AT_ONCE):  # all at once, they would take four times the room
         rows = vectors[start : start + _ROWS_AT_ONCE, :DIMENSIONS].astype(np.float64)
         whole[start : start + _ROWS_AT_ONCE] = np.rint(rows * _WEIGHT_UNIT)
-    tokenizer = Tokenizer.from_file(str(tokenizer_file))
+    ids_of = _tokens_of(Tokenizer.from_file(str(tokenizer_file)), json.loads(tokenizer_file.read_bytes()))
 
     def embed(text: str) -> bytes:
-        clean = shown(text).encode("utf-8", "replace").decode("utf-8")
-        ids = tokenizer.encode(clean, add_special_tokens=False).ids
+        ids = ids_of(shown(text).encode("utf-8", "replace").decode("utf-8"))
         sums: Sums = whole[ids].sum(axis=0, dtype=np.int64)
         return quantised(sums)
 
     return Model(f"wordllama-{hashlib.sha256(data).hexdigest()[:8]}", True, embed)
+
+
+def _tokens_of(tokenizer: Any, config: Any) -> Callable[[str], list[int]]:
+    """Return what gives the numbers of a text's tokens.
+
+    The tokenizer joins letters over the whole of a text, and takes a millisecond for a page of it. Where none of its
+    tokens goes on over a blank or a line end, every word has the same tokens wherever it stands: words are looked up.
+    """
+    marks = [each["content"] for each in config["added_tokens"]]
+
+    def whole(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    if config["normalizer"] != _PLAIN_NORMALIZER or config["pre_tokenizer"] or config["model"]["type"] != "BPE":
+        return whole
+    if any(_OVER_BLANK.search(token) for token in config["model"]["vocab"]):
+        return whole
+    model = tokenizer.model
+
+    @lru_cache(maxsize=32_768)
+    def of_word(word: str) -> tuple[int, ...]:
+        return tuple(token.id for token in model.tokenize(word))
+
+    def by_word(text: str) -> list[int]:
+        if not text or any(mark in text for mark in marks):
+            return whole(text)
+        words = _PIECE.findall(_BLANK + text.replace(" ", _BLANK))
+        if max(map(len, words)) > _LONGEST_KEPT:
+            return whole(text)
+        return list(chain.from_iterable(map(of_word, words)))
+
+    return by_word

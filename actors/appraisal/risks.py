@@ -13,13 +13,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import compress, count
+from typing import NamedTuple
 
 import msgspec
 
 from schemas.decoding import decoded_of
 from schemas.reading.excerpt import DECODED, excerpt_of
 from schemas.reading.folding import fold, fold_word
-from schemas.reading.tokens import split_tokens
+from schemas.reading.tokens import letters_of, split_tokens, tokens_of
 from schemas.vocabulary.appraisal import Risks
 from schemas.vocabulary.precedents import ProposedAction
 
@@ -33,7 +35,6 @@ READ_DECODED = 4_096
 """Characters that are looked at of what a disguise is undone to."""
 
 _WORDS = re.compile(r"[^\W\d_]+")
-_MARKS = str.maketrans({chr(code): " " for code in range(128) if not chr(code).isalpha()})
 _ASK_REACH = 16
 _ALTER_REACH = 6
 
@@ -83,8 +84,12 @@ def intent_of(text: str) -> Intent:
     """Return what a text would have the system do; a blank one asks for an answer and nothing else."""
     pieces, unread = _pieces(fold(text))
     harm = layer_0 = swarm = False
-    for number, piece in enumerate(pieces):
-        tokens = split_tokens(piece)
+    opening: Sequence[str] = ()
+    for number, (piece, may) in enumerate(pieces):
+        if number and not (may.harm > harm or may.layer_0 > layer_0 or may.swarm > swarm):
+            continue  # says nothing that those before have not
+        tokens: Sequence[str] = tokens_of(text) if len(pieces) == 1 else split_tokens(piece)
+        opening = opening if number else tokens
         # What stands where a piece was cut is judged in the one beside it, which has what comes before and after.
         first = _ASK_REACH if number else 0
         last = len(tokens) - (_ASK_REACH if number < len(pieces) - 1 else 0)
@@ -92,7 +97,7 @@ def intent_of(text: str) -> Intent:
         layer_0 = layer_0 or _alters_core(tokens, first, last)
         swarm = swarm or _found(_lists().swarm, tokens)
     risks = Risks(harm=harm, layer_0=layer_0)
-    return Intent(risks, _action(split_tokens(pieces[0]), risks), swarm, unread)
+    return Intent(risks, _action(opening, risks), swarm, unread)
 
 
 def whole_intent_of(text: str) -> Intent:
@@ -107,32 +112,41 @@ def whole_intent_of(text: str) -> Intent:
     return intent
 
 
-def _pieces(folded: str) -> tuple[list[str], int]:
+class _May(NamedTuple):
+    """What a piece may have in it, by its words."""
+
+    harm: bool = True
+    layer_0: bool = True
+    swarm: bool = True
+
+
+_Pieces = list[tuple[str, _May]]
+
+
+def _pieces(folded: str) -> tuple[_Pieces, int]:
     """Return the pieces of a folded text to look at, the first and the last among them, and what is left out."""
     cut = [folded[place : place + PIECE + OVERLAP] for place in range(0, max(len(folded) - OVERLAP, 1), PIECE)]
     if len(cut) <= 2:
-        return cut, 0
-    telling = [piece for piece in cut[1:-1] if _may_tell(_words(piece))]
+        return [(piece, _May()) for piece in cut], 0
+    telling = [(piece, may) for piece in cut[1:-1] if any(may := _may_tell(_words(piece)))]
     unread = PIECE * max(0, len(telling) - MOST_PIECES)
     if unread:
         # Some from everywhere: what comes first must not hide what comes later.
         telling = [telling[(2 * n + 1) * len(telling) // (2 * MOST_PIECES)] for n in range(MOST_PIECES)]
-    return [cut[0], *telling, cut[-1]], unread
+    return [(cut[0], _May()), *telling, (cut[-1], _May())], unread
 
 
 def _words(folded: str) -> set[str]:
-    if folded.isascii():
-        return set(folded.translate(_MARKS).split())
-    return set(map(fold_word, _WORDS.findall(folded)))
+    return set(map(fold_word, set(letters_of(folded))))
 
 
-def _may_tell(words: set[str]) -> bool:
-    """Whether a piece of these words may have a risk, or the swarm, in it: all words of a phrase, in whatever order."""
+def _may_tell(words: set[str]) -> _May:
+    """Return what a piece of these words may have in it: all words of a phrase, in whatever order."""
     sought = _sought()
-    return (
-        (not words.isdisjoint(sought.alter) and not words.isdisjoint(sought.core))
-        or any(map(words.issuperset, sought.harm))
-        or any(map(words.issuperset, sought.swarm))
+    return _May(
+        harm=any(map(words.issuperset, sought.harm)),
+        layer_0=not words.isdisjoint(sought.alter) and not words.isdisjoint(sought.core),
+        swarm=any(map(words.issuperset, sought.swarm)),
     )
 
 
@@ -156,7 +170,7 @@ def _sought() -> Sought:
 
 def _places(phrases: Phrases, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where the phrases begin and end, one for each beginning: the longest."""
-    for place in [place for place, token in enumerate(tokens) if token in phrases]:
+    for place in compress(count(), map(phrases.__contains__, tokens)):
         following = tokens[place + 1] if place + 1 < len(tokens) else ""
         for phrase in phrases[tokens[place]]:
             # Compared by its second word first: texts that are all first words cost little.
@@ -171,9 +185,12 @@ def _found(phrases: Phrases, tokens: Sequence[str]) -> bool:
 
 def _asks_for_harm(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
+    harms = list(_places(lists.harm, tokens))
+    if not harms:
+        return False
     asks = sorted(end for _, end in _places(lists.ask, tokens))
     against = [start for start, _ in _places(lists.against, tokens)]
-    for start, end in _places(lists.harm, tokens):
+    for start, end in harms:
         asked = _any_within(asks, start - _ASK_REACH, start + 1)
         if first <= start < last and asked and not _any_within(against, start - _ASK_REACH, end + _ASK_REACH // 2 - 1):
             return True
@@ -188,8 +205,9 @@ def _any_within(places: Sequence[int], first: int, last: int) -> bool:
 
 def _alters_core(tokens: Sequence[str], first: int, last: int) -> bool:
     lists = _lists()
-    owners = [start for start, _ in _places(lists.owner, tokens)]
-    for start, end in _places(lists.alter, tokens):
+    alters = list(_places(lists.alter, tokens))
+    owners = [start for start, _ in _places(lists.owner, tokens)] if alters else []
+    for start, end in alters:
         if not first <= start < last or not _any_within(owners, end, end + _ALTER_REACH - 1):
             continue
         reach = tokens[end : end + _ALTER_REACH]

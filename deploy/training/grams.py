@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from schemas.reading.evidence import Text
-from schemas.reading.passages import LEAST, Occurrences
+from schemas.reading.passages import LEAST, Occurrences, places_of, spans_of
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -66,11 +66,8 @@ class Grams(msgspec.Struct, frozen=True, eq=False):
         span = slice(int(self.starts[unit]), int(self.starts[unit + 1]))
         grams = numbers[self.grams[span]]
         kept = grams >= 0
-        return Occurrences(
-            grams[kept].astype(np.int64),
-            self.firsts[span][kept].astype(np.int64),
-            self.lasts[span][kept].astype(np.int64),
-        )
+        firsts, lasts, befores = (each[span][kept].astype(np.int64) for each in (self.firsts, self.lasts, self.befores))
+        return Occurrences(grams[kept].astype(np.int64), places_of(firsts, lasts, befores))
 
 
 def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
@@ -79,18 +76,21 @@ def grams_of(texts: Sequence[Text], sources: Places, weights: Places) -> Grams:
     ``sources`` numbers the source of each text, -1 for texts made of others; ``weights`` is as for ``supported``.
     """
     readings = [reading for text in texts for reading in text.readings]
-    sizes = [len(reading.keys) for reading in readings]
+    sizes = [len(reading.found.grams) for reading in readings]
     units = np.repeat(np.arange(len(readings), dtype=np.int32), sizes)
     rows = np.repeat(np.arange(len(texts)), [len(text.readings) for text in texts])
-    keys, grams = np.unique(np.concatenate([reading.keys for reading in readings]), return_inverse=True)
+    keys, grams = np.unique(
+        np.concatenate([reading.found.grams for reading in readings]).astype(np.uint32), return_inverse=True
+    )
     uses = _uses(grams.astype(np.int64), rows[units], sources)
     kept = _supported(uses, len(keys), weights)
     numbers = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     used = kept[uses.grams]
     found = numbers[grams]
     known = found >= 0
-    firsts = np.concatenate([reading.firsts.astype(np.int16) for reading in readings])[known]
-    lasts = np.concatenate([reading.lasts.astype(np.int16) for reading in readings])[known]
+    spans = [spans_of(reading.found.places) for reading in readings]
+    firsts = np.concatenate([span[0].astype(np.int16) for span in spans])[known]
+    lasts = np.concatenate([span[1].astype(np.int16) for span in spans])[known]
     found, units = found[known], units[known]
     order = np.lexsort((lasts, firsts, found, units))
     found, units, firsts, lasts = found[order], units[order], firsts[order], lasts[order]

@@ -42,7 +42,9 @@ def _tables() -> tuple[tuple[frozenset[str], dict[int, int]], ...]:
 def ciphers(text: str) -> Iterator[str]:
     """Yield a text with its cipher undone, if it has one."""
     words = [word.decode() for word in dict.fromkeys(_words(text)) if len(word) > 1][:_MOST_WORDS]
-    if len(words) >= _FEWEST_WORDS and _share(words, COMMON) < _OWN:
+    if _share(words, COMMON) >= _OWN:
+        return
+    if len(words) >= _FEWEST_WORDS:
         shares = [(_share(words, hidden), table) for hidden, table in _tables()]
         best, table = max(shares, key=lambda each: each[0])
         if best >= _TURNED and best * len(words) >= _LEAST_FOUND:
@@ -54,7 +56,7 @@ def ciphers(text: str) -> Iterator[str]:
         elif _share(backwards, _tables()[_ROT13][0]) >= _TURNED:
             yield codecs.encode(text[::-1], "rot13")
     parts = _WORD_47.findall(text[:MOST])[:_MOST_WORDS]
-    if len(parts) >= _FEWEST_WORDS and _share(words, COMMON) < _OWN:
+    if len(parts) >= _FEWEST_WORDS:
         turned = _WORD.findall(" ".join(parts).translate(_ROT47))
         if len(turned) >= _FEWEST_WORDS and _share(turned, COMMON) >= _TURNED:
             yield text.translate(_ROT47)

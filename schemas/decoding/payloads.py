@@ -4,17 +4,18 @@ That search wants a run in one piece, or one parted by white space. Here are run
 word by word, in small letters, turned (rot13, backwards), and the rarer encodings. Of all of them only what decodes to
 text counts.
 
-A text is taken apart once into words, by bytes' own methods; what is looked at closer are long words, words with
-capitals where no word has any, and tokens with signs in them. Of each some hundred are decoded, from wherever they are.
+A text is taken apart once into words (``words``); what is looked at closer are long words, words with capitals where no
+word has any, and tokens with signs in them. Of each some hundred are decoded, from wherever they are.
 """
 
 import base64
 import binascii
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from schemas.decoding.plausible import is_worded, text_of
+from schemas.decoding.words import long_tokens, words_in
 
 MOST_RUNS = 1_024
 """Runs of one kind that are decoded in a text: of more, some from everywhere."""
@@ -25,7 +26,10 @@ _MOST_SLOW = 64
 _LONGEST = 32_768
 _LONG, _LONG_TOKEN = 16, 20
 _BASE64 = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-_TO_WORDS = bytes(code if code in _BASE64 or code in b"-_" else ord(" ") for code in range(256))
+_TO_APART = bytes(ord("a") if code in _BASE64 or code == ord("=") else code for code in range(256))
+_SPACED = b" ".join([b"a"] * 16)
+"""What a run has in it whose characters stand apart."""
+
 _NOT_BASE64 = bytes(code for code in range(256) if code not in _BASE64)
 _HEX_DIGITS = "0123456789abcdefABCDEF"
 _HEX_SET = frozenset(_HEX_DIGITS)
@@ -44,26 +48,24 @@ Decode = Callable[[str], bytes]
 
 def payloads(text: str) -> Iterator[str]:
     """Yield what the runs of a text decode to."""
-    words = text.encode("ascii", "replace").translate(_TO_WORDS).decode().split()
-    yield from _whole(words)
-    # Most words are dismissed by their case alone: in small letters, with one capital, in capitals.
-    numbered = [(place, word) for place, word in enumerate(words) if not (word.isalpha() and word[1:].islower())]
-    cased = ((place, word) for place, word in numbered if not word.islower() and not word.isupper())
-    yield from _word_by_word(cased, _decoded_word)
-    yield from _word_by_word(((place, word) for place, word in numbered if not word.isalpha()), _decoded_hex)
-    tokens = text.split()
-    yield from _tokens(tokens)
+    data = text.encode("ascii", "replace")
+    words = words_in(data)
+    yield from _whole(words.long(_LONG))
+    yield from _word_by_word(words.mixed(3, _LONGEST_WORD), _decoded_word)
+    yield from _word_by_word(words.hex(4, _LONGEST_WORD), _decoded_hex)
+    yield from _tokens(long_tokens(text, _LONG_TOKEN))
     if "\n>" in text or "-\n" in text:
         # What is quoted in mail, or parted at the ends of lines, is long words once it is laid together.
-        yield from _whole(_AT_LINE_END.sub("", text).split())
-    yield from _decoded((_bare(match[0]) for match in _APART.finditer(text)), _from_base64)
+        yield from _whole(long_tokens(_AT_LINE_END.sub("", text), _LONG))
+    if _SPACED in data.translate(_TO_APART):
+        yield from _decoded((_bare(match[0]) for match in _APART.finditer(text)), _from_base64)
     if "<~" in text:
         runs = (match[0][:_LONGEST] for match in _ASCII85.finditer(text))
         yield from _decoded(runs, lambda run: base64.a85decode(run, adobe=True))
 
 
 def _whole(words: Iterable[str]) -> Iterator[str]:
-    long = _some(list(dict.fromkeys(word[:_LONGEST] for word in words if len(word) >= _LONG)), MOST_RUNS)
+    long = _some(list(dict.fromkeys(word[:_LONGEST] for word in words)), MOST_RUNS)
     encoded = [word for word in long if _MIXED.search(word)]
     yield from _decoded(encoded, _from_base64)
     yield from _decoded((codecs.encode(word, "rot13") for word in encoded), _from_base64)
@@ -75,11 +77,9 @@ def _whole(words: Iterable[str]) -> Iterator[str]:
     yield from _decoded(in_32, lambda run: base64.b32decode(_filled(run.upper(), 8)))
 
 
-def _tokens(tokens: Sequence[str]) -> Iterator[str]:
-    """Yield what tokens decode to that have signs in them: parted base64, and base85."""
-    long = list(
-        dict.fromkeys(token[:_LONGEST] for token in tokens if len(token) >= _LONG_TOKEN and not token.isalnum())
-    )
+def _tokens(tokens: Iterable[str]) -> Iterator[str]:
+    """Yield what long tokens decode to that have signs in them: parted base64, and base85."""
+    long = list(dict.fromkeys(token[:_LONGEST] for token in tokens if not token.isalnum()))
     bare = [_bare(token) for token in _some(long, MOST_RUNS)]
     yield from _decoded((run for run in bare if len(run) >= _LONG and _MIXED.search(run)), _from_base64)
     in_85 = [token for token in _some(long, MOST_RUNS) if len(token) <= 4_096 and _BASE85.fullmatch(token)]
@@ -136,7 +136,7 @@ def _word_by_word(words: Iterable[tuple[int, str]], decode: Callable[[str], str]
 
 
 def _decoded_word(run: str) -> str:
-    if not 3 <= len(run) <= _LONGEST_WORD or not _MIXED.search(run):
+    if run.islower() or run.isupper() or not _MIXED.search(run):
         return ""
     bare = run.strip("-_")
     if len(bare) % 4 == 1 or "-" in bare or "_" in bare:
@@ -146,7 +146,7 @@ def _decoded_word(run: str) -> str:
 
 
 def _decoded_hex(run: str) -> str:
-    if len(run) % 2 or not 4 <= len(run) <= _LONGEST_WORD or not _HEX_SET.issuperset(run):
+    if run.isalpha() or not _HEX_SET.issuperset(run):
         return ""
     data = bytes.fromhex(run)
     return data.decode() if data.isascii() and data.decode().isprintable() else ""

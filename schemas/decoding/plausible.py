@@ -4,6 +4,8 @@ LEAST = 6
 """Characters that a decoded text has."""
 
 _PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
+_NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
+_BREAKS = {ord(char): None for char in "\n\t\r"}
 
 
 def is_text(said: str) -> bool:
@@ -12,12 +14,18 @@ def is_text(said: str) -> bool:
         return False
     if said.isascii():
         return len(said.encode().translate(None, _PRINTED)) <= 0.03 * len(said)
+    if said.translate(_BREAKS).isprintable():
+        return True
     return sum(char.isprintable() or char in "\n\t\r" for char in said) >= 0.97 * len(said)
 
 
 def is_worded(said: str) -> bool:
     """Return whether a decoded text is made of letters for the most part."""
-    return is_text(said) and sum(map(str.isalpha, said)) >= 0.5 * len(said)
+    if not is_text(said):
+        return False
+    # Letters of ASCII are nearly always enough, or all there are.
+    letters = len(said.encode("ascii", "ignore").translate(None, _NOT_LETTERS))
+    return letters >= 0.5 * len(said) or (not said.isascii() and sum(map(str.isalpha, said)) >= 0.5 * len(said))
 
 
 def text_of(data: bytes) -> str:

@@ -6,9 +6,10 @@ the lexicon and common ones, if nearly all of it is such words.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 
 from schemas.decoding.likely import has_letters_apart
 from schemas.reading.folding import fold
@@ -24,6 +25,7 @@ _FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}[^\W
 _IN_LETTERS = re.compile(rf"(?:{_SIGN})+\s?")
 _HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
+_LINE_ENDS = tuple(sign + end for sign in "-\u2010\u2011" for end in ("\n", "\r\n"))
 _PIECES = re.compile(r"[^\W\d_]+")
 _LONG = re.compile(r"[^\W\d_]{16,}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -49,11 +51,11 @@ def splitting(text: str) -> Iterator[str]:
         if said != text:
             # Where long words are split, short ones are as well.
             said = _FEW_LETTERS.sub(_together, said)
-    if "\n" in said:
+    if any(map(said.__contains__, _LINE_ENDS)):
         said = _AT_LINE_END.sub("-", said)
     tokens = said.split()
     put_right = _put_right(
-        dict.fromkeys(token for token in tokens if not token.strip(_PUNCTUATION).isalpha() or len(token) >= _RUN)
+        token for token in dict.fromkeys(tokens) if len(token) >= _RUN or not token.strip(_PUNCTUATION).isalpha()
     )
     if put_right:
         yield " ".join(_around(tokens, put_right))
@@ -77,7 +79,7 @@ def _together(match: re.Match[str]) -> str:
 
 def _put_right(tokens: Iterable[str]) -> dict[str, str]:
     """Return what some tokens are once halves are joined and words taken apart; for those that this changes."""
-    halves: dict[str, str] = {}
+    halved: list[str] = []
     apart: dict[str, str] = {}
     left = _MOST_LETTERS
     for token in islice(tokens, _MOST_TOKENS):
@@ -87,11 +89,23 @@ def _put_right(tokens: Iterable[str]) -> dict[str, str]:
                 left -= len(token)
                 apart[token] = said
                 continue
-        joined = _joined(token) if len(token) <= _LONGEST_TOKEN else ""
-        if joined:
-            halves[token] = joined
+        if len(token) <= _LONGEST_TOKEN:
+            halved.append(token)
+    halves = {token: joined for token in _with_halves(halved) if (joined := _joined(token))}
     # A single word may be split by a slip of the pen.
     return {**(halves if len(halves) >= _FEWEST_HALVES else {}), **apart}
+
+
+def _with_halves(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the tokens that have halves: looked for in all of them at once, one a line."""
+    lines = "\n".join(tokens)
+    ends = list(accumulate(len(token) + 1 for token in tokens))
+    last = -1
+    for match in _HALVES.finditer(lines):
+        place = bisect_right(ends, match.start(), max(last, 0))
+        if place != last:
+            yield tokens[place]
+        last = place
 
 
 def _joined(token: str) -> str:

@@ -123,7 +123,8 @@ def read_of(text: str) -> tuple[str, ...]:
         if not decoded.worded:
             continue
         lowered = decoded.text.lower()
-        told = any(word in lowered and word not in plain for word in PLAIN_TELLING)
-        if told or not _REWRITTEN.issuperset(decoded.path):
+        if not _REWRITTEN.issuperset(decoded.path) or any(
+            word in lowered and word not in plain for word in PLAIN_TELLING
+        ):
             said.append(decoded.text[:MOST_READ])
     return tuple(said[:MOST_VIEWS])

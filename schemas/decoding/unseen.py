@@ -6,6 +6,9 @@ from itertools import permutations
 
 from schemas.decoding.plausible import is_text, text_of
 
+_RUN = re.compile(r"[^\x00-\x7f]{6}")
+"""What each of the others has in it; few texts in Latin letters do."""
+
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{6,}")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{6,}")
 _BITS = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]{24,}")
@@ -15,7 +18,7 @@ _MOST = 65_536
 
 def unseen(text: str) -> Iterator[str]:
     """Yield what is written in characters that show nothing."""
-    if text.isascii():
+    if text.isascii() or not _RUN.search(text):
         return
     for match in _SELECTORS.finditer(text):
         codes = map(ord, match[0][:_MOST])

@@ -58,9 +58,13 @@ def conjunction_names() -> tuple[str, ...]:
 
 def conjunctions_at(kinds: Places) -> tuple[Places, Places]:
     """Return the conjunctions that the classes of a text's tokens hold: the number of each, and its place in turn."""
+    # In the order of their classes, those of one class in theirs.
+    order = np.argsort(kinds, kind="stable")
     classes = lexicon().classes
-    present = set(kinds.tolist())
-    places = {name: np.nonzero(kinds == number)[0] for number, name in enumerate(classes) if number in present}
+    bounds = np.searchsorted(kinds[order], np.arange(len(classes) + 1)).tolist()
+    places = {
+        name: order[begin:end] for name, begin, end in zip(classes, bounds[:-1], bounds[1:], strict=True) if begin < end
+    }
     found = [_places(places, first, others) for first, others in CONJUNCTIONS]
     numbers = np.repeat(np.arange(len(found)), [len(each) for each in found])
     return numbers, np.concatenate(found)

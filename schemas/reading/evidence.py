@@ -22,7 +22,7 @@ _DATA = re.compile(r"[A-Za-z0-9+/]{513,}")
 _OF_DATA = 256
 """Characters read of either end of longer runs without a space: data, whose text is what it says once decoded."""
 
-_SIEVED = np.uint32(12)
+_SIEVED = 12
 """Bits of a key that a first look leaves out: the table of the others has a million entries."""
 
 
@@ -90,16 +90,16 @@ def worst_of(table: Table, text: Text) -> Passage:
 def _known(table: Table, reading: Reading) -> Occurrences:
     """Return the n-grams of a reading that the table knows."""
     # Most n-grams are none of the table's, and nearly all of these are told by their first bits alone.
-    likely = np.nonzero(_sieve(table)[reading.keys >> _SIEVED])[0]
-    keys = reading.keys[likely]
+    likely = np.flatnonzero(_sieve(table)[reading.found.grams >> _SIEVED])
+    keys = reading.found.grams[likely].astype(np.uint32)
     spots = np.searchsorted(table.keys, keys)
     right = table.keys[np.minimum(spots, len(table.keys) - 1)] == keys
     found = likely[right]
-    return Occurrences(spots[right].astype(np.int64), reading.firsts[found], reading.lasts[found])
+    return Occurrences(spots[right], reading.found.places[found])
 
 
 @lru_cache(maxsize=8)
 def _sieve(table: Table) -> npt.NDArray[np.bool_]:
-    begins = np.zeros(1 << (32 - int(_SIEVED)), dtype=np.bool_)
-    begins[table.keys >> _SIEVED] = True
+    begins = np.zeros(1 << (32 - _SIEVED), dtype=np.bool_)
+    begins[table.keys >> np.uint32(_SIEVED)] = True
     return begins

@@ -6,16 +6,15 @@ version of the libraries.
 
 import zlib
 from functools import cache, lru_cache
-from itertools import pairwise
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from schemas.reading.conjunctions import conjunction_names, conjunctions_at
-from schemas.reading.folding import fold
 from schemas.reading.lexicon import classify, lexicon
-from schemas.reading.tokens import split_tokens
+from schemas.reading.passages import Occurrences, occurrences_of
+from schemas.reading.tokens import tokens_of
 
 FIRST_TOKENS, LAST_TOKENS = 24_576, 8_192
 """Tokens looked at from either end of one text; callers cut longer texts first (``excerpt``)."""
@@ -50,13 +49,11 @@ _NEIGHBOURS = 6
 class Reading(msgspec.Struct, frozen=True, eq=False):
     """A text as numbers.
 
-    ``keys[i]`` is the hash of an n-gram from segment ``firsts[i]`` to segment ``lasts[i]``; there are ``segments``,
-    and ``tokens`` that were looked at. ``unread`` counts those that were not.
+    ``found`` are its n-grams, by their hashes of 32 bits; there are ``segments``, and ``tokens`` that were looked at.
+    ``unread`` counts those that were not.
     """
 
-    keys: Keys
-    firsts: Places
-    lasts: Places
+    found: Occurrences
     segments: int
     tokens: int
     unread: int = 0
@@ -67,7 +64,7 @@ def read(text: str, mark: str = "") -> Reading:
 
     ``mark`` says what the text was decoded from: one n-gram more in each segment.
     """
-    tokens = split_tokens(fold(text))
+    tokens = tokens_of(text)
     unread = max(0, len(tokens) - FIRST_TOKENS - LAST_TOKENS)
     if unread:
         tokens = tokens[:FIRST_TOKENS] + tokens[-LAST_TOKENS:]
@@ -79,7 +76,8 @@ def read(text: str, mark: str = "") -> Reading:
         keys = np.append(keys, np.full(len(starts), _mark_key(mark), np.uint32))
         begins, ends = np.append(begins, starts), np.append(ends, starts)
     segment_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, max(len(words), 1))))
-    return Reading(keys, segment_of[begins], segment_of[ends], len(starts), len(words), unread)
+    found = occurrences_of(keys, segment_of[begins], segment_of[ends])
+    return Reading(found, len(starts), len(words), unread)
 
 
 @lru_cache(maxsize=65536)
@@ -107,8 +105,8 @@ def _plain_hash(word: str) -> int:
 
 
 @cache
-def _class_hashes() -> tuple[int, ...]:
-    return tuple(_symbol_hash(f"<{name}>") for name in lexicon().classes)
+def _class_hashes() -> npt.NDArray[np.uint64]:
+    return np.array([_symbol_hash(f"<{name}>") for name in lexicon().classes], dtype=np.uint64)
 
 
 def _mix(first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -129,16 +127,10 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     Words of a class count as that class in n-grams of one to three symbols, and as themselves once more. Classes near
     each other are pairs and chains of three, whatever words stand between them.
     """
-    class_hashes = _class_hashes()
-    symbols = np.array(
-        [
-            _plain_hash(word) if kind < 0 else class_hashes[kind]
-            for word, kind in zip(words, kinds.tolist(), strict=True)
-        ],
-        dtype=np.uint64,
-    )
+    symbols = np.array(list(map(_plain_hash, words)), dtype=np.uint64)
     at = np.arange(len(words), dtype=np.int64)
     classed = np.nonzero(kinds >= 0)[0]
+    symbols[classed] = _class_hashes()[kinds[classed]]
     own = np.array([_symbol_hash(words[place]) for place in classed.tolist()], dtype=np.uint64)
     bigrams = _mix(symbols[:-1], symbols[1:])
     trigrams = _mix(bigrams[:-1], symbols[2:])
@@ -150,8 +142,8 @@ def _ngrams(words: list[str], kinds: Places, starts: Places) -> tuple[Keys, Plac
     chains = _mix(_mix(near[:-2], near[1:-1]), near[2:])[chained]
     opening = starts[starts < len(words)]
     two = opening[opening + 1 < len(words)]
-    letters = [_letter_hashes(word) for word in words]
-    spelled = np.repeat(at, [len(each) for each in letters])
+    letters = list(map(_letter_hashes, words))
+    spelled = np.repeat(at, list(map(len, letters)))
     signs, signed = conjunctions_at(kinds)
     sign_hashes = np.array(_sign_hashes(), dtype=np.uint64)[signs]
     hashes = (
@@ -204,10 +196,8 @@ def _letter_hashes(word: str) -> npt.NDArray[np.uint64]:
     if not _LETTERS <= len(word) <= _LONGEST_SPELLED or not word[0].isalpha() or " " in word:
         return _NONE
     marked = f"^{word}$"
-    return np.array(
-        sorted({_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)}),
-        dtype=np.uint64,
-    )
+    found = [_symbol_hash(marked[place : place + _LETTERS]) for place in range(len(marked) - _LETTERS + 1)]
+    return np.array(found, dtype=np.uint64)
 
 
 @cache
@@ -226,20 +216,46 @@ def _segments(words: list[str]) -> Places:
     Line ends and bars are segments of their own, and so is what leads to an item of a list or to a value: what is a
     sentence by itself is the same segment wherever it stands.
     """
+    if not words:
+        return np.zeros(1, dtype=np.int64)
+    # Of each word: what it is, and what it is next to; only where a segment may begin is looked at one by one.
+    kinds = np.fromiter(map(_mark_of, words), dtype=np.uint8, count=len(words))
+    said = np.concatenate(([0], np.cumsum(kinds & _WORD != 0)))
+    before = np.concatenate(([_LINE], kinds[:-1]))
+    begins = (kinds & _LONE) | (((kinds & _BULLET) != 0) & (before & _LINE != 0))
+    begins |= ((kinds & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
+    forced = begins[:-1].astype(np.bool_) | (kinds[1:] & _LONE != 0)
+    ends = kinds[:-1] & _END != 0
     starts = [0]
-    start = said = 0
-    before = "\n"
-    for number, (word, follows) in enumerate(pairwise(words), 1):
-        said += word[0].isalpha()
-        if (
-            number - start >= SEGMENT_MOST
-            or word[0] in _ALONE
-            or follows[0] in _ALONE
-            or (word in _ENDS and said >= SEGMENT_LEAST and not (word == "." and follows.isdecimal()))
-            or (word in _BULLETS and before[0] == "\n")
-            or (word in _QUOTES and before in _BEFORE_VALUE)
-        ):
-            start, said = number, 0
+    start = 0
+    for place in np.flatnonzero(forced | ends).tolist():
+        number = place + 1
+        while number - start > SEGMENT_MOST:
+            start += SEGMENT_MOST
             starts.append(start)
-        before = word
-    return np.array(starts, dtype=np.int64)
+        if (
+            forced[place]
+            or number - start == SEGMENT_MOST
+            or (said[number] - said[start] >= SEGMENT_LEAST and not (words[place] == "." and words[number].isdecimal()))
+        ):
+            start = number
+            starts.append(start)
+    return np.array([*starts, *range(start + SEGMENT_MOST, len(words), SEGMENT_MOST)], dtype=np.int64)
+
+
+_WORD, _LONE, _END, _BULLET, _QUOTE, _OPENS_VALUE, _LINE = (1 << bit for bit in range(7))
+
+
+@lru_cache(maxsize=65536)
+def _mark_of(word: str) -> int:
+    """Return what a token is for the cutting of segments."""
+    first = word[0]
+    return (
+        _WORD * first.isalpha()
+        | _LONE * (first in _ALONE)
+        | _END * (word in _ENDS)
+        | _BULLET * (word in _BULLETS)
+        | _QUOTE * (word in _QUOTES)
+        | _OPENS_VALUE * (word in _BEFORE_VALUE)
+        | _LINE * (first == "\n")
+    )

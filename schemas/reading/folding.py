@@ -30,6 +30,13 @@ LOOKALIKES = str.maketrans(
 )
 """Letters of other scripts, folded -> the Latin ones they pass for."""
 
+_OTHERS = re.compile("([^\x00-\x7f]+)")
+_FEW, _FEW_IN_ALL = 4, 4_096
+"""Bytes beyond ASCII, one in so many and in all, up to which runs of other characters are folded by themselves."""
+
+_KEPT_FROM = 128
+"""Characters from which a text's folding is kept a while."""
+
 _LATIN = re.compile("[a-z]")
 
 
@@ -37,9 +44,28 @@ def fold(text: str) -> str:
     """Return a text in lower case, without accents, compatibility forms and invisible characters."""
     if text.isascii():
         return text.lower()
+    return _folded_text(text) if len(text) >= _KEPT_FROM else _folded(text)
+
+
+def _folded(text: str) -> str:
+    # No character of ASCII and what stands beside it change each other: few others are folded by themselves.
+    if len(text.encode("utf-8", "replace")) - len(text) > min(len(text) // _FEW, _FEW_IN_ALL):
+        return _folded_run(text)
+    parts = _OTHERS.split(text)
+    parts[::2] = (part.lower().replace("`", "'") for part in parts[::2])
+    parts[1::2] = map(_kept_run, parts[1::2])
+    return "".join(parts)
+
+
+def _folded_run(text: str) -> str:
     text = unicodedata.normalize("NFKD", _PHRASE_IN_ONE.sub(" ", INVISIBLE.sub("", text)).casefold())
     # Recomposed, so that Hangul syllables stay single characters.
     return _APOSTROPHES.sub("'", unicodedata.normalize("NFC", _ACCENTS.sub("", text)))
+
+
+_kept_run = lru_cache(maxsize=4096)(_folded_run)
+# Several judges read the same text one after the other; short texts are words.
+_folded_text = lru_cache(maxsize=8)(_folded)
 
 
 @lru_cache(maxsize=65536)

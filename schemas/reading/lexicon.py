@@ -102,9 +102,10 @@ def classify(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
     # Few tokens begin a phrase; what lies between is taken in one go.
     begun = map(phrases.__contains__, tokens[:-1])
     for place in compress(range(len(tokens)), begun):
-        if place < done:
+        candidates = phrases[tokens[place]].get(tokens[place + 1])
+        if candidates is None or place < done:
             continue
-        found = _phrase_at(phrases[tokens[place]].get(tokens[place + 1], ()), tokens, place)
+        found = _phrase_at(candidates, tokens, place)
         if found is not None:
             between = tokens[done:place]
             words += (*between, " ".join(found[0]))

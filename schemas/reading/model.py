@@ -14,6 +14,8 @@ import numpy as np
 from schemas.reading.evidence import Table, Text, worst_of
 
 _HEAD = 2
+_MOST = 1 << 15
+"""Weights have 16 bits (``passages``)."""
 
 
 class InvalidModel(ValueError):
@@ -43,7 +45,7 @@ def load_model(data: bytes, kind: str) -> Model:
             table = Table(archive["keys"].astype(np.uint32), archive["weights"].astype(np.int32))
     except (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile) as wrong:
         raise InvalidModel(f"{kind}: not a weights file: {wrong}; train it anew") from wrong
-    if head.shape != (_HEAD,) or not len(table.keys) == len(table.weights) > 0:
+    if head.shape != (_HEAD,) or not len(table.keys) == len(table.weights) > 0 or np.abs(table.weights).max() >= _MOST:
         raise InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")
     name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"
     return Model(name, table, *map(float, head))

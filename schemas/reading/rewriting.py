@@ -13,10 +13,10 @@ from typing import Literal
 
 from schemas.reading.folding import fold
 from schemas.reading.telling import LEET
+from schemas.reading.tokens import letters_of
 
 Rewriting = Literal["spaced", "leetspeak", "rot13", "reversed"]
 
-_WORD = re.compile(r"[^\W\d_]+")
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 _WIDE = re.compile(r"[ \u00a0]{2,}|\s*\n\s*")
 _SINGLE = re.compile(r"(?<=[^\s\x00])[ \u00a0](?=[^\s\x00](?:[ \u00a0\x00]|$))")
@@ -64,10 +64,11 @@ _SOUGHT = {
 """Common words as they stand in a text that is rewritten."""
 
 
+@lru_cache(maxsize=8)
 def likeness(text: str, how: Rewriting | None = None) -> float:
     """Return the share of common words of five European languages among the words of a text, or of it rewritten."""
     if not text.isascii():
-        return _share(_WORD.findall(fold(text if how is None else REWRITE[how](text))), COMMON)
+        return _share(letters_of(fold(text if how is None else REWRITE[how](text))), COMMON)
     if how is None or how in _SOUGHT:
         # These keep words apart as they are: the text's are held against common words in rot13, or backwards.
         return _share(_words(text), _SOUGHT[how])

@@ -139,6 +139,16 @@ def has_reversed(squeezed: bytes) -> bool:
     return bool(_backwards().find_matches_as_indexes(squeezed.translate(_UNDONE)))
 
 
+def may_tell(text: str) -> bool:
+    """Whether a text may have any of ``PLAIN_TELLING`` in it, in small letters or capitals."""
+    return bool(_forwards().find_matches_as_indexes(text.lower().encode("ascii", "replace")))
+
+
+@cache
+def _forwards() -> BytesAhoCorasick:
+    return BytesAhoCorasick([word.encode() for word in PLAIN_TELLING], implementation=Implementation.DFA)
+
+
 @cache
 def _backwards() -> BytesAhoCorasick:
     words = ["".join(word.split())[::-1].encode() for word in PLAIN_TELLING]

@@ -1,16 +1,20 @@
 """A folded text as tokens: words, numbers, line ends and single marks."""
 
 import re
+from functools import lru_cache
 
-from schemas.reading.folding import SPACELESS, fold_word
+from schemas.reading.folding import SPACELESS, fold, fold_word
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+_OTHERS = re.compile(r"[^\x00-\x7f]")
+_NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|\n+|[^\w\s]|_")
 
 
 def split_tokens(folded: str) -> list[str]:
     """Return the tokens of a folded text; letters of scripts without spaces stand alone, look-alikes are undone."""
-    found = _TOKEN.findall(folded)
-    if folded.isascii():
+    found: list[str] = _TOKEN.findall(folded)
+    if not _has_other_letters(folded):
         return found
     if not SPACELESS.search(folded):
         return list(map(fold_word, found))
@@ -21,3 +25,21 @@ def split_tokens(folded: str) -> list[str]:
         else:
             tokens.append(fold_word(token))
     return tokens
+
+
+def letters_of(text: str) -> list[str]:
+    """Return the runs of letters of a text."""
+    if _has_other_letters(text):
+        return _LETTERS.findall(text)
+    # Signs beyond ASCII part words as a question mark does.
+    return text.encode("ascii", "replace").translate(_NO_LETTERS).decode().split()
+
+
+def _has_other_letters(text: str) -> bool:
+    return not text.isascii() and any(map(str.isalnum, set(_OTHERS.findall(text))))
+
+
+@lru_cache(maxsize=16)
+def tokens_of(text: str) -> tuple[str, ...]:
+    """Return the tokens of a text, folded; of the latest texts they are kept, since several judges read the same."""
+    return tuple(split_tokens(fold(text)))

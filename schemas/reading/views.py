@@ -19,7 +19,7 @@ import msgspec
 from schemas.reading.prefilter import kinds_in
 from schemas.reading.rewriting import REWRITE, Rewriting, likeness
 from schemas.reading.sheets import shares
-from schemas.reading.telling import LEET_MARKS, PLAIN_TELLING
+from schemas.reading.telling import LEET_MARKS, PLAIN_TELLING, may_tell
 
 SEARCHED = 16_384
 MAX_PAYLOADS = 4
@@ -195,6 +195,8 @@ def _rewritten(head: str, how: Rewriting, is_likelier: Callable[[str, str], bool
 
 def _telling_parts(text: str, other: str) -> Iterator[str]:
     """Yield what stands around telling words that a rewriting has and the text has not."""
+    if not may_tell(other):
+        return
     lowered, plain = other.lower(), text.lower()
     places = sorted(lowered.find(word) for word in PLAIN_TELLING if word in lowered and word not in plain)
     upto = 0

@@ -20,6 +20,7 @@ BENCHES = {
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",
     "self_review": "the cost of a tick, and of the counterfactual in it",
+    "senses": "what judging an input costs reflex, intuition and appraisal together: python -m bench.senses PROMPTS",
     "turns": "what reading a turn of talk costs; shares routed right: python -m bench.turns LABELLED PROMPTS",
 }
 """Module below ``bench`` -> what it measures, against what in the same run."""

@@ -1,0 +1,94 @@
+"""Where the words of a text are, and which of them may be encoded: for all words at once.
+
+A text has a word for every six characters, and nearly none is encoded. What is looked for here lets through whatever
+may be, and some more; the few that are left are looked at one by one.
+"""
+
+import string
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Places = npt.NDArray[np.int64]
+
+_SPACES = bytes(code for code in range(128) if chr(code).isspace())
+_NOT_SPACE = bytes(code not in _SPACES for code in range(256))
+_OTHER, _SIGN, _DIGIT, _UPPER, _LOWER = range(5)
+
+
+def _kind(code: int) -> int:
+    char = chr(code)
+    if char in string.ascii_lowercase:
+        return _LOWER
+    if char in string.ascii_uppercase:
+        return _UPPER
+    return _DIGIT if char in string.digits else _SIGN if char in "+/-_" else _OTHER
+
+
+_KINDS = bytes(map(_kind, range(256)))
+_IS_HEX = np.array([chr(code) in string.hexdigits for code in range(256)])
+
+
+class Words(NamedTuple):
+    """The words of base64 that an ASCII text has, in order: where they begin and end."""
+
+    data: bytes
+    starts: Places
+    ends: Places
+    kinds: npt.NDArray[np.uint8]
+
+    def at(self, place: int) -> str:
+        """Return the word of a place among them."""
+        return self.data[self.starts[place] : self.ends[place]].decode()
+
+    def long(self, least: int) -> Iterator[str]:
+        """Yield the words of so many characters or more."""
+        yield from map(self.at, np.flatnonzero(self.ends - self.starts >= least).tolist())
+
+    def mixed(self, least: int, most: int) -> Iterator[tuple[int, str]]:
+        """Yield the words of some lengths that mix cases or digits as few words do, each with its place."""
+        before, after = self.kinds[:-1], self.kinds[1:]
+        small, capital, digit = before == _LOWER, before == _UPPER, before == _DIGIT
+        mixed = (small & ((after == _UPPER) | (after == _DIGIT))) | (digit & (after >= _UPPER))
+        mixed[:-1] |= capital[:-1] & capital[1:] & (after[1:] == _LOWER)
+        places = np.searchsorted(self.starts, np.flatnonzero(mixed), side="right") - 1
+        lengths = self.ends - self.starts
+        found = np.zeros(len(lengths), dtype=np.bool_)
+        found[places] = True
+        found &= (lengths >= least) & (lengths <= most)
+        yield from ((place, self.at(place)) for place in np.flatnonzero(found).tolist())
+
+    def hex(self, least: int, most: int) -> Iterator[tuple[int, str]]:
+        """Yield the words of some lengths that may be pairs of hexadecimal digits, each with its place."""
+        lengths = self.ends - self.starts
+        found = np.flatnonzero((lengths >= least) & (lengths <= most) & (lengths % 2 == 0))
+        is_hex = _IS_HEX[np.frombuffer(self.data, dtype=np.uint8)]
+        starts = self.starts[found]
+        found = found[is_hex[starts] & is_hex[starts + 1] & is_hex[self.ends[found] - 1]]
+        yield from ((place, self.at(place)) for place in found.tolist())
+
+
+def words_in(data: bytes) -> Words:
+    """Return the words of a text, given as ASCII."""
+    kinds = np.frombuffer(data.translate(_KINDS), dtype=np.uint8)
+    starts, ends = _runs(kinds != _OTHER)
+    return Words(data, starts, ends, kinds)
+
+
+def long_tokens(text: str, least: int) -> list[str]:
+    """Return what white space parts in a text, of so many characters or more."""
+    data = text.encode("ascii", "replace").translate(_NOT_SPACE)
+    starts, ends = _runs(np.frombuffer(data, dtype=np.bool_))
+    long = np.flatnonzero(ends - starts >= least)
+    runs = [text[start:end] for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True)]
+    if text.isascii():
+        return runs
+    # White space that is not ASCII parts them, too.
+    return [token for run in runs for token in run.split() if len(token) >= least]
+
+
+def _runs(flags: npt.NDArray[np.bool_]) -> tuple[Places, Places]:
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
+    return edges[::2], edges[1::2]
