@@ -201,6 +201,17 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--weights``, which has this process judge by other weights; the command gets the folder, or nothing."""
+    return click.option(
+        "--weights",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="DIR",
+        callback=_judge_by,
+        help="These weights (scorer.npz, trust.npz, turn.npz) instead of those that decisions rest on.",
+    )(command)
+
+
 def check_own_weights() -> None:
     """Refuse weights of one's own that cannot be read before anything is started that would rest on them."""
     if not os.environ.get("NEURAXIS_MODELS"):
@@ -216,12 +227,23 @@ def check_own_weights() -> None:
 
 
 def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    if folder:
-        from schemas.reading.model import InvalidModel
-        from schemas.reading.weights import supply
+    from schemas.reading.weights import supply
 
+    return _with_weights(supply, folder)
+
+
+def _judge_by(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
+    from schemas.reading.weights import judge_by
+
+    return _with_weights(judge_by, folder)
+
+
+def _with_weights(use: Callable[[Path], object], folder: str | None) -> str:
+    from schemas.reading.model import InvalidModel
+
+    if folder:
         try:
-            supply(Path(folder))
+            use(Path(folder))
         except InvalidModel as wrong:
             raise click.BadParameter(str(wrong)) from wrong
     return folder or ""

@@ -17,16 +17,18 @@ LEAST_SOURCES = 3
 """Sources of attacks, and of harmless texts, that there must be: thresholds are fixed on held-out ones."""
 
 
-def train_into(files: Sequence[Path], into: Path, report: Path | None = None) -> Iterator[str]:
+def train_into(
+    files: Sequence[Path], into: Path, report: Path | None = None, judged: Sequence[Row] = ()
+) -> Iterator[str]:
     """Train every judge on labelled prompts and write it as ``<judge>.npz``; yields a line about each step.
 
-    ``into`` is made where it is missing. ``report`` is a Markdown file; a part of it between the report's own marks is
-    replaced, a missing file is written.
+    ``judged`` are rows besides those of the files. ``into`` is made where it is missing. ``report`` is a Markdown file:
+    a part of it between the report's own marks is replaced, a missing file is written.
 
     Raises:
         ValueError: a file cannot be read, or they are too small to train on; the message says where.
     """
-    rows = [row for file in files for row in load_rows(file)]
+    rows = [*(row for file in files for row in load_rows(file)), *judged]
     _check(rows, ", ".join(file.name for file in files))
     prepared = prepare(rows)
     yield f"{len(rows)} rows, {len(prepared.rows) - len(rows)} of our own, {len(prepared.grams.keys)} n-grams"

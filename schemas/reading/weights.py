@@ -20,6 +20,7 @@ FOLDER = "NEURAXIS_MODELS"
 
 Weights = Model | TurnModel
 Judge = TypeVar("Judge", Model, TurnModel)
+_READABLE = "give a folder whose files can be read"
 
 _READERS: Mapping[str, Callable[[bytes], Weights]] = MappingProxyType(
     {"scorer": partial(load_model, kind="scorer"), "trust": partial(load_model, kind="trust"), "turn": load_turn_model}
@@ -29,6 +30,7 @@ KINDS = tuple(_READERS)
 """What the files of weights are called, up to a dot or a hyphen: ``scorer.npz``, ``trust-of-march.npz``."""
 
 _supplied: dict[str, Weights] = {}
+_instead: dict[str, Weights] = {}
 
 
 def supply(folder: Path) -> tuple[str, ...]:
@@ -45,21 +47,46 @@ def supply(folder: Path) -> tuple[str, ...]:
             f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz, in their "
             "releases' actors/intuition/scorer and actors/appraisal"
         )
-    models = [_READERS[kind](_read(path, "give a folder whose files can be read")) for kind, path in found]
+    models = [_READERS[kind](_read(path, _READABLE)) for kind, path in found]
     _supplied.update({model.name: model for model in models})
     return tuple(model.name for model in models)
 
 
+def judge_by(folder: Path) -> tuple[str, ...]:
+    """Have this process judge by the weights in a folder, whatever weights a record rests on; return their names.
+
+    For trying weights on a recorded log before they are adopted; kinds that the folder lacks are left as they are.
+
+    Raises:
+        InvalidModel: the folder holds no ``scorer.npz``, ``trust.npz`` or ``turn.npz``, or one that cannot be read.
+    """
+    paths = {kind: folder / f"{kind}.npz" for kind in KINDS}
+    found = {kind: _READERS[kind](_read(path, _READABLE)) for kind, path in paths.items() if path.exists()}
+    if not found:
+        raise InvalidModel(
+            f"{folder} holds no weights: give a folder that `neuraxis train detection` or `neuraxis router train` wrote"
+        )
+    _instead.update(found)
+    return tuple(model.name for model in found.values())
+
+
 def supplied(name: str) -> Weights | None:
-    """Return the supplied weights of a name, or None."""
-    return _supplied.get(name)
+    """Return the weights that judge where a record rests on those of a name, or None: this release's do, if any."""
+    return _instead.get(_kind_of(name)) or _supplied.get(name)
 
 
 def judge_of(names: Iterable[str], own: Judge) -> Judge:
     """Return the supplied judge of the kind of ``own`` that is among the models a record rests on; else ``own``."""
-    kind = own.name.partition("-")[0]
-    older = (_supplied.get(name) for name in names if name != own.name and name.partition("-")[0] == kind)
+    kind = _kind_of(own.name)
+    instead = _instead.get(kind)
+    if isinstance(instead, type(own)):
+        return instead
+    older = (_supplied.get(name) for name in names if name != own.name and _kind_of(name) == kind)
     return next((each for each in older if isinstance(each, type(own))), own)
+
+
+def _kind_of(name: str) -> str:
+    return name.partition("-")[0]
 
 
 def weights_of(kind: str, package: str) -> Model:
@@ -89,7 +116,7 @@ def check_own() -> None:
         InvalidModel: the folder holds no weights, or some that cannot be read or do not fit; it names the file.
     """
     for kind, path in _own().items():
-        data = _read(path, "give a folder whose files can be read")
+        data = _read(path, _READABLE)
         try:
             _READERS[kind](data)
         except InvalidModel as wrong:
@@ -100,7 +127,7 @@ def _bytes_of(kind: str, package: str) -> bytes:
     """Return a file of weights: a folder may have those of one training, and what it lacks is as it ships."""
     own = _own().get(kind)
     if own is not None:
-        return _read(own, "give a folder whose files can be read")
+        return _read(own, _READABLE)
     return files(package).joinpath(f"{kind}.npz").read_bytes()
 
 

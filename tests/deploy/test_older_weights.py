@@ -143,3 +143,44 @@ def test_models_without_a_verification_are_refused(ledger: Path, folder: Path) -
     result = CliRunner().invoke(main, ["replay", "--log", str(ledger), "--models", str(folder)])
     assert result.exit_code == 2
     assert "give both" in result.stderr
+
+
+@pytest.fixture
+def stricter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of weights to be tried, which find an attack in everything."""
+    monkeypatch.setattr(weights, "_instead", {})
+    folder = tmp_path / "stricter"
+    folder.mkdir()
+    for kind, package in PACKAGES.items():
+        model = load_model(files(package).joinpath(f"{kind}.npz").read_bytes(), kind)
+        (folder / f"{kind}.npz").write_bytes(dump_model(msgspec.structs.replace(model, threshold=-100.0)))
+    return folder
+
+
+def test_a_what_if_tells_what_other_weights_would_change(tmp_path: Path, stricter: Path) -> None:
+    write(tmp_path / "ledger.db", live(TALK).log, partitions=PARTITIONS)
+    found = run("what-if", "--log", tmp_path / "ledger.db", "--weights", stricter)
+    assert (found["exchanges"], found["changed"], found["held"]) == (3, 2, 0), "reflex blocks the third in either"
+
+
+def test_weights_can_be_tried_where_those_of_the_record_are_not_there(ledger: Path, stricter: Path) -> None:
+    found = run("what-if", "--log", ledger, "--weights", stricter)
+    assert all(tally["held"] == {} for tally in found["tallies"].values())
+    assert found["changed"] == 2
+
+
+def test_the_same_weights_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "_instead", {})
+    write(tmp_path / "ledger.db", live(TALK).log, partitions=PARTITIONS)
+    same = tmp_path / "same"
+    same.mkdir()
+    for kind, package in PACKAGES.items():
+        (same / f"{kind}.npz").write_bytes(files(package).joinpath(f"{kind}.npz").read_bytes())
+    found = run("what-if", "--log", tmp_path / "ledger.db", "--weights", same)
+    assert (found["changed"], found["reworded"]) == (0, 0)
+
+
+def test_a_folder_without_weights_to_try_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["what-if", "--log", "none.db", "--weights", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "holds no weights" in result.stderr

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from deploy.cli.groups import command
-from deploy.cli.options import Number, Target, content_of, examples, json_option, models_option, target_options
+from deploy.cli.options import (
+    Number,
+    Target,
+    content_of,
+    examples,
+    json_option,
+    models_option,
+    target_options,
+    weights_option,
+)
 from deploy.cli.replaying.source import log_option, opened, say
 
 if TYPE_CHECKING:
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
         "neuraxis what-if --config stricter.toml --log backup/ledger.db --fail-over 2",
         "neuraxis what-if --patterns house-rules.yaml --json | jq .changed",
         "neuraxis what-if --behaviour latest --log backup/ledger.db",
+        "neuraxis what-if --weights models --log backup/ledger.db",
         "neuraxis what-if --sweep router.base_scores.RESPOND=0.30:0.60:0.05 --plot sweep.svg",
     ),
 )
@@ -52,6 +62,7 @@ if TYPE_CHECKING:
     help="Decide each stretch under the behaviour that was in force there, or all under today's.",
 )
 @models_option
+@weights_option
 @click.option("--to", "upto", default="", metavar="SEQ|TIME", help="Stop there.  [default: the end]")
 @click.option(
     "--examples", "shown", type=click.IntRange(0, 1000), default=5, show_default=True, help="Changes to show."
@@ -74,6 +85,7 @@ def what_if(
     plot: Path | None,
     behaviour: str,
     models: str,
+    weights: str,
     upto: str,
     shown: int,
     fail_over: float | None,
@@ -84,7 +96,8 @@ def what_if(
 
     --set and --config say what is otherwise; all other settings are as recorded. Inputs, times and a model's answers
     are taken from the log: nothing runs, and nothing is recorded. A decision that asks a model something it was never
-    asked ends its exchange there, and is counted. With unchanged settings nothing changes.
+    asked ends its exchange there, and is counted. With unchanged settings nothing changes. --weights tries weights that
+    `neuraxis train detection` wrote before workers adopt them.
 
     Changed exchanges are named by the beginning of their text; --no-text hides people's words.
     """
