@@ -20,7 +20,7 @@ from nats.js import JetStreamContext
 from actors.runtime.committer import Committer, Group
 from bench.server import SYNCS, nats_server
 from bench.table import Measure, Row, measure_in_turns, rows_of, show
-from events.decision import Decided
+from events.decision import NewEvent
 from events.jetstream import JetStreamLog
 from events.log import Append, Fence, Record
 from schemas.actor import Message
@@ -168,7 +168,7 @@ class _Partition:
 
 def _group(record: Record) -> Group:
     message = Message(_EVENT, 0, record.headers["ce-id"], 0)
-    return Group((Decided(message, _TOPIC, record.subject, record.data, "", 0, 0, 1),), (record,))
+    return Group((NewEvent(message, _TOPIC, record.subject, record.data, "", 0, 0, 1),), (record,))
 
 
 async def _run(url: str, sync: str, count: int) -> list[Row]:

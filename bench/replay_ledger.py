@@ -9,7 +9,7 @@ import msgspec
 from actors.registry import ACTORS
 from actors.runtime.records import rfc3339, to_record
 from events.codec import decode
-from events.decision import Cause, Decided
+from events.decision import Cause, NewEvent
 from events.ledger import LedgerWriter
 from events.log import Record, Stored
 from events.routes import partition_names, routes
@@ -65,8 +65,8 @@ class _World:
             )
             agent = part if actor.scope is Scope.AGENT else NO_PARTITION
             session = part if actor.scope is Scope.SESSION else NO_PARTITION
-            cause = Cause(event_id(name, part, 0), view.place, view.time_ns, "", "", "", agent, session)
-            self._append(view, view.spontaneous(cause, Emission(event)))
+            cause = Cause(event_id(name, part, 0), view.position, view.time_ns, "", "", "", agent, session)
+            self._append(view, view.system_event(cause, Emission(event)))
 
     def say(self, number: int) -> None:
         """Store an input, and decide until nothing waits."""
@@ -89,7 +89,7 @@ class _World:
             while view.waiting:
                 self._append(view, view.decide_next())
 
-    def _append(self, view: View, decided: tuple[Decided, ...]) -> None:
+    def _append(self, view: View, decided: tuple[NewEvent, ...]) -> None:
         for one in decided:
             self._store(to_record(one, "neuraxis/bench", "0.1.0+0123456789abcdef", self.now_ns, 40))
         if decided:
@@ -105,7 +105,7 @@ class _World:
             consuming = tuple(self._views[actor.name, part] for actor, part, own in found if not own)
             self._consuming[record.subject] = consuming
         for view in consuming:
-            view.offer(decode(stored))
+            view.receive(decode(stored))
             self._busy[view] = None
 
 

@@ -20,7 +20,7 @@ APPEND_REFUSED = "append_refused"
 _ADDRESS_HEADERS = ("ce-id", "ce-agent", "ce-session", "ce-exchange")
 
 
-class Decided(msgspec.Struct, frozen=True, gc=False):
+class NewEvent(msgspec.Struct, frozen=True, gc=False):
     """An event that a decision yields: where it goes, its stored bytes, and how its own actor folds it."""
 
     message: Message
@@ -47,12 +47,12 @@ class Cause(msgspec.Struct, frozen=True, gc=False):
     behaviour: int = NEWEST
 
 
-def cause_of(offered: Recorded | Unreadable) -> Cause:
+def cause_of(delivery: Recorded | Unreadable) -> Cause:
     """Return the cause that a consumed message is; as much of it as can be read when it is unreadable."""
-    stored = offered.stored
+    stored = delivery.stored
     _, agent_token, session_token = split_stored(stored.subject)
-    if isinstance(offered, Recorded):
-        envelope = offered.envelope
+    if isinstance(delivery, Recorded):
+        envelope = delivery.envelope
     else:
         # Only what addresses the failure, so that a header that is no number does not cost an exchange its end.
         readable = {name: stored.headers[name] for name in _ADDRESS_HEADERS if name in stored.headers}
@@ -66,13 +66,13 @@ def cause_of(offered: Recorded | Unreadable) -> Cause:
         envelope.exchange,
         agent_token,
         session_token,
-        offered.message.behaviour if isinstance(offered, Recorded) else NEWEST,
+        delivery.message.behaviour if isinstance(delivery, Recorded) else NEWEST,
     )
 
 
 def address(
     owner: str, cause: Cause, emissions: Sequence[Event | Emission], partitions: Partitions
-) -> tuple[Decided, ...]:
+) -> tuple[NewEvent, ...]:
     """Give the events that ``owner`` emits because of one cause their subjects, ids, places and bytes.
 
     An event that inherits its cause's keys stays in its cause's partitions, even where those are not the keys' own:
@@ -94,7 +94,7 @@ def address(
             agent, agent_token = "", NO_PARTITION
         topic = topic_of(event)
         decided.append(
-            Decided(
+            NewEvent(
                 Message(
                     event,
                     cause.seq,
@@ -117,36 +117,36 @@ def address(
     return tuple(decided)
 
 
-def under(offered: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
+def under(delivery: Recorded | Unreadable, behaviour: int) -> Recorded | Unreadable:
     """Return a consumed message as it is seen where a behaviour is in force."""
-    if isinstance(offered, Unreadable) or offered.message.behaviour == behaviour:
-        return offered
-    message = msgspec.structs.replace(offered.message, behaviour=behaviour)
-    return Recorded(offered.stored, offered.envelope, message)
+    if isinstance(delivery, Unreadable) or delivery.message.behaviour == behaviour:
+        return delivery
+    message = msgspec.structs.replace(delivery.message, behaviour=behaviour)
+    return Recorded(delivery.stored, delivery.envelope, message)
 
 
-def resting_on(offered: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
+def resting_on(delivery: Recorded | Unreadable, models: tuple[str, ...]) -> Recorded | Unreadable:
     """Return a consumed message as it is seen where its recorded decision rests on trained models."""
-    if isinstance(offered, Unreadable) or not models:
-        return offered
-    return Recorded(offered.stored, offered.envelope, msgspec.structs.replace(offered.message, models=models))
+    if isinstance(delivery, Unreadable) or not models:
+        return delivery
+    return Recorded(delivery.stored, delivery.envelope, msgspec.structs.replace(delivery.message, models=models))
 
 
-def _failure(actor: Actor[Any], offered: Recorded | Unreadable, reason: str, error: str) -> Event:
-    topic = split_stored(offered.stored.subject)[0]
-    return actor.failed(reason=reason, error=error, failed_seq=offered.stored.seq, failed_topic=topic)
+def _failure(actor: Actor[Any], delivery: Recorded | Unreadable, reason: str, error: str) -> Event:
+    topic = split_stored(delivery.stored.subject)[0]
+    return actor.failed(reason=reason, error=error, failed_seq=delivery.stored.seq, failed_topic=topic)
 
 
-def fold(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, own: Sequence[Message]) -> Any:
+def fold(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, own: Sequence[Message]) -> Any:
     """Fold a consumed message and the events it led to, in this order.
 
     What could not be read, folded or stored when it was decided is passed over: only the recorded failure is folded.
     """
     if not own:
-        return actor.evolve(state, offered.message) if isinstance(offered, Recorded) else state
+        return actor.evolve(state, delivery.message) if isinstance(delivery, Recorded) else state
     skipped = any(isinstance(m.event, actor.failed) and m.event.reason != DECIDER_RAISED for m in own)
-    if isinstance(offered, Recorded) and not skipped:
-        state = actor.evolve(state, offered.message)
+    if isinstance(delivery, Recorded) and not skipped:
+        state = actor.evolve(state, delivery.message)
     for message in own:
         state = actor.evolve(state, message)
     return state
@@ -166,83 +166,83 @@ def _within(actor: Actor[Any], cause: Cause, partition: str) -> tuple[str, Cause
 
 
 def refuse(
-    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions, partition: str
-) -> tuple[tuple[Decided, ...], Any]:
+    actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
+) -> tuple[tuple[NewEvent, ...], Any]:
     """Record that what a message leads to cannot be stored; return the failure and the next state."""
-    failure = (_failure(actor, offered, APPEND_REFUSED, ""),)
-    owner, cause = _within(actor, cause_of(offered), partition)
+    failure = (_failure(actor, delivery, APPEND_REFUSED, ""),)
+    owner, cause = _within(actor, cause_of(delivery), partition)
     decided = address(owner, cause, failure, partitions)
-    return decided, _fold_failure(actor, state, offered, decided)
+    return decided, _fold_failure(actor, state, delivery, decided)
 
 
-def _fold_failure(actor: Actor[Any], state: Any, offered: Recorded | Unreadable, failure: Sequence[Decided]) -> Any:
+def _fold_failure(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, failure: Sequence[NewEvent]) -> Any:
     try:
-        return fold(actor, state, offered, [d.message for d in failure])
+        return fold(actor, state, delivery, [d.message for d in failure])
     except Exception:
         # An evolve that cannot even take its own failure: views pass such an event over, so the live fold does too.
         return state
 
 
 def decide(
-    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions, partition: str
-) -> tuple[tuple[Decided, ...], Any]:
+    actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
+) -> tuple[tuple[NewEvent, ...], Any]:
     """Decide one message and fold what came of it; return the events and the next state.
 
     Never raises on the message: what cannot be read, decided or folded yields the actor's own ``failed`` event.
     """
     try:
-        decided = decide_only(actor, state, offered, partitions, partition)
+        decided = decide_only(actor, state, delivery, partitions, partition)
     except Exception as raised:
-        return _fail(actor, state, offered, partitions, partition, raised)
-    return fold_decided(actor, state, offered, decided, partitions, partition)
+        return _fail(actor, state, delivery, partitions, partition, raised)
+    return fold_decided(actor, state, delivery, decided, partitions, partition)
 
 
 def fold_decided(
     actor: Actor[Any],
     state: Any,
-    offered: Recorded | Unreadable,
-    decided: tuple[Decided, ...],
+    delivery: Recorded | Unreadable,
+    decided: tuple[NewEvent, ...],
     partitions: Partitions,
     partition: str,
-) -> tuple[tuple[Decided, ...], Any]:
+) -> tuple[tuple[NewEvent, ...], Any]:
     """Fold what was decided of one message; return it, or the failure where it cannot be folded, and the next state."""
     try:
-        return decided, fold(actor, state, offered, [d.message for d in decided])
+        return decided, fold(actor, state, delivery, [d.message for d in decided])
     except Exception as raised:
-        return _fail(actor, state, offered, partitions, partition, raised)
+        return _fail(actor, state, delivery, partitions, partition, raised)
 
 
 def _fail(
     actor: Actor[Any],
     state: Any,
-    offered: Recorded | Unreadable,
+    delivery: Recorded | Unreadable,
     partitions: Partitions,
     partition: str,
     raised: Exception,
-) -> tuple[tuple[Decided, ...], Any]:
-    owner, cause = _within(actor, cause_of(offered), partition)
-    failure = (_failure(actor, offered, FOLD_RAISED, type(raised).__name__),)
+) -> tuple[tuple[NewEvent, ...], Any]:
+    owner, cause = _within(actor, cause_of(delivery), partition)
+    failure = (_failure(actor, delivery, FOLD_RAISED, type(raised).__name__),)
     decided = address(owner, cause, failure, partitions)
-    return decided, _fold_failure(actor, state, offered, decided)
+    return decided, _fold_failure(actor, state, delivery, decided)
 
 
 def decide_only(
-    actor: Actor[Any], state: Any, offered: Recorded | Unreadable, partitions: Partitions, partition: str
-) -> tuple[Decided, ...]:
+    actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, partitions: Partitions, partition: str
+) -> tuple[NewEvent, ...]:
     """Decide one message without folding what came of it; return the events.
 
     Raises:
         Exception: the events cannot be addressed or encoded; :func:`decide` turns that into a failure.
     """
     emissions: Sequence[Event | Emission]
-    if isinstance(offered, Unreadable):
-        emissions = (_failure(actor, offered, offered.code, ""),)
+    if isinstance(delivery, Unreadable):
+        emissions = (_failure(actor, delivery, delivery.code, ""),)
     else:
         try:
-            emissions = tuple(actor.decide(state, offered.message))
+            emissions = tuple(actor.decide(state, delivery.message))
         except Exception as raised:
-            emissions = (_failure(actor, offered, DECIDER_RAISED, type(raised).__name__),)
+            emissions = (_failure(actor, delivery, DECIDER_RAISED, type(raised).__name__),)
     if not emissions:
         return ()
-    owner, cause = _within(actor, cause_of(offered), partition)
+    owner, cause = _within(actor, cause_of(delivery), partition)
     return address(owner, cause, emissions, partitions)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import Decided
+from events.decision import NewEvent
 from schemas.catalogue import CATALOGUE, decode_event, lifted
 from schemas.errors import VocabularyError
 from schemas.event import Event
@@ -60,7 +60,7 @@ class Bodies:
             written = self._written.setdefault(kind, set())
             _projected(_NOTHING, was.message.event, "", written, set())
 
-    def said(self, was: Recorded, now: Decided) -> Said:
+    def said(self, was: Recorded, now: NewEvent) -> Said:
         """Return what a recorded body and the one that is decided today say."""
         if was.envelope.topic != now.topic:
             return Said(msgspec.to_builtins(was.message.event), _decoder.decode(now.data))

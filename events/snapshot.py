@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.log import Log
-from events.view import Standing
+from events.view import Checkpoint
 from schemas.actor import Actor
 from schemas.catalogue import decode_event
 from schemas.event import Configured, encode_event, topic_of
@@ -41,7 +41,7 @@ def partition_key(actor: str, partition: str) -> str:
     return f"{actor}.{partition}"
 
 
-def pack(actor: Actor[Any], partition: str, standing: Standing, losses: int = 0) -> bytes:
+def pack(actor: Actor[Any], partition: str, checkpoint: Checkpoint, losses: int = 0) -> bytes:
     """Encode where a view stands, behind a checksum: a place that is off by a bit would skip or repeat messages.
 
     ``losses`` is the sequence of the last recorded loss of the log that was known when the view began.
@@ -51,22 +51,22 @@ def pack(actor: Actor[Any], partition: str, standing: Standing, losses: int = 0)
             actor.name,
             partition,
             actor.behaviour,
-            standing.place,
-            standing.own_last,
-            standing.time_ns,
-            encode_event(standing.configured) if standing.configured is not None else b"",
-            state_hash(standing.state),
-            encode_state(standing.state),
-            standing.fenced,
-            standing.own_id,
+            checkpoint.position,
+            checkpoint.own_last,
+            checkpoint.time_ns,
+            encode_event(checkpoint.configured) if checkpoint.configured is not None else b"",
+            state_hash(checkpoint.state),
+            encode_state(checkpoint.state),
+            checkpoint.fenced,
+            checkpoint.own_id,
             losses,
-            standing.answered,
+            checkpoint.answered,
         )
     )
     return sha256(body).digest() + body
 
 
-def unpack(actor: Actor[Any], partition: str, data: bytes) -> Standing | None:
+def unpack(actor: Actor[Any], partition: str, data: bytes) -> Checkpoint | None:
     """Decode a snapshot; None when it is of another partition, behaviour or state schema, or damaged.
 
     The state's hash is taken anew: a field that was renamed, dropped or added since changes it.
@@ -87,7 +87,7 @@ def unpack(actor: Actor[Any], partition: str, data: bytes) -> Standing | None:
     if configured is not None and not isinstance(configured, Configured):
         return None
     where = found.place, found.own_last, found.time_ns, configured, found.fenced, found.own_id
-    return Standing(state, *where, found.answered)
+    return Checkpoint(state, *where, found.answered)
 
 
 def losses_known(data: bytes) -> int:
@@ -95,7 +95,7 @@ def losses_known(data: bytes) -> int:
     return msgspec.msgpack.decode(data[_CHECKSUM_BYTES:], type=_Snapshot).losses
 
 
-async def stands_in(log: Log, standing: Standing) -> bool:
+async def stands_in(log: Log, checkpoint: Checkpoint) -> bool:
     """Whether the log holds what a snapshot stands on: the message it has come to, and the own event it counts last.
 
     By time and id, not by sequence alone: a log that lost its tail gives the sequences to other messages.
@@ -103,11 +103,11 @@ async def stands_in(log: Log, standing: Standing) -> bool:
     Raises:
         LogError: the log cannot be asked.
     """
-    if standing.place:
-        message = await log.at(standing.place)
-        if message is None or message.time_ns != standing.time_ns:
+    if checkpoint.position:
+        message = await log.at(checkpoint.position)
+        if message is None or message.time_ns != checkpoint.time_ns:
             return False
-    if standing.own_last:
-        own = await log.at(standing.own_last)
-        return own is not None and own.headers.get("ce-id") == standing.own_id
+    if checkpoint.own_last:
+        own = await log.at(checkpoint.own_last)
+        return own is not None and own.headers.get("ce-id") == checkpoint.own_id
     return True

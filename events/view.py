@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, is_spontaneous
-from events.decision import Cause, Decided, address, decide, fold, refuse, under
+from events.decision import Cause, NewEvent, address, decide, fold, refuse, under
 from events.errors import Misconfigured
 from events.routes import main_prefix
 from schemas.actor import Actor, Message
@@ -20,14 +20,14 @@ from schemas.errors import UndecodableEvent
 from schemas.event import Configured
 from schemas.subjects import Partitions
 
-Offered = Recorded | Unreadable
+Delivery = Recorded | Unreadable
 
 MOST_ANSWERED = 10_000
 """Ids of lost messages that a view keeps, the latest: only a writer's last event can be written again."""
 
 
-class Standing(msgspec.Struct, frozen=True):
-    """Where a view stands: ``state`` after the message of sequence ``place`` and own events up to ``own_last``.
+class Checkpoint(msgspec.Struct, frozen=True):
+    """Where a view stands: ``state`` after the message of sequence ``position`` and own events up to ``own_last``.
 
     ``time_ns`` is that message's timestamp; ``configured`` the last recorded settings. ``fenced`` is the last own event
     that the partition's fence counts; None: ``own_last`` itself. ``own_id`` is the id of the event at ``own_last``: a
@@ -36,7 +36,7 @@ class Standing(msgspec.Struct, frozen=True):
     """
 
     state: Any
-    place: int = 0
+    position: int = 0
     own_last: int = 0
     time_ns: int = 0
     configured: Configured | None = None
@@ -45,10 +45,10 @@ class Standing(msgspec.Struct, frozen=True):
     answered: tuple[str, ...] = ()
 
 
-class Settled(msgspec.Struct, frozen=True, gc=False):
+class Processed(msgspec.Struct, frozen=True, gc=False):
     """A message that recorded events show to be decided: the state before it, and what was recorded for it."""
 
-    offered: Offered
+    delivery: Delivery
     before: Any
     recorded: tuple[Recorded, ...]
 
@@ -56,8 +56,8 @@ class Settled(msgspec.Struct, frozen=True, gc=False):
 class View:
     """Folds one partition of an actor, from recorded events and from decisions of its own.
 
-    Feed it consumed messages (``offer``) and own events (``record``) in stream order. A message is settled once an own
-    event with its cause sequence or a later one is seen; the rest wait, for ``decide_next`` when this process leads.
+    Feed it consumed messages (``receive``) and own events (``apply_own``) in stream order. A message is settled once an
+    own event with its cause sequence or a later one is seen; the rest wait, for ``decide_next`` when this process leads.
 
     Attributes:
         waiting: Consumed messages not yet settled, in stream order.
@@ -66,24 +66,24 @@ class View:
         answered: Ids of messages that are not in this reading, and to which own events in it are the answer: the
             latest :data:`MOST_ANSWERED`, in order.
         fenced: Sequence of the last one under the actor's main prefix: an owner of several fences by that one alone.
-        on_settled: Called for each message that recorded events settle, before it is folded.
-        on_spontaneous: Called for each event that no message led to, with the state before it.
+        on_processed: Called for each message that recorded events settle, before it is folded.
+        on_system_event: Called for each event that no message led to, with the state before it.
         on_unfolded: Called for each settled message whose fold then raised.
-        on_stray: Called for own events whose cause is not waiting: settled before, or not in this reading.
+        on_orphan: Called for own events whose cause is not waiting: settled before, or not in this reading.
         fold_errors: Recorded messages whose fold raised, so that the state passed them over.
     """
 
     def __init__(
-        self, actor: Actor[Any], partition: str, partitions: Partitions, standing: Standing | None = None
+        self, actor: Actor[Any], partition: str, partitions: Partitions, checkpoint: Checkpoint | None = None
     ) -> None:
         self.actor = actor
         self._evolve = actor.evolve
         self.partition = partition
         self._partitions = partitions
         self._main_prefix = main_prefix(actor)
-        start = standing or Standing(actor.initial())
+        start = checkpoint or Checkpoint(actor.initial())
         self.state: Any = start.state
-        self.place = start.place
+        self.position = start.position
         self.own_last = start.own_last
         self.own_id = start.own_id
         self.answered = dict.fromkeys(start.answered)
@@ -92,11 +92,11 @@ class View:
         self.configured = start.configured
         self._behaviour = actor.behaviour if start.configured is None else start.configured.behaviour
         self._undecidable: str | None = None
-        self.waiting: deque[Offered] = deque()
-        self.on_settled: Callable[[Settled], None] | None = None
-        self.on_spontaneous: Callable[[Recorded, Any], None] | None = None
-        self.on_unfolded: Callable[[Settled], None] | None = None
-        self.on_stray: Callable[[tuple[Recorded, ...]], None] | None = None
+        self.waiting: deque[Delivery] = deque()
+        self.on_processed: Callable[[Processed], None] | None = None
+        self.on_system_event: Callable[[Recorded, Any], None] | None = None
+        self.on_unfolded: Callable[[Processed], None] | None = None
+        self.on_orphan: Callable[[tuple[Recorded, ...]], None] | None = None
         self.fold_errors = 0
         self._group: list[Recorded] = []
 
@@ -112,22 +112,22 @@ class View:
             self._undecidable = self.actor.undecidable(self.configured)
         return self._undecidable
 
-    def standing(self) -> Standing:
+    def checkpoint(self) -> Checkpoint:
         """Return where the view stands; meaningful for a snapshot only when every own event is acknowledged."""
-        where = self.state, self.place, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id
-        return Standing(*where, tuple(self.answered))
+        where = self.state, self.position, self.own_last, self.time_ns, self.configured, self.fenced, self.own_id
+        return Checkpoint(*where, tuple(self.answered))
 
-    def offer(self, offered: Offered) -> None:
+    def receive(self, delivery: Delivery) -> None:
         """Take a consumed message; those that were folded already or that wait are ignored.
 
         So is one that was decided before the log lost it: its writer, which has lost it too, may write it again.
         """
-        last = self.waiting[-1].stored.seq if self.waiting else self.place
-        if offered.stored.seq <= last or (isinstance(offered, Recorded) and offered.envelope.id in self.answered):
+        last = self.waiting[-1].stored.seq if self.waiting else self.position
+        if delivery.stored.seq <= last or (isinstance(delivery, Recorded) and delivery.envelope.id in self.answered):
             return
-        self.waiting.append(offered)
+        self.waiting.append(delivery)
 
-    def record(self, own: Offered) -> None:
+    def apply_own(self, own: Delivery) -> None:
         """Take an own event from the log; a decision's events are folded together, once the last one is here.
 
         Raises:
@@ -175,7 +175,7 @@ class View:
             if self.is_fenced(own.envelope.topic):
                 self.fenced = own.stored.seq
 
-    def complete_decision(self) -> tuple[Decided, ...]:
+    def complete_decision(self) -> tuple[NewEvent, ...]:
         """Decide anew what only the beginning of was stored; return the rest, for the caller to append.
 
         A log that was cut may end within a decision. Made again from the same state it has the same events: with the
@@ -193,8 +193,8 @@ class View:
         if [(one.message.id, one.subject, one.data) for one in decided[: len(group)]] != begun:
             self.close_decision()
             return ()
-        offered, self._group = self.waiting.popleft(), []
-        self.state, self.place, self.time_ns = state, offered.stored.seq, offered.stored.time_ns
+        delivery, self._group = self.waiting.popleft(), []
+        self.state, self.position, self.time_ns = state, delivery.stored.seq, delivery.stored.time_ns
         self._note_own(group)
         return decided[len(group) :]
 
@@ -212,41 +212,41 @@ class View:
             self._fold(self.waiting.popleft(), group)
         else:
             # The message lies before this reading began (a history read from the middle): only its events are known.
-            if place > self.place:
+            if place > self.position:
                 self.answered[group[0].envelope.cause] = None
                 if len(self.answered) > MOST_ANSWERED:
                     del self.answered[next(iter(self.answered))]
-            if self.on_stray is not None:
-                self.on_stray(group)
+            if self.on_orphan is not None:
+                self.on_orphan(group)
             for own in group:
                 self._evolve_own(self._placed(own.message))
 
-    def _fold(self, offered: Offered, group: tuple[Recorded, ...]) -> None:
-        offered = under(offered, self._behaviour)
-        before, stored = self.state, offered.stored
-        if self.on_settled is not None:
-            self.on_settled(Settled(offered, before, group))
+    def _fold(self, delivery: Delivery, group: tuple[Recorded, ...]) -> None:
+        delivery = under(delivery, self._behaviour)
+        before, stored = self.state, delivery.stored
+        if self.on_processed is not None:
+            self.on_processed(Processed(delivery, before, group))
         try:
             if group:
                 place = {"seq": stored.seq, "time_ns": stored.time_ns, "behaviour": self._behaviour}
                 own = [msgspec.structs.replace(each.message, **place) for each in group]
-                self.state = fold(self.actor, before, offered, own)
-            elif isinstance(offered, Recorded):
-                self.state = self._evolve(before, offered.message)
+                self.state = fold(self.actor, before, delivery, own)
+            elif isinstance(delivery, Recorded):
+                self.state = self._evolve(before, delivery.message)
         except Exception:
             # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
             # release of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
             self.fold_errors += 1
             if self.on_unfolded is not None:
-                self.on_unfolded(Settled(offered, before, group))
-        self.place, self.time_ns = stored.seq, stored.time_ns
+                self.on_unfolded(Processed(delivery, before, group))
+        self.position, self.time_ns = stored.seq, stored.time_ns
 
     def _placed(self, message: Message) -> Message:
-        return msgspec.structs.replace(message, seq=self.place, time_ns=self.time_ns, behaviour=self._behaviour)
+        return msgspec.structs.replace(message, seq=self.position, time_ns=self.time_ns, behaviour=self._behaviour)
 
     def _fold_spontaneous(self, own: Recorded) -> None:
-        if self.on_spontaneous is not None:
-            self.on_spontaneous(own, self.state)
+        if self.on_system_event is not None:
+            self.on_system_event(own, self.state)
         self._evolve_own(self._placed(own.message))
 
     def _evolve_own(self, message: Message) -> None:
@@ -260,31 +260,31 @@ class View:
         except Exception:
             self.fold_errors += 1
 
-    def decide_next(self, refused: bool = False) -> tuple[Decided, ...]:
+    def decide_next(self, refused: bool = False) -> tuple[NewEvent, ...]:
         """Decide the next waiting message and fold it with its events; the caller appends them behind the fence.
 
         ``refused`` says that the broker will not take what this message leads to: a failure is recorded instead.
         """
-        offered = under(self.waiting.popleft(), self._behaviour)
+        delivery = under(self.waiting.popleft(), self._behaviour)
         how = refuse if refused else decide
-        decided, self.state = how(self.actor, self.state, offered, self._partitions, self.partition)
-        self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
+        decided, self.state = how(self.actor, self.state, delivery, self._partitions, self.partition)
+        self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
         return decided
 
     def fold_silent(self) -> bool:
         """Fold the next waiting message if it leads to no event; leave all as it is, and return False, if it does."""
-        offered, actor = under(self.waiting[0], self._behaviour), self.actor
-        if not isinstance(offered, Recorded):
+        delivery, actor = under(self.waiting[0], self._behaviour), self.actor
+        if not isinstance(delivery, Recorded):
             return False
         try:
-            for _ in actor.decide(self.state, offered.message):
+            for _ in actor.decide(self.state, delivery.message):
                 return False
-            self.state = actor.evolve(self.state, offered.message)
+            self.state = actor.evolve(self.state, delivery.message)
         except Exception:
             # What cannot be decided or folded leads to a failure.
             return False
         self.waiting.popleft()
-        self.place, self.time_ns = offered.stored.seq, offered.stored.time_ns
+        self.position, self.time_ns = delivery.stored.seq, delivery.stored.time_ns
         return True
 
     def fold_before(self, place: int | None) -> None:
@@ -295,15 +295,15 @@ class View:
     def heard_before(self, place: int | None) -> Any:
         """Return the state that :meth:`fold_before` would lead to, and leave all as it is."""
         state = self.state
-        for offered in self.waiting:
-            if place is not None and offered.stored.seq >= place:
+        for delivery in self.waiting:
+            if place is not None and delivery.stored.seq >= place:
                 break
-            if isinstance(offered, Recorded):
+            if isinstance(delivery, Recorded):
                 with suppress(Exception):  # as _fold passes over what cannot be folded
-                    state = self._evolve(state, msgspec.structs.replace(offered.message, behaviour=self._behaviour))
+                    state = self._evolve(state, msgspec.structs.replace(delivery.message, behaviour=self._behaviour))
         return state
 
-    def spontaneous(self, cause: Cause, emission: Any) -> tuple[Decided, ...]:
+    def system_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:
         """Fold an event that no message led to, at the view's place; the caller appends it behind the fence."""
         cause = msgspec.structs.replace(cause, behaviour=self._behaviour)
         decided = address(self.actor.name, cause, (emission,), self._partitions)

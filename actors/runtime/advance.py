@@ -25,7 +25,7 @@ class Advance:
         for key, shard in shards.items():
             if shard.role is not Role.LEADING:
                 continue
-            mark = (shard.epoch, shard.view.place, shard.view.own_last, bool(shard.view.waiting or shard.outbox))
+            mark = (shard.epoch, shard.view.position, shard.view.own_last, bool(shard.view.waiting or shard.outbox))
             known, since = self._marks.get(key, (None, now))
             marks[key] = mark, since if mark == known else now
             if mark[-1] and now - marks[key][1] >= STALL_S:

@@ -7,7 +7,7 @@ import msgspec
 from actors.runtime.committer import Group
 from actors.runtime.records import to_record
 from actors.runtime.surroundings import Surroundings
-from events.decision import Cause, Decided
+from events.decision import Cause, NewEvent
 from events.loggers import get_logger
 from events.view import View
 from schemas.actor import Actor, Scope
@@ -35,7 +35,7 @@ class Author:
         self._source = f"{around.source}/{actor.name}/{partition}"
         self._build = f"{around.build}+{self._settings_hash[:8]}"
 
-    def group(self, decided: tuple[Decided, ...], latency_us: int, exceeded_us: int | None) -> Group:
+    def group(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None) -> Group:
         """Return the events of one decision as they are to be stored; a failure is logged."""
         now, counters = self._around.clock.now_ns(), self._around.counters
         records = tuple(to_record(one, self._source, self._build, now, latency_us, exceeded_us) for one in decided)
@@ -87,4 +87,4 @@ class Author:
         """Return the cause of an event that no message led to."""
         tokens = {Scope.SESSION: (NO_PARTITION, self._partition), Scope.AGENT: (self._partition, NO_PARTITION)}
         agent_token, session_token = tokens.get(self._actor.scope, (NO_PARTITION, NO_PARTITION))
-        return Cause(identity, view.place, view.time_ns, "", "", "", agent_token, session_token)
+        return Cause(identity, view.position, view.time_ns, "", "", "", agent_token, session_token)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from events.decision import Decided
+from events.decision import NewEvent
 from events.errors import Conflict, Misconfigured, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Fence, Log, Record
 from events.loggers import get_logger
@@ -40,7 +40,7 @@ _logger = get_logger("neuraxis.committer")
 class Group(msgspec.Struct, frozen=True):
     """The events of one decision, with their records; stored all or none."""
 
-    decided: tuple[Decided, ...]
+    decided: tuple[NewEvent, ...]
     records: tuple[Record, ...]
 
 

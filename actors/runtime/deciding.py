@@ -20,12 +20,12 @@ from actors.runtime.surroundings import Role, Surroundings
 from actors.runtime.timekeeping import Timekeeper
 from actors.runtime.turns import SLICE_NS
 from events.codec import Unreadable
-from events.decision import Decided
+from events.decision import NewEvent
 from events.errors import LogError
 from events.log import Fence
 from events.loggers import get_logger
 from events.routes import fence_filter
-from events.view import Offered, View
+from events.view import Delivery, View
 from schemas.actor import Actor, Emission, Timer
 from schemas.attendance import Attendance
 
@@ -118,10 +118,10 @@ class Deciding(ABC):
             not (self._snapshots.draining or self._stopping or self._warming is not None) and len(self.outbox) < _OUTBOX
         )
 
-    def _cools(self, offered: Offered) -> bool:
+    def _cools(self, delivery: Delivery) -> bool:
         """Whether the state after a message lacks what its next decision would have to build."""
         kinds = self.actor.cooled_by
-        return bool(kinds) and not isinstance(offered, Unreadable) and isinstance(offered.message.event, kinds)
+        return bool(kinds) and not isinstance(delivery, Unreadable) and isinstance(delivery.message.event, kinds)
 
     def renew_snapshot(self, seq: int) -> None:
         """Have a snapshot taken as soon as everything up to ``seq`` is folded, so that no older one is kept."""
@@ -143,7 +143,7 @@ class Deciding(ABC):
         if self.role is Role.LEADING:
             self._settle_down()
 
-    def _put(self, decided: tuple[Decided, ...], latency_us: int, exceeded_us: int | None = None) -> None:
+    def _put(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None = None) -> None:
         self.outbox.append(self._author.group(decided, latency_us, exceeded_us))
         self._unheard.update(one.message.id for one in decided)
 
@@ -163,7 +163,7 @@ class Deciding(ABC):
             return False
         for number, event in enumerate(tuple(attends(self.view.state, attendance))):
             cause = f"{self.actor.name}/{self.partition}/{self.view.own_last}/attended/{number}"
-            self._put(self.view.spontaneous(self._author.own_cause(self.view, cause), Emission(event)), 0)
+            self._put(self.view.system_event(self._author.own_cause(self.view, cause), Emission(event)), 0)
             self._snapshots.count()
         if self.outbox:
             # What it recorded last may be what the log lacks, and that may be the same news.
@@ -241,7 +241,7 @@ class Deciding(ABC):
     def _record_settings(self) -> None:
         if not self._author.is_configured(self.view):
             event = self._author.configured()
-            self._put(self.view.spontaneous(self._author.settings_cause(self.view), Emission(event)), 0)
+            self._put(self.view.system_event(self._author.settings_cause(self.view), Emission(event)), 0)
             self._submit()
 
     # --- timers
@@ -282,7 +282,7 @@ class Deciding(ABC):
             timer = self.due(now_ns)
             if timer is None:
                 break
-            self._put(self.view.spontaneous(self._author.own_cause(self.view, timer.cause), timer.emission), 0)
+            self._put(self.view.system_event(self._author.own_cause(self.view, timer.cause), timer.emission), 0)
             self._snapshots.count()
         self._submit()
         self._timekeeper.look()

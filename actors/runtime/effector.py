@@ -31,7 +31,7 @@ from actors.runtime.requests import (
 )
 from actors.runtime.wholeness import Wholeness
 from events.codec import Unreadable, decode
-from events.decision import APPEND_REFUSED, Decided, address, cause_of
+from events.decision import APPEND_REFUSED, NewEvent, address, cause_of
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.jetstream import JetStreamLog
 from events.jetstream.delivery import Delivery
@@ -307,7 +307,7 @@ class EffectorWorker:
         seq = request.offered.stored.seq
         return seq if first_lost is None else min(seq, first_lost)
 
-    async def _store(self, request: Request, decided: Sequence[Decided], took_us: int) -> None:
+    async def _store(self, request: Request, decided: Sequence[NewEvent], took_us: int) -> None:
         """Append an answer, unless there is one; raises Refused when the broker takes no such events."""
         now = self._clock.now_ns()
         records = [to_record(one, self._source, self._build, now, took_us) for one in decided]
@@ -326,7 +326,7 @@ class EffectorWorker:
         self.counters.stored += 1
         self._note(request, decided)
 
-    def _note(self, request: Request, decided: Sequence[Decided]) -> None:
+    def _note(self, request: Request, decided: Sequence[NewEvent]) -> None:
         failure = decided[0].message.event
         if not isinstance(failure, self.effector.failed):
             return
@@ -348,7 +348,7 @@ class EffectorWorker:
 
     # --- from a request to the events that answer it
 
-    async def _decide(self, request: Request, under_way: UnderWay) -> tuple[Decided, ...] | None:
+    async def _decide(self, request: Request, under_way: UnderWay) -> tuple[NewEvent, ...] | None:
         """Return what answers a request, None where the log holds an answer."""
         offered = request.offered
         if isinstance(offered, Unreadable):
@@ -393,5 +393,5 @@ class EffectorWorker:
         limit.reschedule(asyncio.get_running_loop().time() + self.effector.timeout_s)
         return await self.effector.perform(request)
 
-    def _failure(self, request: Request, reason: str, error: BaseException | None = None) -> tuple[Decided, ...]:
+    def _failure(self, request: Request, reason: str, error: BaseException | None = None) -> tuple[NewEvent, ...]:
         return failure_of(self.effector, request, reason, error, self._log.partitions)

@@ -12,7 +12,7 @@ from events.codec import decode
 from events.log import Log, Stored
 from events.losses import LOSS_FILTER, Losses
 from events.routes import consumed_filters, own_filters, partitions_of, routes, without_overlap
-from events.view import Offered
+from events.view import Delivery
 from schemas.actor import Actor
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
@@ -60,7 +60,7 @@ class Feed:
         self._by_name = {actor.name: actor for actor in actors}
         self._shards = shards
         self._routes: dict[str, tuple[tuple[Key, bool], ...]] = {}
-        self._late: list[tuple[Shard, Offered, bool]] = []
+        self._late: list[tuple[Shard, Delivery, bool]] = []
         self._orders: list[Stored] = []
         read = [filter for actor in actors for filter in (*consumed_filters(actor), *own_filters(actor))]
         self.filters = without_overlap([*read, *_FORGETS, LOSS_FILTER])
@@ -101,12 +101,12 @@ class Feed:
             known = self._routes[stored.subject] = tuple(((actor.name, name), own) for actor, name, own in found)
         takers = [(shard, own) for key, own in known if (shard := self._shards.get(key)) is not None]
         if takers:
-            offered = decode(stored)
+            delivery = decode(stored)
             for shard, own in takers:
                 if shard.actor.missing_model is None:
-                    shard.take(offered, own)
+                    shard.take(delivery, own)
                 else:
-                    self._late.append((shard, offered, own))
+                    self._late.append((shard, delivery, own))
         if self._losses.note(stored):
             self._begin_anew(self._losses.found[-1].event)
         if stored.subject.endswith(_FORGET_ENDINGS):
@@ -128,8 +128,8 @@ class Feed:
         late, self._late = self._late, []
         for _ in range(_TURNS_TO_APPEND):
             await asyncio.sleep(0)
-        for shard, offered, own in late:
-            shard.take(offered, own)
+        for shard, delivery, own in late:
+            shard.take(delivery, own)
             await asyncio.sleep(0)
 
     def _renew_snapshots(self) -> None:

@@ -25,7 +25,7 @@ class Proof:
         if self._stretch is not None:
             self._stretch = self._stretch[0], upto
         elif view.waiting:
-            self._stretch = view.place, upto
+            self._stretch = view.position, upto
             self._read_at = asyncio.get_running_loop().time()
 
     def is_given(self, since: int | None = None) -> None:

@@ -10,7 +10,7 @@ from events.codec import decode
 from events.loggers import get_logger
 from events.routes import partition_filters
 from events.snapshot import losses_known, snapshot_key, stands_in, unpack
-from events.view import Offered, Standing, View
+from events.view import Checkpoint, Delivery, View
 from schemas.actor import Actor
 from schemas.catalogue import prefixes_of
 
@@ -29,15 +29,15 @@ async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upt
     """Fold the recorded view of a partition up to a sequence; raises LogError."""
     data = await around.snapshots.load(snapshot_key(actor, partition))
     losses = around.losses.last_seq
-    standing = await _usable(actor, partition, around, data) if data is not None else None
-    view = View(actor, partition, around.log.partitions, standing)
-    after = view.place
+    checkpoint = await _usable(actor, partition, around, data) if data is not None else None
+    view = View(actor, partition, around.log.partitions, checkpoint)
+    after = view.position
 
-    def take(offered: Offered, own: bool) -> None:
+    def take(delivery: Delivery, own: bool) -> None:
         if own:
-            view.record(offered)
+            view.apply_own(delivery)
         else:
-            view.offer(offered)
+            view.receive(delivery)
 
     own_prefixes = frozenset(prefixes_of(actor.name))
 
@@ -56,15 +56,15 @@ async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upt
     return ReadBack(view, after, losses)
 
 
-async def _usable(actor: Actor[Any], partition: str, around: Surroundings, data: bytes) -> Standing | None:
-    standing = unpack(actor, partition, data)
-    if standing is None:
+async def _usable(actor: Actor[Any], partition: str, around: Surroundings, data: bytes) -> Checkpoint | None:
+    checkpoint = unpack(actor, partition, data)
+    if checkpoint is None:
         return None
-    reached = max(standing.place, standing.own_last)
+    reached = max(checkpoint.position, checkpoint.own_last)
     since = losses_known(data)
-    if not around.losses.spare(reached, since) or not await stands_in(around.log, standing):
+    if not around.losses.spare(reached, since) or not await stands_in(around.log, checkpoint):
         # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
     around.counters.snapshots_used += 1
-    return standing
+    return checkpoint

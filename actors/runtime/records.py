@@ -2,7 +2,7 @@
 
 from hashlib import blake2b
 
-from events.decision import Decided
+from events.decision import NewEvent
 from events.log import Record
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import BUDGET, LATENCY, MESSAGE_ID, Envelope, encode_headers
@@ -19,7 +19,7 @@ def traceparent(exchange: str, event_id: str) -> str:
 
 
 def to_record(
-    decided: Decided, source: str, build: str, now_ns: int, latency_us: int, exceeded_us: int | None = None
+    decided: NewEvent, source: str, build: str, now_ns: int, latency_us: int, exceeded_us: int | None = None
 ) -> Record:
     """Wrap a decided event; ``latency_us`` is how long its decision took, ``exceeded_us`` the budget if it took longer.
 

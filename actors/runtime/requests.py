@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable
-from events.decision import Cause, Decided, address
+from events.decision import Cause, NewEvent, address
 from events.jetstream.delivery import Delivery
 from schemas.actor import Message, Scope
 from schemas.catalogue import CATALOGUE, entry_of
@@ -59,7 +59,7 @@ class Request(msgspec.Struct, frozen=True):
     answer: str
 
 
-def may_answer(effector: Effector, request: Request, one: Decided) -> bool:
+def may_answer(effector: Effector, request: Request, one: NewEvent) -> bool:
     """Whether an event is the effector's own, and where a look for the answer finds it."""
     _, agent_token, _ = split_stored(one.subject)
     entry = entry_of(one.message.event)
@@ -72,7 +72,7 @@ def may_answer(effector: Effector, request: Request, one: Decided) -> bool:
 
 def failure_of(
     effector: Effector, request: Request, reason: str, error: BaseException | None, partitions: Partitions
-) -> tuple[Decided, ...]:
+) -> tuple[NewEvent, ...]:
     """Return the answer that says why a request has no other."""
     offered, stored = request.offered, request.offered.stored
     failed = effector.failed(

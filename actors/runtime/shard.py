@@ -16,7 +16,7 @@ from actors.runtime.surroundings import Role, Surroundings
 from events.codec import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
-from events.view import Offered
+from events.view import Delivery
 from schemas.actor import Actor, Message
 
 _RETRY_FIRST, _RETRY_MOST = 0.02, 1.0
@@ -38,7 +38,7 @@ class Shard(Deciding):
     def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
         super().__init__(actor, partition, settings, around)
         self.leads = False
-        self._inbox: list[tuple[Offered, bool]] = []
+        self._inbox: list[tuple[Delivery, bool]] = []
         self._recovery: asyncio.Task[None] | None = None
         self._reads_back = False
         self._stated: int | None = None
@@ -97,22 +97,22 @@ class Shard(Deciding):
 
     # --- messages
 
-    def take(self, offered: Offered, own: bool) -> None:
+    def take(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
         if self.role is Role.RECOVERING:
-            self._inbox.append((offered, own))
+            self._inbox.append((delivery, own))
         elif not own:
-            self.view.offer(offered)
+            self.view.receive(delivery)
             if self.role is Role.LEADING:
                 self.work()
         elif self.role is Role.STANDBY:
-            self.view.record(offered)
+            self.view.apply_own(delivery)
             self._own_arrived.set()
-        elif offered.stored.seq > self.view.own_last and not self._is_ours(offered):
+        elif delivery.stored.seq > self.view.own_last and not self._is_ours(delivery):
             self.lost("foreign_event")
 
-    def _is_ours(self, offered: Offered) -> bool:
-        return not isinstance(offered, Unreadable) and offered.envelope.id in self._unheard
+    def _is_ours(self, delivery: Delivery) -> bool:
+        return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._unheard
 
     def lost(self, reason: str, last: int | None = None) -> None:
         """Drop the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
@@ -196,13 +196,13 @@ class Shard(Deciding):
             return
         self._step_back()
         inbox, self._inbox = self._inbox, []
-        for offered, own in inbox:
-            self.take(offered, own)
+        for delivery, own in inbox:
+            self.take(delivery, own)
 
     def _configured_state(self) -> Any:
         """Return the state as it will be once this shard has recorded its settings."""
         configured = self._author.configured()
-        return self.actor.evolve(self.view.state, Message(configured, self.view.place, "", self.view.time_ns))
+        return self.actor.evolve(self.view.state, Message(configured, self.view.position, "", self.view.time_ns))
 
     async def _read_history(self) -> None:
         self._inbox.clear()
@@ -212,8 +212,8 @@ class Shard(Deciding):
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.losses)
         self._step_back()
-        for offered, own in self._inbox:
-            self.take(offered, own)
+        for delivery, own in self._inbox:
+            self.take(delivery, own)
         self._inbox.clear()
 
     def _step_back(self) -> None:

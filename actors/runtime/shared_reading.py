@@ -14,7 +14,7 @@ from events.codec import decode
 from events.errors import LogError
 from events.log import Log, Stored
 from events.routes import routes
-from events.view import Offered
+from events.view import Delivery
 from schemas.actor import Actor
 from schemas.subjects import EVERYTHING
 
@@ -27,7 +27,7 @@ _SLICE = 64
 Key = tuple[str, str]
 """An actor's name and a partition of it."""
 
-Take = Callable[[Offered, bool], None]
+Take = Callable[[Delivery, bool], None]
 """Takes a partition's next message; the flag says whether its actor wrote it."""
 
 
@@ -49,12 +49,12 @@ class _Request:
         else:
             self.done.set_exception(wrong)
 
-    def give(self, stored: Stored, offered: Offered, own: bool) -> None:
+    def give(self, stored: Stored, delivery: Delivery, own: bool) -> None:
         """Hand a message over, unless the partition does not wait for it (any more)."""
         if self.done.done() or not self.after < stored.seq <= self.upto:
             return
         try:
-            self.take(offered, own)
+            self.take(delivery, own)
         except Exception as wrong:
             self.end(wrong)
 
@@ -105,9 +105,9 @@ class SharedReading:
                     if takers is None:
                         takers = routed[stored.subject] = self._takers(stored.subject, asked)
                     if takers:
-                        offered = decode(stored)
+                        delivery = decode(stored)
                         for request, own in takers:
-                            request.give(stored, offered, own)
+                            request.give(stored, delivery, own)
                 await asyncio.sleep(0)
         for _, request in asked:
             request.end()

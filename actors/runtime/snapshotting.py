@@ -74,9 +74,9 @@ class Snapshotting:
 
     def _packed(self, view: View) -> tuple[bytes, int]:
         """Return a snapshot of the state, and the sequence up to which everything is in it."""
-        standing = view.standing()
+        standing = view.checkpoint()
         packed = pack(self._actor, self._partition, standing, self._losses)
-        return packed, max(standing.place, self._renewing)
+        return packed, max(standing.position, self._renewing)
 
     async def _save_beside(self, packed: bytes, upto: int, done: Callable[[], None]) -> None:
         try:

@@ -150,7 +150,7 @@ def statuses(worker: Worker, actor: str) -> Iterable[PartitionStatus]:
     for (name, partition), shard in sorted(worker.shards.items()):
         if name == actor:
             yield PartitionStatus(
-                partition=partition, role=shard.role, place=shard.view.place, waiting=len(shard.view.waiting)
+                partition=partition, role=shard.role, place=shard.view.position, waiting=len(shard.view.waiting)
             )
 
 

@@ -26,7 +26,7 @@ from events.replay.replaying import run as run_replay
 from events.replay.sources import LedgerSource, time_of_end
 from events.replay.whatif import Example, Fate
 from events.replay.whatif import Report as WhatIfReport
-from events.view import Offered
+from events.view import Delivery
 from schemas.event import topic_of
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -77,9 +77,9 @@ class _Tally:
         self.identical: Counter[str] = Counter()
         self.different: Counter[str] = Counter()
 
-    def take(self, offered: Offered, is_same: bool, count: int) -> None:
+    def take(self, delivery: Delivery, is_same: bool, count: int) -> None:
         counts = self.identical if is_same else self.different
-        counts[offered.message.exchange if isinstance(offered, Recorded) else ""] += count
+        counts[delivery.message.exchange if isinstance(delivery, Recorded) else ""] += count
 
 
 async def _replayed(

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from events.decision import Cause, Decided, address
+from events.decision import Cause, NewEvent, address
 from schemas.actor import Actor, Emission, Message
 from schemas.event import Event
 from schemas.identity import event_id
@@ -89,7 +89,7 @@ class World:
                 due.append((owed.due_ns, name))
         return min(due, default=None)
 
-    def _addressed(self, owner: str, events: list[Event | Emission], place: Place) -> tuple[Decided, ...]:
+    def _addressed(self, owner: str, events: list[Event | Emission], place: Place) -> tuple[NewEvent, ...]:
         cause = event_id(place.exchange, owner, self.seq)
         return address(owner, self._cause(cause, place), events, ONE)
 
@@ -97,11 +97,11 @@ class World:
         tokens = ONE.agent_token(place.agent), ONE.session_token(place.session)
         return Cause(cause, self.seq, self.now_ns, place.agent, place.session, place.exchange, *tokens)
 
-    def _fold(self, name: str, decided: Iterable[Decided]) -> None:
+    def _fold(self, name: str, decided: Iterable[NewEvent]) -> None:
         for each in decided:
             self.states[name] = self._actors[name].evolve(self.states[name], each.message)
 
-    def _store(self, decided: Iterable[Decided]) -> None:
+    def _store(self, decided: Iterable[NewEvent]) -> None:
         for each in decided:
             self.seq += 1
             self._digest.update(f"{each.subject}\n{each.message.id}\n".encode() + each.data)

@@ -13,7 +13,7 @@ from events.replay.replaying import Point, run
 from events.replay.sources import Source
 from events.replay.states import entries_under, found_at, nowhere
 from events.routes import partition_filters
-from events.view import Settled
+from events.view import Processed
 from schemas.actor import Actor
 from schemas.subjects import split_stored
 
@@ -73,10 +73,10 @@ class _Search:
         if self._condition.holds(self._value):
             self.found = self._told(before)
 
-    def settled(self, settled: Settled) -> None:
+    def settled(self, settled: Processed) -> None:
         """Look at the state before a message."""
         self.look(settled.before)
-        self._latest = settled.offered
+        self._latest = settled.delivery
 
     def spontaneous(self, own: Recorded, state: Any) -> None:
         """Look at the state before an event that no message led to."""
@@ -144,7 +144,7 @@ async def first_holding(
     search = _Search(actor, partition, key, condition)
     replay = Replay([actor], source.partitions)
     view = replay.view(actor, partition)
-    view.on_settled, view.on_spontaneous, view.on_stray = search.settled, search.spontaneous, search.stray
+    view.on_processed, view.on_system_event, view.on_orphan = search.settled, search.spontaneous, search.stray
     await run(source, replay, upto, filters=partition_filters(actor, partition), progress=progress)
     search.look(view.state)
     if search.found is None and not search.led_somewhere and condition.operator != "exists":

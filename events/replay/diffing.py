@@ -142,7 +142,7 @@ async def _stands(
     filters = () if partition is None else partition_filters(actors[0], partition)
     await run(source, replay, upto, filters=filters, progress=progress)
     return {
-        key: _Stand(view.place, view.state)
+        key: _Stand(view.position, view.state)
         for key, view in replay.views.items()
         if partition is None or key[1] == partition
     }

@@ -43,7 +43,7 @@ class Node(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """The causal tree of an exchange.
 
-    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``way`` are the sequences of
+    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``critical_path`` are the sequences of
     the events from the input to the end, each the cause of the next, as far back as causes are known; empty while there
     is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners of the full path that
     had no say, ``absent`` tells for them, and for those that nothing called on, why. ``unreadable`` lists sequences of
@@ -55,7 +55,7 @@ class Explanation(msgspec.Struct, frozen=True):
     session: str
     roots: tuple[Node, ...]
     complete: bool
-    way: tuple[int, ...]
+    critical_path: tuple[int, ...]
     total_ms: float
     unreached: tuple[str, ...]
     absent: dict[str, str]
@@ -141,7 +141,7 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
         session=first.envelope.session,
         roots=tuple(_node(root, None, first, children) for root in roots),
         complete=bool(way) and way[0].envelope.topic == ROOT_TOPIC,
-        way=tuple(one.stored.seq for one in way),
+        critical_path=tuple(one.stored.seq for one in way),
         total_ms=_milliseconds(first, recorded[-1]),
         unreached=unreached,
         absent=dict.fromkeys(unreached, _stop(way, recorded[-1])) | uncalled,

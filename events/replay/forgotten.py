@@ -13,7 +13,7 @@ import msgspec
 from events.codec import Recorded
 from events.log import Seal
 from events.sealing.bodies import CLOSED_TEXT
-from events.view import Offered, Settled
+from events.view import Delivery, Processed
 from schemas.actor import Actor, Emission, Message, Scope
 from schemas.event import encode_event
 from schemas.personal import change_personal, personal_part
@@ -50,19 +50,19 @@ class Forgotten:
         self._actor = actor
         self._sessions: set[tuple[str, str]] = set()
 
-    def concerns(self, settled: Settled) -> bool:
+    def concerns(self, settled: Processed) -> bool:
         """Whether sealed words may matter at all: here, or in what was folded before. Cheap, and mostly no."""
-        return bool(self._sessions) or _is_closed(settled.offered) or any(map(_is_closed, settled.recorded))
+        return bool(self._sessions) or _is_closed(settled.delivery) or any(map(_is_closed, settled.recorded))
 
-    def needed_for(self, settled: Settled) -> bool:
+    def needed_for(self, settled: Processed) -> bool:
         """Whether a decision needs, or may need, words that are sealed; to be asked before it is folded."""
         if any(_is_closed(own) for own in settled.recorded):
             return True
-        offered = settled.offered
-        if not isinstance(offered, Recorded):
+        delivery = settled.delivery
+        if not isinstance(delivery, Recorded):
             return False
-        message = offered.message
-        return _session_of(message) in self._sessions or (_is_closed(offered) and self._looks(settled.before, message))
+        message = delivery.message
+        return _session_of(message) in self._sessions or (_is_closed(delivery) and self._looks(settled.before, message))
 
     def may_have_changed(self, message: Message) -> bool:
         """Whether a decision may rest on sealed words of another session, which its actor shares with this one."""
@@ -70,14 +70,14 @@ class Forgotten:
             return False
         return any(self._actor.scope is Scope.GLOBAL or agent == message.agent for agent, _ in self._sessions)
 
-    def fold(self, settled: Settled) -> None:
+    def fold(self, settled: Processed) -> None:
         """Take note of what a settled message and its events bring into the state."""
-        offered = settled.offered
-        if isinstance(offered, Recorded):
-            session = _session_of(offered.message)
-            if _ends_taint(offered):
+        delivery = settled.delivery
+        if isinstance(delivery, Recorded):
+            session = _session_of(delivery.message)
+            if _ends_taint(delivery):
                 self._sessions.discard(session)
-            if _is_closed(offered) and self._keeps(settled.before, offered.message):
+            if _is_closed(delivery) and self._keeps(settled.before, delivery.message):
                 self._sessions.add(session)
         self._sessions.update(_session_of(own.message) for own in settled.recorded if _is_closed(own))
 
@@ -99,16 +99,16 @@ class Forgotten:
             return True
 
 
-def _ends_taint(offered: Recorded) -> bool:
-    event = offered.message.event
+def _ends_taint(delivery: Recorded) -> bool:
+    event = delivery.message.event
     if isinstance(event, ForgetOrdered):
         return event.what == "session"
     # An empty input has no words that could be sealed: it says nothing of whether the session's others are.
-    return isinstance(event, InputReceived) and bool(event.text) and not _is_closed(offered)
+    return isinstance(event, InputReceived) and bool(event.text) and not _is_closed(delivery)
 
 
-def _is_closed(offered: Offered) -> bool:
-    return offered.stored.seal is Seal.CLOSED
+def _is_closed(delivery: Delivery) -> bool:
+    return delivery.stored.seal is Seal.CLOSED
 
 
 def _session_of(message: Message) -> tuple[str, str]:

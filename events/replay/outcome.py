@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import Decided
+from events.decision import NewEvent
 from events.meaning import Bodies, text_of
 from events.replay.pending import Pending, merged_seconds, oldest_of
 from schemas.catalogue import lifted
@@ -197,7 +197,7 @@ class Compared(msgspec.Struct, frozen=True):
 _SAME = Compared()
 
 
-def compare(recorded: Sequence[Recorded], decided: Sequence[Decided], bodies: Bodies) -> Compared:
+def compare(recorded: Sequence[Recorded], decided: Sequence[NewEvent], bodies: Bodies) -> Compared:
     """Compare what was recorded of a message with what is decided of it today; ``bodies`` are those of their writer."""
     if len(recorded) != len(decided):
         topics = topics_text([r.envelope.topic for r in recorded]), topics_text([d.topic for d in decided])
@@ -218,7 +218,7 @@ def compare(recorded: Sequence[Recorded], decided: Sequence[Decided], bodies: Bo
     return Compared(None, new) if new else _SAME
 
 
-def _difference_around(was: Recorded, now: Decided) -> tuple[str, str, str] | None:
+def _difference_around(was: Recorded, now: NewEvent) -> tuple[str, str, str] | None:
     """Return what differs first around two bodies, or None."""
     if _is_same_around(was, now):
         return None
@@ -232,7 +232,7 @@ def _difference_around(was: Recorded, now: Decided) -> tuple[str, str, str] | No
     return next((pair for pair in pairs if pair[1] != pair[2]), None)
 
 
-def _is_same_around(was: Recorded, now: Decided) -> bool:
+def _is_same_around(was: Recorded, now: NewEvent) -> bool:
     """Whether nothing but the body may differ: the same subject, id, cause, address and place."""
     stored, envelope, message = was.stored, was.envelope, now.message
     return (
@@ -257,7 +257,7 @@ def _address(message: Any) -> str:
     return f"agent {message.agent!r}, session {message.session!r}, exchange {message.exchange!r}"
 
 
-def _place(event: Envelope | Decided) -> str:
+def _place(event: Envelope | NewEvent) -> str:
     return f"{event.index}/{event.count} behind {event.cause_seq}"
 
 

@@ -104,9 +104,9 @@ def undecided(view: View, spoke_ns: int) -> Pending:
 
     ``spoke_ns`` is when its last event was stored, 0 where it has none; in Unix nanoseconds.
     """
-    offered = view.waiting[0]
-    stored, topic = offered.stored, split_stored(offered.stored.subject)[0]
-    id, exchange = (offered.message.id, offered.message.exchange) if isinstance(offered, Recorded) else ("", "")
+    delivery = view.waiting[0]
+    stored, topic = delivery.stored, split_stored(delivery.stored.subject)[0]
+    id, exchange = (delivery.message.id, delivery.message.exchange) if isinstance(delivery, Recorded) else ("", "")
     where = view.actor.name, view.partition, stored.seq
     return Pending(*where, id, topic, exchange, stored.time_ns, max(stored.time_ns, spoke_ns))
 
@@ -116,7 +116,7 @@ def unfired(view: View, spoke_ns: int) -> Pending | None:
     timer = view.actor.timer(view.state) if view.actor.timer is not None else None
     if timer is None or timer.due_ns >= view.time_ns:
         return None
-    owed, where = timer.emission, (view.actor.name, view.partition, view.place)
+    owed, where = timer.emission, (view.actor.name, view.partition, view.position)
     since_ns = max(timer.due_ns, spoke_ns)
     return Pending(
         *where, timer.cause, topic_of(owed.event), owed.exchange or "", timer.due_ns, since_ns, is_timer=True

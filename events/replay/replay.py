@@ -25,7 +25,7 @@ from events.replay.outcome import Coverage, Difference, Report, in_order
 from events.replay.pending import Activity, Pending, oldest_of, undecided, unfired
 from events.replay.verification import BEYOND_BACKLOG, Unit, Verification
 from events.routes import consumed_filters, own_filters, routes, without_overlap
-from events.view import Settled, View
+from events.view import Processed, View
 from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.envelope import CAUSE_SEQ
@@ -131,17 +131,17 @@ class Replay:
         takers = self._takers(stored.subject)
         if takers is None:
             return
-        offered = decode(stored)
-        if isinstance(offered, Unreadable):
-            self._note_unreadable(takers, offered)
+        delivery = decode(stored)
+        if isinstance(delivery, Unreadable):
+            self._note_unreadable(takers, delivery)
             return
         for view in takers.owning:
-            view.record(offered)
-            self._note_activity(view, offered)
+            view.apply_own(delivery)
+            self._note_activity(view, delivery)
         if takers.consuming:
-            offered = _without_wrapping(offered)
+            delivery = _without_wrapping(delivery)
             for view in takers.consuming:
-                view.offer(offered)
+                view.receive(delivery)
 
     def takes(self, subject: str) -> bool:
         """Whether messages of a stored subject belong to any partition that is folded here, or tell of a loss."""
@@ -202,17 +202,17 @@ class Replay:
             found = self._routes[subject] = self._route(subject)
             return found
 
-    def _note_unreadable(self, takers: _Takers, offered: Unreadable) -> None:
+    def _note_unreadable(self, takers: _Takers, delivery: Unreadable) -> None:
         if takers.counts:
-            self._unreadable[offered.code] += 1
+            self._unreadable[delivery.code] += 1
         for view in takers.owning:
-            if self._verify and offered.code == UndecodableEvent.code:
+            if self._verify and delivery.code == UndecodableEvent.code:
                 # Damage is what a verification is there to find; a newer release's event stops it as any reading.
-                self.verification.unreadable(view, offered)
+                self.verification.unreadable(view, delivery)
             else:
-                view.record(offered)
+                view.apply_own(delivery)
         for view in takers.consuming:
-            view.offer(offered)
+            view.receive(delivery)
 
     def finish(self) -> Report:
         """Settle what the log's end left open, and report.
@@ -257,7 +257,7 @@ class Replay:
         while view.waiting:
             if not self._decide_silent(view):
                 self.coverage[view.actor.name].pending += len(view.waiting)
-                is_decidable = not self.verification.why_not(view, Settled(view.waiting[0], view.state, ()))
+                is_decidable = not self.verification.why_not(view, Processed(view.waiting[0], view.state, ()))
                 return undecided(view, spoke_ns) if is_decidable else None
         return None if view.undecidable else unfired(view, spoke_ns)
 
@@ -285,10 +285,10 @@ class Replay:
 
     def _decide_silent(self, view: View) -> bool:
         """Decide and fold the oldest waiting message if it leads to nothing; otherwise leave all as it was."""
-        before, offered = view.state, view.waiting[0]
+        before, delivery = view.state, view.waiting[0]
         if not view.fold_silent():
             return False
-        self.verification.silent(view, Settled(offered, before, ()))
+        self.verification.silent(view, Processed(delivery, before, ()))
         return True
 
     def _route(self, subject: str) -> _Takers | None:

@@ -98,7 +98,7 @@ async def state_at(
     return PartState(
         actor=actor.name,
         partition=partition,
-        place=view.place if view is not None else 0,
+        place=view.position if view is not None else 0,
         state_hash=state_hash(state),
         under_key=dict(entries_under(state, key)),
         state=state_builtins(state),

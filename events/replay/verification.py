@@ -11,13 +11,13 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from events.codec import Recorded, Unreadable
-from events.decision import APPEND_REFUSED, Cause, Decided, address, decide, decide_only, fold_decided, resting_on
+from events.decision import APPEND_REFUSED, Cause, NewEvent, address, decide, decide_only, fold_decided, resting_on
 from events.log import Seal
 from events.losses import Losses
 from events.meaning import Bodies
 from events.replay.forgotten import SEALED, Forgotten
 from events.replay.outcome import Compared, Coverage, Difference, Differences, body_text, compare, topics_text
-from events.view import Offered, Settled, View
+from events.view import Delivery, Processed, View
 from schemas.actor import Actor
 from schemas.event import Configured, Failed, topic_of
 from schemas.identity import content_hash
@@ -67,24 +67,24 @@ class Verification:
         self.differences = Differences(keep)
         self.losses = Losses()
         self._found: list[tuple[str, int, int]] = []
-        self.on_verdict: Callable[[Offered, bool, int], None] | None = None
+        self.on_verdict: Callable[[Delivery, bool, int], None] | None = None
         self._partitions = partitions
         self._of = of
         self._reached = reached
         self._silent: dict[Unit, int] = {}
         self._bodies: dict[Unit, Bodies] = {}
-        self._matched: tuple[tuple[Decided, ...], Compared] | None = None
+        self._matched: tuple[tuple[NewEvent, ...], Compared] | None = None
         self._forgotten: dict[Unit, Forgotten] = {}
         self._misfolded: dict[Unit, str] = {}
 
     def watch(self, view: View) -> None:
         """Have everything compared that a view folds from here on because an event of its own settles it."""
-        view.on_settled = lambda settled: self._check(view, settled)
-        view.on_spontaneous = lambda own, state: self._check_spontaneous(view, own, state)
+        view.on_processed = lambda settled: self._check(view, settled)
+        view.on_system_event = lambda own, state: self._check_spontaneous(view, own, state)
         view.on_unfolded = lambda settled: self._check_unfolded(view, settled)
-        view.on_stray = lambda group: self._check_stray(view, group)
+        view.on_orphan = lambda group: self._check_stray(view, group)
 
-    def silent(self, view: View, settled: Settled) -> None:
+    def silent(self, view: View, settled: Processed) -> None:
         """Count a message that was decided and led to nothing, with no event of its own to settle it."""
         reason = self.why_not(view, settled)
         if reason:
@@ -94,13 +94,13 @@ class Verification:
 
     def folded_early(self, view: View) -> None:
         """Take note that a view has folded silent messages up to its place, though events may be owed for them."""
-        self._silent[view.actor.name, view.partition] = view.place
+        self._silent[view.actor.name, view.partition] = view.position
 
     def unreadable(self, view: View, own: Unreadable) -> None:
         """Count an event of a view's own that cannot be read."""
         self._differ(view, own, ("body", body_text(own.stored.data), f"it cannot be read: {own.detail}"))
 
-    def why_not(self, view: View, settled: Settled) -> str:
+    def why_not(self, view: View, settled: Processed) -> str:
         """Return why a decision cannot be made again, or nothing; called once for each, in order."""
         forgotten, sealed = self._forgotten_of(view), False
         if forgotten.concerns(settled):
@@ -129,7 +129,7 @@ class Verification:
             self.coverage[view.actor.name].silent -= 1
         self._differ(view, group[0], ("count", topics_text([own.envelope.topic for own in group]), topics_text([])))
 
-    def _check(self, view: View, settled: Settled) -> None:
+    def _check(self, view: View, settled: Processed) -> None:
         self._matched = None
         reason = self.why_not(view, settled)
         if reason:
@@ -138,9 +138,9 @@ class Verification:
         settled = _with_models(view, settled)
         where = self._partitions, view.partition
         try:
-            decided = decide_only(view.actor, settled.before, settled.offered, *where)
+            decided = decide_only(view.actor, settled.before, settled.delivery, *where)
         except Exception:
-            decided, _ = decide(view.actor, settled.before, settled.offered, *where)
+            decided, _ = decide(view.actor, settled.before, settled.delivery, *where)
         compared = compare(settled.recorded, decided, self._bodies_of(view))
         if compared.difference is None:
             # The view folds it, once, from the record: a decision that could not be folded was recorded as a failure.
@@ -150,7 +150,7 @@ class Verification:
         else:
             self._check_folded(view, settled, decided)
 
-    def _check_unfolded(self, view: View, settled: Settled) -> None:
+    def _check_unfolded(self, view: View, settled: Processed) -> None:
         """Take back that a decision came out as recorded: what cannot be folded is decided as a failure."""
         if self._matched is not None:
             decided, compared = self._matched
@@ -158,21 +158,21 @@ class Verification:
             self._count_new(view, compared, -1)
             self._check_folded(view, settled, decided)
 
-    def _check_folded(self, view: View, settled: Settled, decided: tuple[Decided, ...]) -> None:
+    def _check_folded(self, view: View, settled: Processed, decided: tuple[NewEvent, ...]) -> None:
         """Compare what is left of a decision once it was folded, as a living actor does before it records anything."""
-        offered = settled.offered
-        folded, _ = fold_decided(view.actor, settled.before, offered, decided, self._partitions, view.partition)
+        delivery = settled.delivery
+        folded, _ = fold_decided(view.actor, settled.before, delivery, decided, self._partitions, view.partition)
         compared = compare(settled.recorded, folded, self._bodies_of(view))
         if compared.difference is None:
             self._count_identical(view, settled, 1)
-        elif isinstance(offered, Recorded) and self._forgotten_of(view).may_have_changed(offered.message):
+        elif isinstance(delivery, Recorded) and self._forgotten_of(view).may_have_changed(delivery.message):
             self._leave_unverified(view, SEALED)
             return
         elif reason := self._misfolded.get((view.actor.name, view.partition), ""):
             self._leave_unverified(view, reason)
             return
         else:
-            self._differ(view, offered, compared.difference)
+            self._differ(view, delivery, compared.difference)
         self._count_new(view, compared, 1)
 
     def _undecidable(self, view: View) -> str:
@@ -186,13 +186,13 @@ class Verification:
             self._misfolded.setdefault((view.actor.name, view.partition), reason)
         return reason
 
-    def _count_identical(self, view: View, settled: Settled, count: int) -> None:
+    def _count_identical(self, view: View, settled: Processed, count: int) -> None:
         coverage = self.coverage[view.actor.name]
         coverage.identical += count
         if not settled.recorded:
             coverage.silent += count
         elif self.on_verdict is not None:
-            self.on_verdict(settled.offered, True, count)
+            self.on_verdict(settled.delivery, True, count)
 
     def _count_new(self, view: View, compared: Compared, count: int) -> None:
         counts = self.coverage[view.actor.name].new_fields
@@ -233,29 +233,29 @@ class Verification:
             else:
                 self._differ(view, own, compared.difference)
 
-    def _due(self, view: View, own: Recorded, state: Any) -> tuple[Decided, ...]:
+    def _due(self, view: View, own: Recorded, state: Any) -> tuple[NewEvent, ...]:
         """Return the event that time yields next, addressed as a shell would have."""
         timer = view.actor.timer(state) if view.actor.timer is not None else None
         if timer is None:
             return ()
         _, agent_token, session_token = split_stored(own.stored.subject)
-        cause = Cause(timer.cause, view.place, view.time_ns, "", "", "", agent_token, session_token)
+        cause = Cause(timer.cause, view.position, view.time_ns, "", "", "", agent_token, session_token)
         return address(view.actor.name, cause, (timer.emission,), self._partitions)
 
     def _leave_unverified(self, view: View, reason: str) -> None:
         unverified = self.coverage[view.actor.name].unverified
         unverified[reason] = unverified.get(reason, 0) + 1
 
-    def _differ(self, view: View, offered: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
+    def _differ(self, view: View, delivery: Recorded | Unreadable, found: tuple[str, str, str]) -> None:
         self.coverage[view.actor.name].different += 1
-        self._found.append((view.actor.name, offered.stored.seq, self._reached()))
-        exchange = offered.message.exchange if isinstance(offered, Recorded) else ""
-        topic = split_stored(offered.stored.subject)[0]
-        where = view.actor.name, view.partition, offered.stored.seq, topic, exchange
+        self._found.append((view.actor.name, delivery.stored.seq, self._reached()))
+        exchange = delivery.message.exchange if isinstance(delivery, Recorded) else ""
+        topic = split_stored(delivery.stored.subject)[0]
+        where = view.actor.name, view.partition, delivery.stored.seq, topic, exchange
         if not self._of or exchange in self._of:
             self.differences.add(Difference(*where, *found, shown_at=self._reached()))
         if self.on_verdict is not None:
-            self.on_verdict(offered, False, 1)
+            self.on_verdict(delivery, False, 1)
 
 
 def _is_refusal(recorded: Recorded) -> bool:
@@ -263,15 +263,15 @@ def _is_refusal(recorded: Recorded) -> bool:
     return isinstance(event, Failed) and event.reason == APPEND_REFUSED
 
 
-def _with_models(view: View, settled: Settled) -> Settled:
+def _with_models(view: View, settled: Processed) -> Processed:
     """Return a settled message as its decision saw it: with the models that the record of that names."""
     if view.actor.models is None or not settled.recorded:
         return settled
     names = tuple(name for own in settled.recorded for name in view.actor.models(own.message.event))
-    return Settled(resting_on(settled.offered, names), settled.before, settled.recorded)
+    return Processed(resting_on(settled.delivery, names), settled.before, settled.recorded)
 
 
-def _missing_model(view: View, settled: Settled) -> str:
+def _missing_model(view: View, settled: Processed) -> str:
     if view.actor.missing_model is None:
         return ""
     names = (view.actor.missing_model(own.message.event) for own in settled.recorded)

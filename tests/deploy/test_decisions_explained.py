@@ -21,7 +21,7 @@ TOLD: tuple[Mapping[type, object], ...] = (_DETAILS, GUARD_DETAILS, MIND_DETAILS
 """How ``why`` tells the events on the path of an exchange."""
 
 # Not about a decision: places in the log, and what an answer shows beside its numbers.
-PLACES = {"seq", "cause_seq", "way", "unreadable"}
+PLACES = {"seq", "cause_seq", "critical_path", "unreadable"}
 
 
 def rows(text: str) -> list[list[str]]:

@@ -77,7 +77,7 @@ def test_every_event_stands_in_the_layout_once(recording: Recording) -> None:
 def laid_out(explanation: Explanation) -> list[int]:
     waiting, places = list(explanation.roots), []
     while waiting:
-        for node, branches in trunk(waiting.pop(), frozenset(explanation.way)):
+        for node, branches in trunk(waiting.pop(), frozenset(explanation.critical_path)):
             places.append(node.seq)
             waiting += branches
     return places

@@ -22,7 +22,7 @@ from deploy.config.loading import all_sections, assignment_layer, resolve
 from deploy.processes.effectors import EFFECTORS
 from deploy.processes.lifeline import READY
 from deploy.processes.worker import UnknownWork, check_work, known_work, replier, with_something_to_do
-from events.decision import Cause, Decided, address
+from events.decision import Cause, NewEvent, address
 from events.jetstream import Access, Connection, JetStreamLog
 from events.log import Append, Record
 from schemas.actor import Message
@@ -228,7 +228,7 @@ def answer_to(inbox: str) -> Group:
     event = msgspec.structs.replace(sample, reply_to=inbox)
     message = Message(event=event, seq=7, id="a1", time_ns=0, exchange="e1")
     subject = "log.00.00.response.emitted"
-    decided = Decided(message, "forged_id.response.emitted", subject, encode_event(event), "c1", 6, 0, 1)
+    decided = NewEvent(message, "forged_id.response.emitted", subject, encode_event(event), "c1", 6, 0, 1)
     return Group((decided,), (Record(subject, {"ce-id": "a1"}, decided.data),))
 
 

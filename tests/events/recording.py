@@ -11,10 +11,10 @@ import msgspec
 
 from actors.runtime.records import rfc3339, to_record
 from events.codec import decode
-from events.decision import Cause, Decided
+from events.decision import Cause, NewEvent
 from events.log import Record, Stored
 from events.routes import partition_names, partitions_of
-from events.view import Standing, View
+from events.view import Checkpoint, View
 from schemas.actor import Actor, Emission, Scope
 from schemas.catalogue import prefixes_of
 from schemas.envelope import Envelope, encode_headers
@@ -31,7 +31,7 @@ class Kept(msgspec.Struct, frozen=True):
     """Where a view stood, with all it had written acknowledged, when the log was ``length`` messages long."""
 
     length: int
-    standing: Standing
+    standing: Checkpoint
 
 
 class Recording:
@@ -81,7 +81,7 @@ class Recording:
         for (name, partition), view in self.leaders.items():
             chosen = (settings or {}).get(name) or view.actor.settings_type()
             identity = f"{name}/{partition}/{view.own_last}"
-            self.append(view, view.spontaneous(own_cause(view, identity), Emission(configured(view.actor, chosen))))
+            self.append(view, view.system_event(own_cause(view, identity), Emission(configured(view.actor, chosen))))
 
     def work(self, key: Key, most: int | None = None) -> None:
         """Have one leader decide what waits for it, ``most`` messages at most."""
@@ -105,20 +105,20 @@ class Recording:
                 timer = view.actor.timer(view.state)
                 if timer is None or timer.due_ns > self.now_ns:
                     break
-                self.append(view, view.spontaneous(own_cause(view, timer.cause), timer.emission))
+                self.append(view, view.system_event(own_cause(view, timer.cause), timer.emission))
 
     def of(self, key: Key) -> Iterator[tuple[Stored, bool]]:
         """Yield what a partition's view holds, in order: (message, whether the actor wrote it)."""
         yield from part_of(self.log, self.leaders[key].actor, key[1], self.partitions)
 
-    def append(self, view: View, decided: tuple[Decided, ...]) -> None:
+    def append(self, view: View, decided: tuple[NewEvent, ...]) -> None:
         """Store what a leader decided, acknowledged at once."""
         for one in decided:
             self._store(to_record(one, "test", "", self.now_ns, 7))
         if decided:
             view.acknowledge([one.topic for one in decided], len(self.log))
         key = view.actor.name, view.partition
-        self.kept[key].append(Kept(len(self.log), view.standing()))
+        self.kept[key].append(Kept(len(self.log), view.checkpoint()))
 
     def _store(self, record: Record) -> Stored:
         stored = Stored(len(self.log) + 1, self.now_ns, record.subject, dict(record.headers), record.data)
@@ -127,7 +127,7 @@ class Recording:
         for (_, partition), view in self.leaders.items():
             for _, own in part_of([stored], view.actor, partition, self.partitions):
                 if not own:
-                    view.offer(decode(stored))
+                    view.receive(decode(stored))
         return stored
 
 
@@ -135,7 +135,7 @@ def own_cause(view: View, identity: str) -> Cause:
     """Return what a shell gives as the cause of an event that no message led to."""
     tokens = {Scope.SESSION: (NO_PARTITION, view.partition), Scope.AGENT: (view.partition, NO_PARTITION)}
     agent, session = tokens.get(view.actor.scope, (NO_PARTITION, NO_PARTITION))
-    return Cause(identity, view.place, view.time_ns, "", "", "", agent, session)
+    return Cause(identity, view.position, view.time_ns, "", "", "", agent, session)
 
 
 def part_of(
@@ -154,15 +154,15 @@ def read_into(view: View, messages: Iterable[tuple[Stored, bool]]) -> View:
     """Feed a view recorded messages, as recovery and standby do."""
     for stored, own in messages:
         if own:
-            view.record(decode(stored))
+            view.apply_own(decode(stored))
         else:
-            view.offer(decode(stored))
+            view.receive(decode(stored))
     return view
 
 
-def decide_all(view: View) -> list[Decided]:
+def decide_all(view: View) -> list[NewEvent]:
     """Have a view decide all that waits; return what came of it."""
-    decided: list[Decided] = []
+    decided: list[NewEvent] = []
     while view.waiting:
         decided += view.decide_next()
     return decided

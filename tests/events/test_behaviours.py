@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.registry import ACTORS
 from events.snapshot import pack, unpack
-from events.view import Standing, View
+from events.view import Checkpoint, View
 from schemas.actor import NEWEST, Actor, Emission, Message
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
@@ -104,11 +104,11 @@ def test_a_snapshot_knows_the_behaviour_in_force() -> None:
     recording.configure()
     recording.send(InputReceived(text="1"))
     recording.settle()
-    standing = unpack(SECOND, PARTITION, pack(SECOND, PARTITION, recording.leaders[HERE].standing()))
+    standing = unpack(SECOND, PARTITION, pack(SECOND, PARTITION, recording.leaders[HERE].checkpoint()))
     assert standing is not None
     view = View(SECOND, PARTITION, PARTITIONS, standing)
     assert view.behaviour == 1
-    fresh = View(SECOND, PARTITION, PARTITIONS, Standing(Diary()))
+    fresh = View(SECOND, PARTITION, PARTITIONS, Checkpoint(Diary()))
     assert fresh.behaviour == 2, "nothing is recorded: it will decide as its own release does"
 
 
@@ -168,7 +168,7 @@ def test_a_stretch_of_a_newer_behaviour_is_taken_from_the_record_and_the_rest_is
             view.actor = newer
             cause = f"upgrade-{view.partition}"
             event = Emission(configured(newer, newer.settings_type()))
-            recording.append(view, view.spontaneous(own_cause(view, cause), event))
+            recording.append(view, view.system_event(own_cause(view, cause), event))
     recording.send(InputReceived(text="Thanks!"), Address("ann", "evening", "exchange-2"))
     recording.settle()
     report = whatif(recording.log)

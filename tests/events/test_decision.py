@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.codec import Unreadable, decode
-from events.decision import Cause, Decided, address, cause_of, decide, fold, refuse
+from events.decision import Cause, NewEvent, address, cause_of, decide, fold, refuse
 from events.log import Stored
 from events.routes import fence_filter
 from schemas.actor import Actor, Emission, Message, Scope
@@ -37,11 +37,11 @@ def given_input(text: str = "1", at: Address | None = None, **changed: Any) -> S
     return Recording([]).send(InputReceived(text=text), at or Address("ann", "morning", "first"), **changed)
 
 
-def decided_by(actor: Actor[Any], stored: Stored, state: Any = None) -> tuple[tuple[Decided, ...], Any]:
+def decided_by(actor: Actor[Any], stored: Stored, state: Any = None) -> tuple[tuple[NewEvent, ...], Any]:
     return decide(actor, actor.initial() if state is None else state, decode(stored), PARTITIONS, "00")
 
 
-def the_failure(decided: Iterable[Decided]) -> ReflexFailed:
+def the_failure(decided: Iterable[NewEvent]) -> ReflexFailed:
     [one] = decided
     assert isinstance(one.message.event, ReflexFailed)
     assert one.topic == "forged_id.reflex.failed"
@@ -205,11 +205,11 @@ def test_a_message_stored_in_another_partition_than_its_keys_leads_to_events_of_
     assert all(matches(fence_filter(SOMEONE, elsewhere), one.subject) for one in decided)
 
 
-def addressed(*emissions: Event | Emission, cause: Cause = CAUSE) -> tuple[Decided, ...]:
+def addressed(*emissions: Event | Emission, cause: Cause = CAUSE) -> tuple[NewEvent, ...]:
     return address("reflex", cause, emissions, MANY)
 
 
-def keys(decided: Decided) -> tuple[str, str, str]:
+def keys(decided: NewEvent) -> tuple[str, str, str]:
     return decided.message.agent, decided.message.session, decided.message.exchange
 
 
@@ -296,9 +296,9 @@ def test_a_refused_decision_is_recorded_for_its_message() -> None:
     [("decider_raised", True), ("fold_raised", False), ("append_refused", False), ("undecodable", False)],
 )
 def test_the_message_of_a_recorded_failure_is_folded_only_if_its_decider_raised(reason: str, folded: bool) -> None:
-    offered = decode(given_input())
+    delivery = decode(given_input())
     failure: Failed = ReflexFailed(reason=reason, error="", failed_seq=1, failed_topic="")
-    state = fold(DIARIST, Diary(), offered, [Message(failure, 1, "id", 0)])
+    state = fold(DIARIST, Diary(), delivery, [Message(failure, 1, "id", 0)])
     assert ["input.received" in line for line in state.lines] == [True, False] if folded else [False]
 
 

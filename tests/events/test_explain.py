@@ -99,8 +99,8 @@ def test_the_events_of_an_exchange_form_a_tree_of_causes() -> None:
 
 def test_the_way_leads_from_the_input_to_the_end_and_over_nothing_beside() -> None:
     found = explained(one_exchange())
-    assert list(found.way) == [stored.seq for stored in answering_chain()]
-    assert explained(one_exchange()[:3]).way == ()
+    assert list(found.critical_path) == [stored.seq for stored in answering_chain()]
+    assert explained(one_exchange()[:3]).critical_path == ()
 
 
 def test_what_ended_an_exchange_is_why_the_rest_was_never_reached() -> None:
@@ -119,7 +119,7 @@ def test_an_open_exchange_says_how_far_it_has_come() -> None:
 
 def test_an_end_without_its_cause_says_so() -> None:
     found = explained([stored for stored in answering_chain() if topic_of(stored) != "router.mode_selected"])
-    assert len(found.way) == 1
+    assert len(found.critical_path) == 1
     assert found.absent["router"] == "the exchange ended first, by an event that is not among its own"
 
 

@@ -45,7 +45,7 @@ def test_what_waits_is_bounded_for_all_partitions_together() -> None:
     replaying = replay("arbiter")
     for seq in range(1, 1_001):
         replaying.feed(stored(seq, RESPONSE, exchange=f"x{seq}", session=f"s{seq % 37}"))
-    assert len([view for view in replaying.views.values() if view.place]) > 10
+    assert len([view for view in replaying.views.values() if view.position]) > 10
     assert sum(len(view.waiting) for view in replaying.views.values()) <= BACKLOG
     assert replaying.finish().coverage["arbiter"].silent == 1_000
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actors.registry import ACTORS
 from events.snapshot import pack, snapshot_key, unpack
-from events.view import Standing
+from events.view import Checkpoint
 from schemas.actor import Actor
 from schemas.event import encode_event
 from schemas.persistent import Map, state_hash
@@ -23,15 +23,15 @@ from tests.events.small_actors import DIARIST, Diary
 every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS))
 ANY: Actor[Any] = DIARIST
 SETTINGS = configured(DIARIST, DIARIST.settings_type())
-STANDING = Standing(Diary(("one", "two")), 40, 39, 1_700_000_000_000_000_000, SETTINGS)  # type: ignore[arg-type]
+STANDING = Checkpoint(Diary(("one", "two")), 40, 39, 1_700_000_000_000_000_000, SETTINGS)  # type: ignore[arg-type]
 PACKED = pack(DIARIST, "01", STANDING)
 
 
-def assert_same(found: Standing | None, kept: Standing) -> None:
+def assert_same(found: Checkpoint | None, kept: Checkpoint) -> None:
     assert found is not None
     assert state_hash(found.state) == state_hash(kept.state)
     assert type(found.state) is type(kept.state)
-    assert (found.place, found.own_last, found.time_ns) == (kept.place, kept.own_last, kept.time_ns)
+    assert (found.position, found.own_last, found.time_ns) == (kept.position, kept.own_last, kept.time_ns)
     assert found.fenced == kept.fenced
     assert (found.configured is None) == (kept.configured is None)
     if found.configured is not None and kept.configured is not None:
@@ -53,7 +53,7 @@ def test_every_standing_of_every_actor_comes_back_as_it_was(actor: Actor[Any], d
 
 
 def test_a_standing_without_settings_comes_back_without() -> None:
-    bare = Standing(Diary(), 3, 2, 1)
+    bare = Checkpoint(Diary(), 3, 2, 1)
     assert unpack(DIARIST, "01", pack(DIARIST, "01", bare)) == bare
 
 
@@ -127,7 +127,7 @@ def test_damage_to_an_actors_own_snapshot_is_noticed(actor: Actor[Any], data: st
     recording.configure()
     recording.settle()
     (_, partition), view = next(iter(recording.leaders.items()))
-    packed = pack(actor, partition, view.standing())
+    packed = pack(actor, partition, view.checkpoint())
     place = data.draw(st.integers(0, len(packed) - 1))
     changed = data.draw(st.integers(0, 255).filter(lambda byte: byte != packed[place]))
     assert unpack(actor, partition, packed[:place] + bytes([changed]) + packed[place + 1 :]) is None
@@ -139,8 +139,8 @@ def test_equal_states_of_different_histories_are_kept_alike() -> None:
 
     actor = replace(ANY, state_type=Counted)
     there_and_back = Counted(Map({"a": 1}).set("b", 2).delete("b"))
-    found = unpack(actor, "01", pack(actor, "01", Standing(there_and_back)))
-    assert_same(found, Standing(Counted(Map({"a": 1}))))
+    found = unpack(actor, "01", pack(actor, "01", Checkpoint(there_and_back)))
+    assert_same(found, Checkpoint(Counted(Map({"a": 1}))))
 
 
 def test_a_partitions_snapshot_has_a_key_of_its_own() -> None:

@@ -11,11 +11,11 @@ from actors.registry import ACTORS
 from actors.runtime.records import to_record
 from events import view as view_module
 from events.codec import Recorded, decode
-from events.decision import Cause, Decided, address
+from events.decision import Cause, NewEvent, address
 from events.errors import Misconfigured
 from events.log import Record, Stored
 from events.snapshot import pack, unpack
-from events.view import Standing, View
+from events.view import Checkpoint, View
 from schemas.actor import Actor, Emission, Message
 from schemas.catalogue import CATALOGUE
 from schemas.event import encode_event, topic_of
@@ -32,30 +32,30 @@ every_actor = pytest.mark.parametrize("actor", ACTORS.values(), ids=list(ACTORS)
 HERE = ("reflex", PARTITIONS.session_token("session"))
 
 
-def fresh(recording: Recording, key: Key, standing: Standing | None = None) -> View:
+def fresh(recording: Recording, key: Key, standing: Checkpoint | None = None) -> View:
     return View(recording.leaders[key].actor, key[1], recording.partitions, standing)
 
 
-def crashed(recording: Recording, key: Key, length: int, standing: Standing | None) -> View:
+def crashed(recording: Recording, key: Key, length: int, standing: Checkpoint | None) -> View:
     """Return a view recovered when the log was ``length`` long, from ``standing`` or from nothing."""
     view = fresh(recording, key, standing)
     past = part_of(recording.log[:length], view.actor, key[1], recording.partitions)
-    return read_into(view, [(stored, own) for stored, own in past if stored.seq > view.place])
+    return read_into(view, [(stored, own) for stored, own in past if stored.seq > view.position])
 
 
-def carry_on(view: View, rest: Iterable[tuple[Stored, bool]]) -> list[Decided]:
+def carry_on(view: View, rest: Iterable[tuple[Stored, bool]]) -> list[NewEvent]:
     """Lead from here on; events that no message led to come again where they came before."""
-    written: list[Decided] = []
+    written: list[NewEvent] = []
     for stored, own in rest:
         recorded = decode(stored)
         if not own:
-            view.offer(recorded)
+            view.receive(recorded)
         elif isinstance(recorded, Recorded) and CATALOGUE[recorded.envelope.topic].spontaneous:
             while view.waiting and view.waiting[0].stored.seq <= recorded.envelope.cause_seq:
                 written += view.decide_next()
             message = recorded.message
             emission = Emission(message.event, message.agent, message.session, message.exchange)
-            written += view.spontaneous(own_cause(view, recorded.envelope.cause), emission)
+            written += view.system_event(own_cause(view, recorded.envelope.cause), emission)
     return written + decide_all(view)
 
 
@@ -82,10 +82,10 @@ def assert_recovers(recording: Recording, key: Key, data: st.DataObject) -> None
     assert written == [said(stored) for stored, own in rest if own]
     assert decided_before.isdisjoint(headers["ce-id"] for _, headers, _ in written)
     assert state_hash(view.state) == state_hash(leader.state)
-    assert_same_settings(view.standing(), leader.standing())
+    assert_same_settings(view.checkpoint(), leader.checkpoint())
 
 
-def assert_same_settings(one: Standing, other: Standing) -> None:
+def assert_same_settings(one: Checkpoint, other: Checkpoint) -> None:
     assert (one.configured is None) == (other.configured is None)
     if one.configured is not None and other.configured is not None:
         assert encode_event(one.configured) == encode_event(other.configured)
@@ -129,8 +129,8 @@ def assert_standby_equals_leader(recording: Recording) -> None:
     for key, leader in recording.leaders.items():
         standby = read_into(fresh(recording, key), recording.of(key))
         assert decide_all(standby) == [], "all that leads to an event was decided and recorded"
-        ours, theirs = standby.standing(), leader.standing()
-        assert (ours.place, ours.own_last, ours.time_ns) == (theirs.place, theirs.own_last, theirs.time_ns)
+        ours, theirs = standby.checkpoint(), leader.checkpoint()
+        assert (ours.position, ours.own_last, ours.time_ns) == (theirs.position, theirs.own_last, theirs.time_ns)
         assert ours.fenced == theirs.fenced
         assert_same_settings(ours, theirs)
         assert state_hash(ours.state) == state_hash(theirs.state)
@@ -188,9 +188,9 @@ def test_messages_that_led_to_nothing_wait_until_a_later_event_shows_it() -> Non
     recording = asked("0", "0", "1")
     recording.settle()
     view = read_into(fresh(recording, HERE), list(recording.of(HERE))[:-1])
-    assert (len(view.waiting), view.place, diary_of(view)) == (3, 0, [])
+    assert (len(view.waiting), view.position, diary_of(view)) == (3, 0, [])
     read_into(view, list(recording.of(HERE))[-1:])
-    assert (len(view.waiting), view.place) == (0, 3)
+    assert (len(view.waiting), view.position) == (0, 3)
     assert diary_of(view) == ["1 input.received", "2 input.received", "3 input.received", "3 reflex.blocked"]
 
 
@@ -198,7 +198,7 @@ def test_what_is_settled_is_reported_with_the_state_before_it() -> None:
     recording = asked("0", "2")
     recording.settle()
     view, settled = fresh(recording, HERE), []
-    view.on_settled = lambda one: settled.append((one.offered.stored.seq, len(one.before.lines), len(one.recorded)))
+    view.on_processed = lambda one: settled.append((one.delivery.stored.seq, len(one.before.lines), len(one.recorded)))
     read_into(view, recording.of(HERE))
     assert settled == [(1, 0, 0), (2, 1, 2)]
 
@@ -214,8 +214,8 @@ def test_an_event_that_no_message_led_to_keeps_its_place_between_messages() -> N
     assert diary_of(recording.leaders[HERE]) == expected
     view = read_into(fresh(recording, HERE), recording.of(HERE))
     assert diary_of(view) == expected
-    assert isinstance(view.standing().configured, ReflexConfigured)
-    assert view.standing().configured == recording.leaders[HERE].configured
+    assert isinstance(view.checkpoint().configured, ReflexConfigured)
+    assert view.checkpoint().configured == recording.leaders[HERE].configured
 
 
 def test_an_event_that_no_message_led_to_does_not_settle_what_came_after_its_place() -> None:
@@ -238,7 +238,7 @@ def test_a_fired_deadline_is_folded_where_the_clock_stood() -> None:
     fired = decode(recording.log[1])
     assert isinstance(fired, Recorded)
     assert isinstance(fired.message.event, ClockFired)
-    assert (view.place, view.own_last, len(view.state.pending)) == (1, 2, 0)
+    assert (view.position, view.own_last, len(view.state.pending)) == (1, 2, 0)
     decide_all(view)
     assert list(view.state.pending) == ["second"]
 
@@ -249,7 +249,7 @@ def test_an_own_event_of_a_newer_release_stops_the_reading_and_says_what_to_do()
     newer = recording.send(ReflexBlocked(**sample_of(ReflexBlocked)), ce_dataversion="2")
     view = fresh(recording, HERE)
     with pytest.raises(Misconfigured) as stopped:
-        view.record(decode(newer))
+        view.apply_own(decode(newer))
     assert str(stopped.value).startswith(f"reflex partition {HERE[1]}: its own event at sequence 3 cannot be read")
     assert str(stopped.value).endswith("): it was written by a newer release; run that release or a later one")
 
@@ -259,14 +259,14 @@ def test_an_own_event_of_an_unknown_subject_is_a_newer_releases_too() -> None:
         5, 0, f"log.00.{HERE[1]}.reflex.pondered", {"ce-id": "x", "ce-type": "forged_id.reflex.pondered"}, b"{}"
     )
     with pytest.raises(Misconfigured, match=r"not in the catalogue.*run that release or a later one"):
-        View(DIARIST, HERE[1], PARTITIONS).record(decode(stored))
+        View(DIARIST, HERE[1], PARTITIONS).apply_own(decode(stored))
 
 
 def test_a_damaged_own_event_stops_the_reading_and_says_how_to_find_out() -> None:
     recording = asked()
     damaged = recording.send(ReflexBlocked(**sample_of(ReflexBlocked)), body=b'{"topic": "forged_id.reflex.bl')
     with pytest.raises(Misconfigured, match=r"it is damaged \(`neuraxis log verify` tells\), or it was written by"):
-        fresh(recording, HERE).record(decode(damaged))
+        fresh(recording, HERE).apply_own(decode(damaged))
 
 
 def sample_of(kind: type[Any]) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def test_recorded_facts_whose_fold_raises_are_passed_over_and_counted() -> None:
     read_into(view, recording.of(HERE))
     assert view.fold_errors == 1
     assert {line.split(" ")[0] for line in view.state.lines} == {"1", "3"}
-    assert (view.place, view.own_last) == (3, 7)
+    assert (view.position, view.own_last) == (3, 7)
 
 
 def test_a_fact_that_no_message_led_to_is_passed_over_and_counted_when_its_fold_raises() -> None:
@@ -308,17 +308,17 @@ def test_what_was_folded_already_is_ignored() -> None:
     recording = asked("2", "0", "1")
     recording.settle()
     view = read_into(fresh(recording, HERE), recording.of(HERE))
-    before = view.standing()
+    before = view.checkpoint()
     read_into(view, recording.of(HERE))
-    assert view.standing() == before
+    assert view.checkpoint() == before
     assert not view.waiting
 
 
 def test_events_whose_cause_lies_before_the_reading_are_folded_at_its_place_and_reported() -> None:
     recording = asked("2")
     recording.settle()
-    view, stray = fresh(recording, HERE, Standing(DIARIST.initial(), place=1, time_ns=9)), []
-    view.on_stray = lambda group: stray.append([own.stored.seq for own in group])
+    view, stray = fresh(recording, HERE, Checkpoint(DIARIST.initial(), position=1, time_ns=9)), []
+    view.on_orphan = lambda group: stray.append([own.stored.seq for own in group])
     read_into(view, recording.of(HERE))
     assert diary_of(view) == ["1 reflex.blocked", "1 reflex.passed"]
     assert stray == [[2, 3]]
@@ -340,7 +340,7 @@ def test_a_refused_message_is_passed_over_and_only_its_failure_folded() -> None:
         reason="append_refused", error="", failed_seq=1, failed_topic="forged_id.input.received"
     )
     assert diary_of(view) == ["1 reflex.failed"]
-    assert view.place == 1
+    assert view.position == 1
 
 
 def test_an_event_that_no_message_led_to_is_folded_and_written_at_the_views_place() -> None:
@@ -348,12 +348,12 @@ def test_an_event_that_no_message_led_to_is_folded_and_written_at_the_views_plac
     recording.settle()
     view = recording.leaders[HERE]
     event = configured(DIARIST, DIARIST.settings_type())
-    [written] = view.spontaneous(own_cause(view, "why"), Emission(event))
+    [written] = view.system_event(own_cause(view, "why"), Emission(event))
     assert (written.cause, written.cause_seq, written.subject) == ("why", 1, f"log._.{HERE[1]}.reflex.configured")
     assert (written.message.seq, written.message.time_ns) == (1, view.time_ns)
     assert view.configured is event
     view.acknowledge([written.topic], 2)
-    assert (view.standing().own_last, view.standing().fenced) == (2, 2)
+    assert (view.checkpoint().own_last, view.checkpoint().fenced) == (2, 2)
 
 
 def test_a_view_keeps_the_latest_messages_that_it_answered_and_the_log_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,8 +364,8 @@ def test_a_view_keeps_the_latest_messages_that_it_answered_and_the_log_lost(monk
         cause = Cause(f"lost-{number}", 10 * number, 0, "agent", "session", f"exchange-{number}", "_", HERE[1])
         [decided] = address("reflex", cause, (ReflexPassed(),), PARTITIONS)
         record = to_record(decided, "test", "", 0, 0)
-        view.record(decode(Stored(10 * number + 1, 0, record.subject, record.headers, record.data)))
+        view.apply_own(decode(Stored(10 * number + 1, 0, record.subject, record.headers, record.data)))
         causes.append(cause.id)
-    assert list(view.standing().answered) == causes[-2:]
-    again = View(actor, HERE[1], PARTITIONS, view.standing())
+    assert list(view.checkpoint().answered) == causes[-2:]
+    again = View(actor, HERE[1], PARTITIONS, view.checkpoint())
     assert list(again.answered) == causes[-2:]

@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from actors.runtime.shard import Shard
-from events.view import Offered, Standing, View
+from events.view import Checkpoint, Delivery, View
 from tests.simulation.world import Outcome, run_world
 
 WORLDS = int(os.environ.get("NEURAXIS_WORLDS", "600"))
@@ -63,7 +63,7 @@ def _skip_the_fence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _lose_the_state_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
-    def without_state(actor: object, partition: str, data: bytes) -> Standing | None:
+    def without_state(actor: object, partition: str, data: bytes) -> Checkpoint | None:
         found = real(actor, partition, data)  # type: ignore[arg-type]
         if found is None:
             return None
@@ -76,7 +76,7 @@ def _lose_the_state_of_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _decide_again_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(self: View, own: Offered) -> None:
+    def forgetful(self: View, own: Delivery) -> None:
         self.own_last = max(self.own_last, own.stored.seq)
 
     monkeypatch.setattr(View, "record", forgetful)

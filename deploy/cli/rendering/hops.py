@@ -23,8 +23,8 @@ def hops(explanation: Explanation) -> Iterator[RenderableType]:
     stage's budget.
     """
     nodes = [node for root in explanation.roots for node in nodes_below(root)]
-    way = frozenset(explanation.way)
-    end_ms = next((node.since_start_ms for node in nodes if node.seq == (explanation.way or (0,))[-1]), None)
+    way = frozenset(explanation.critical_path)
+    end_ms = next((node.since_start_ms for node in nodes if node.seq == (explanation.critical_path or (0,))[-1]), None)
     head = Text(f"time: {explanation.total_ms:g} ms in all", "bold")
     yield head.append(f", {end_ms:g} ms from the input to the end" if explanation.complete else "", "not bold")
     measured = [node for node in sorted(nodes, key=lambda node: node.seq) if node.since_start_ms]

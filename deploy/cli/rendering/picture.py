@@ -79,7 +79,7 @@ def picture_of(explanation: Explanation) -> bytes:
 
 def _rows(explanation: Explanation) -> Iterator[_Row]:
     """Yield the events from top to bottom; ``above`` is the row of the cause, None for a root."""
-    way = frozenset(explanation.way)
+    way = frozenset(explanation.critical_path)
     waiting: list[tuple[Node, int, int | None]] = [(root, 0, None) for root in reversed(explanation.roots)]
     places: dict[str, int] = {}
     while waiting:
@@ -115,7 +115,7 @@ def _draw(
         max(0.0, min(1.0, ms / total)) for ms in (node.since_start_ms - node.since_cause_ms, node.since_start_ms)
     )
     bar = {"x": f"{lane + start * _LANE:.1f}", "y": str(top + 12), "width": f"{max(1.0, (end - start) * _LANE):.1f}"}
-    colour = "bar" if node.seq in explanation.way else "beside"
+    colour = "bar" if node.seq in explanation.critical_path else "beside"
     SubElement(group, "rect", {"class": colour, **bar, "height": "12"})
     _text(group, lane + _LANE + 8, top + 22, f"+{node.since_start_ms:g} ms", "dim")
 

@@ -59,7 +59,7 @@ def render(
     title.append(printable(f"  agent {explanation.agent}  session {explanation.session}"))
     title.append("\n↓ follows from the event above it at its level; what else that led to is set in", "dim")
     tree = Tree(title, guide_style="dim")
-    way = frozenset(explanation.way)
+    way = frozenset(explanation.critical_path)
     for root in explanation.roots:
         _grow(tree, root, way, case)
     return Group(_sentence(explanation, events), tree, *_closing(explanation, events))

@@ -10,12 +10,12 @@ from itertools import count, takewhile
 
 import msgspec
 
-from events.decision import Decided
+from events.decision import NewEvent
 from events.replay.whatif.past import Past
 from schemas.identity import event_id
 
 
-def aligned(decided: tuple[Decided, ...], owners: Sequence[str], past: Past) -> tuple[Decided, ...]:
+def aligned(decided: tuple[NewEvent, ...], owners: Sequence[str], past: Past) -> tuple[NewEvent, ...]:
     """Return the events of a decision under the ids of those recorded events that they stand for.
 
     An event stands for the first recorded one of its topic that is left, others for those that are left over then, the
@@ -47,6 +47,6 @@ def _places(decided: Sequence[str], recorded: Sequence[str]) -> list[int]:
     return [places[number] if number in places else next(behind) for number in range(len(decided))]
 
 
-def _at(decided: Decided, owner: str, index: int) -> Decided:
+def _at(decided: NewEvent, owner: str, index: int) -> NewEvent:
     message = msgspec.structs.replace(decided.message, id=event_id(decided.cause, owner, index))
     return msgspec.structs.replace(decided, message=message, index=index)

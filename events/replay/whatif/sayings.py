@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from events.codec import Recorded
-from events.decision import Decided
+from events.decision import NewEvent
 from events.meaning import Bodies, Said
 from events.replay.whatif.report import Tally
 from schemas.event import Event
@@ -17,7 +17,7 @@ class Sayings:
         self._tallies = tallies
         self._bodies = {name: Bodies() for name in tallies}
 
-    def otherwise(self, actor: str, recorded: Recorded, decided: Decided) -> Said | None:
+    def otherwise(self, actor: str, recorded: Recorded, decided: NewEvent) -> Said | None:
         """Return what a recorded event of an actor says and the one that is decided in its place; None: the same."""
         is_there = decided.subject == recorded.stored.subject
         if is_there and recorded.stored.data == decided.data:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded, Unreadable, decode, is_spontaneous
-from events.decision import Cause, Decided, address, decide, fold_decided, resting_on, under
+from events.decision import Cause, NewEvent, address, decide, fold_decided, resting_on, under
 from events.errors import Misconfigured
 from events.log import Stored
 from events.meaning import Said
@@ -15,11 +15,11 @@ from events.replay.forgotten import SEALED
 from events.replay.whatif.alignment import aligned
 from events.replay.whatif.changes import Changes, laid_over
 from events.replay.whatif.comparison import Comparison, change_of
+from events.replay.whatif.partition import Partition, Strands, moved, recorded_of
 from events.replay.whatif.past import Past
 from events.replay.whatif.report import LATEST, MOST_EXAMPLES, RECORDED, Change, Report, Tally, nothing_said
 from events.replay.whatif.sayings import Sayings, asks_alike
-from events.replay.whatif.strand import Strand, Strands, moved, recorded_of
-from events.view import Offered
+from events.view import Delivery
 from schemas.actor import Actor, Timer
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Event, topic_of
@@ -61,7 +61,7 @@ class Timeline:
         self._changes = changes
         self._requests = requests
         self._strands = Strands(self._actors.values(), partitions, past, changes)
-        self._due: dict[str, Decided] = {}
+        self._due: dict[str, NewEvent] = {}
         self._fired: set[str] = set()
         self._asked: set[str] = set()
         self._otherwise = {each.message.id for each in changes.added}
@@ -73,7 +73,7 @@ class Timeline:
         }
         self._from_record: set[str] = set()
         self._queue: deque[Recorded] = deque()
-        self._pending: list[Decided] = []
+        self._pending: list[NewEvent] = []
         self._comparison = Comparison(examples, of)
         self._tallies = {name: Tally(held={}, new_fields={}, behaviours={}) for name in self._actors}
         self._sayings = Sayings(self._tallies)
@@ -93,20 +93,20 @@ class Timeline:
             topic = split_stored(stored.subject)[0]
         except ValueError:
             return
-        offered = decode(stored)
-        if isinstance(offered, Unreadable):
-            self._unreadable[offered.code] += 1
+        delivery = decode(stored)
+        if isinstance(delivery, Unreadable):
+            self._unreadable[delivery.code] += 1
         entry = CATALOGUE.get(topic)
         if topic in self._changes.dropped:
             self._withhold(stored.subject)
             return
         if entry is not None and entry.owner in self._actors:
-            if isinstance(offered, Recorded):
-                self._take_own(self._actors[entry.owner], offered)
-        elif isinstance(offered, Unreadable) or not offered.envelope.cause:
-            self._take_given(offered)
-        elif offered.envelope.cause in self._asked:
-            self._reuse(offered)
+            if isinstance(delivery, Recorded):
+                self._take_own(self._actors[entry.owner], delivery)
+        elif isinstance(delivery, Unreadable) or not delivery.envelope.cause:
+            self._take_given(delivery)
+        elif delivery.envelope.cause in self._asked:
+            self._reuse(delivery)
         else:
             self._withhold(stored.subject)
         self._drain()
@@ -131,13 +131,13 @@ class Timeline:
                     self._cut_branch(decided, "never_asked")
                 self._drain()
 
-    def _take_given(self, offered: Offered) -> None:
+    def _take_given(self, delivery: Delivery) -> None:
         while self._added:
-            self._deliver(moved(self._added.popleft(), offered.stored))
+            self._deliver(moved(self._added.popleft(), delivery.stored))
             self._drain()
-        if isinstance(offered, Recorded) and isinstance(offered.message.event, InputReceived):
-            self._comparison.begin(offered.message.exchange, offered.stored.seq, offered.message.event.text)
-        self._deliver(offered)
+        if isinstance(delivery, Recorded) and isinstance(delivery.message.event, InputReceived):
+            self._comparison.begin(delivery.message.exchange, delivery.stored.seq, delivery.message.event.text)
+        self._deliver(delivery)
 
     def _reuse(self, effect: Recorded) -> None:
         if effect.envelope.index + 1 >= effect.envelope.count:
@@ -215,7 +215,7 @@ class Timeline:
         for strand in self._strands.consuming(subject):
             strand.other = True
 
-    def _note(self, recorded: Recorded, decided: Decided, said: Said) -> None:
+    def _note(self, recorded: Recorded, decided: NewEvent, said: Said) -> None:
         self._otherwise.add(decided.message.id)
         owner = CATALOGUE[decided.topic].owner
         change = Change(recorded.stored.seq, owner, recorded.envelope.topic, said.recorded, said.redecided)
@@ -238,45 +238,45 @@ class Timeline:
 
     # --- decisions
 
-    def _deliver(self, offered: Offered) -> None:
-        is_other = isinstance(offered, Recorded) and offered.message.id in self._otherwise
-        for strand in self._strands.consuming(offered.stored.subject):
+    def _deliver(self, delivery: Delivery) -> None:
+        is_other = isinstance(delivery, Recorded) and delivery.message.id in self._otherwise
+        for strand in self._strands.consuming(delivery.stored.subject):
             strand.other = strand.other or is_other
-            self._decide(strand, offered)
+            self._decide(strand, delivery)
 
     def _drain(self) -> None:
         while self._queue:
             self._place(self._queue.popleft())
 
-    def _decide(self, strand: Strand, offered: Offered) -> None:
-        self._fold_spontaneous(strand, offered.stored.seq)
-        strand.place, strand.time_ns = offered.stored.seq, offered.stored.time_ns
+    def _decide(self, strand: Partition, delivery: Delivery) -> None:
+        self._fold_spontaneous(strand, delivery.stored.seq)
+        strand.place, strand.time_ns = delivery.stored.seq, delivery.stored.time_ns
         tally = self._tallies[strand.actor.name]
-        reason = self._why_held(strand, offered)
+        reason = self._why_held(strand, delivery)
         if reason:
             tally.held[reason] = tally.held.get(reason, 0) + 1
-            self._hold(strand, offered)
+            self._hold(strand, delivery)
             return
         tally.decided += 1
         tally.behaviours[strand.behaviour] = tally.behaviours.get(strand.behaviour, 0) + 1
-        if isinstance(offered, Recorded):
-            self._comparison.decided(offered.message.exchange)
-        decided, strand.state = self._decide_like_record(strand, offered)
-        is_open = offered.stored.seq > strand.edge and not strand.other
+        if isinstance(delivery, Recorded):
+            self._comparison.decided(delivery.message.exchange)
+        decided, strand.state = self._decide_like_record(strand, delivery)
+        is_open = delivery.stored.seq > strand.edge and not strand.other
         for event in decided:
             self._emit(event, is_open)
 
-    def _decide_like_record(self, strand: Strand, offered: Offered) -> tuple[tuple[Decided, ...], Any]:
-        actor, before, offered = strand.actor, strand.state, under(offered, strand.behaviour)
-        if isinstance(offered, Recorded) and self._past.models:
-            offered = resting_on(offered, self._past.models.get((actor.name, offered.envelope.id), ()))
-        decided, after = decide(actor, before, offered, self._partitions, strand.partition)
+    def _decide_like_record(self, strand: Partition, delivery: Delivery) -> tuple[tuple[NewEvent, ...], Any]:
+        actor, before, delivery = strand.actor, strand.state, under(delivery, strand.behaviour)
+        if isinstance(delivery, Recorded) and self._past.models:
+            delivery = resting_on(delivery, self._past.models.get((actor.name, delivery.envelope.id), ()))
+        decided, after = decide(actor, before, delivery, self._partitions, strand.partition)
         like = aligned(decided, (actor.name, f"{actor.name}/{strand.partition}"), self._past)
         if like is decided:
             return decided, after
-        return fold_decided(actor, before, offered, like, self._partitions, strand.partition)
+        return fold_decided(actor, before, delivery, like, self._partitions, strand.partition)
 
-    def _emit(self, decided: Decided, is_open: bool) -> None:
+    def _emit(self, decided: NewEvent, is_open: bool) -> None:
         """Have a decision take effect; ``is_open``: where it is not on record, that may still come."""
         message, owner = decided.message, CATALOGUE[decided.topic].owner
         if self._past.place_of(message.id) > self._seq:
@@ -294,7 +294,7 @@ class Timeline:
             if type(message.event) in self._requests:
                 self._cut_branch(decided, "never_asked")
 
-    def _cut_branch(self, decided: Decided, why: str) -> None:
+    def _cut_branch(self, decided: NewEvent, why: str) -> None:
         self._effects[why] += 1
         exchange = decided.message.exchange
         if exchange:
@@ -303,25 +303,25 @@ class Timeline:
 
     # --- what cannot be decided anew
 
-    def _why_held(self, strand: Strand, offered: Offered) -> str:
-        sealed = strand.needs_sealed(offered)
-        if reason := strand.undecidable(offered.stored.seq):
+    def _why_held(self, strand: Partition, delivery: Delivery) -> str:
+        sealed = strand.needs_sealed(delivery)
+        if reason := strand.undecidable(delivery.stored.seq):
             return reason
         if sealed:
             return SEALED
-        if isinstance(offered, Unreadable):
+        if isinstance(delivery, Unreadable):
             return ""
-        return self._past.held.get((strand.actor.name, offered.envelope.id), "")
+        return self._past.held.get((strand.actor.name, delivery.envelope.id), "")
 
-    def _hold(self, strand: Strand, offered: Offered) -> None:
-        if not isinstance(offered, Recorded):
+    def _hold(self, strand: Partition, delivery: Delivery) -> None:
+        if not isinstance(delivery, Recorded):
             return
-        self._held.add((strand.actor.name, offered.envelope.id))
-        strand.fold_given(offered)
+        self._held.add((strand.actor.name, delivery.envelope.id))
+        strand.fold_given(delivery)
         if strand.actor.name in self._in_question:
-            self._comparison.held(offered.message.exchange)
-        if offered.message.id in self._otherwise:
-            self._comparison.unknown(offered.message.exchange, strand.actor.name)
+            self._comparison.held(delivery.message.exchange)
+        if delivery.message.id in self._otherwise:
+            self._comparison.unknown(delivery.message.exchange, strand.actor.name)
 
     def _fold_held(self, actor: Actor[Any], recorded: Recorded) -> None:
         for strand in self._strands.writing(actor, recorded.stored.subject):
@@ -330,7 +330,7 @@ class Timeline:
 
     # --- settings and timers
 
-    def _fold_spontaneous(self, strand: Strand, before: int) -> None:
+    def _fold_spontaneous(self, strand: Partition, before: int) -> None:
         """Fold what no message led to and what stands, on record, in front of the message of sequence ``before``."""
         while strand.spontaneous and strand.spontaneous[0].envelope.cause_seq < before:
             recorded = strand.spontaneous.popleft()
@@ -342,7 +342,7 @@ class Timeline:
             else:
                 strand.fold_here(recorded)
 
-    def _configure(self, strand: Strand, recorded: Recorded, event: Configured) -> None:
+    def _configure(self, strand: Partition, recorded: Recorded, event: Configured) -> None:
         changed = self._changes.settings.get(strand.actor.name)
         if changed:
             event, is_other = laid_over(strand.actor, event, changed)
@@ -354,7 +354,7 @@ class Timeline:
             strand.other = True
             self._in_question.add(strand.actor.name)
 
-    def _fire_recorded(self, strand: Strand, recorded: Recorded, event: ClockFired) -> None:
+    def _fire_recorded(self, strand: Partition, recorded: Recorded, event: ClockFired) -> None:
         """Have a timer go off that did so on record, if it is still pending."""
         while (timer := strand.timer) is not None and timer.due_ns <= event.due_ns:
             id = event_id(timer.cause, strand.actor.name, 0)
@@ -376,7 +376,7 @@ class Timeline:
                     break
         self._drain()
 
-    def _fire(self, strand: Strand, timer: Timer) -> bool:
+    def _fire(self, strand: Partition, timer: Timer) -> bool:
         """Fold a timer that did not go off on record; it takes effect only where the course is another.
 
         Elsewhere something settled it on record, a little late, and will here. Returns whether it is off the state.

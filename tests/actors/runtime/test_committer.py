@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from actors.runtime.committer import BATCH_FROM, SINGLES, Committer, Group
-from events.decision import Decided
+from events.decision import NewEvent
 from events.errors import Misconfigured
 from events.log import MAX_BATCH, MAX_RECORD_BYTES, Append, Fence, Record
 from schemas.actor import Message
@@ -39,11 +39,11 @@ class Partition:
             self.outbox.append(Group(tuple(one for one, _ in messages), tuple(record for _, record in messages)))
         return self
 
-    def _one(self, event: Event, data: bytes) -> tuple[Decided, Record]:
+    def _one(self, event: Event, data: bytes) -> tuple[NewEvent, Record]:
         self._decided += 1
         name = f"{self.number}-{self._decided}"
         subject = f"log.00.{self.number:02d}.reflex.passed"
-        decided = Decided(Message(event, 1, name, 0), "forged_id.reflex.passed", subject, b"", "", 1, 0, 1)
+        decided = NewEvent(Message(event, 1, name, 0), "forged_id.reflex.passed", subject, b"", "", 1, 0, 1)
         return decided, Record(subject, {"Nats-Msg-Id": name}, data or name.encode())
 
     def fence(self) -> Fence:

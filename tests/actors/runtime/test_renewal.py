@@ -72,7 +72,7 @@ async def assert_behind(worker: Living, order: Stored) -> None:
             assert data is not None
             standing = unpack(actor, partition, data)
             assert standing is not None
-            assert standing.place >= order.seq
+            assert standing.position >= order.seq
 
 
 def test_an_order_amid_other_work_is_followed_too(broker: Broker) -> None:

@@ -62,7 +62,7 @@ Found = list[tuple[int, bool]]
 
 async def _read(shared: SharedReading, actor: Actor[object], partition: str, after: int = 0, upto: int = 5) -> Found:
     found: Found = []
-    await shared.read(actor, partition, after, upto, lambda offered, own: found.append((offered.stored.seq, own)))
+    await shared.read(actor, partition, after, upto, lambda delivery, own: found.append((delivery.stored.seq, own)))
     return found
 
 

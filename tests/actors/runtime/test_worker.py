@@ -228,7 +228,7 @@ async def rest(log: JetStreamLog, shards: Iterable[Shard]) -> None:
     def there() -> bool:
         return all(
             (shard.actor.name, shard.partition) not in views
-            or shard.view.place >= views[shard.actor.name, shard.partition].place
+            or shard.view.position >= views[shard.actor.name, shard.partition].position
             for shard in shards
         )
 

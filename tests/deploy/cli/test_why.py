@@ -40,7 +40,7 @@ def test_machines_are_told_what_was_never_reached_and_why(ledger: Path) -> None:
     assert {"intuition", "router"} <= set(found["unreached"])
     assert found["absent"]["router"].startswith("the exchange ended first, by reflex.blocked")
     assert found["complete"]
-    assert len(found["way"]) == 3
+    assert len(found["critical_path"]) == 3
 
 
 def test_nothing_is_coloured_where_there_is_no_terminal(ledger: Path) -> None:

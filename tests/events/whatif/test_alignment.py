@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from actors.runtime.records import to_record
 from deploy.replaying.what_if import changes_of
-from events.decision import Cause, Decided, address
+from events.decision import Cause, NewEvent, address
 from events.log import Stored
 from events.replay.whatif import Past, PastReader, Report
 from events.replay.whatif.alignment import aligned
@@ -110,7 +110,7 @@ def places(decided: str, recorded: str) -> list[int]:
     return [ids.index(each.message.id) for each in found]
 
 
-def past_of(recorded: Sequence[Decided]) -> Past:
+def past_of(recorded: Sequence[NewEvent]) -> Past:
     reader = PastReader([ACTORS["reflex"]], PARTITIONS)
     for seq, one in enumerate(recorded, 2):
         record = to_record(one, "test", "", 0, 7)

@@ -7,20 +7,20 @@ from typing import Any
 import msgspec
 
 from events.codec import Recorded
-from events.decision import Decided, fold, under
+from events.decision import NewEvent, fold, under
 from events.log import Stored
 from events.replay.forgotten import Forgotten
 from events.replay.whatif.changes import Changes
 from events.replay.whatif.past import Key, Past
 from events.routes import routes
-from events.view import Offered, Settled
+from events.view import Delivery, Processed
 from schemas.actor import Actor, Timer
 from schemas.envelope import Envelope
 from schemas.event import Configured
 from schemas.subjects import Partitions
 
 
-class Strand:
+class Partition:
     """A partition's state.
 
     Attributes:
@@ -51,25 +51,25 @@ class Strand:
             if isinstance(recorded.message.event, Configured)
         )
 
-    def needs_sealed(self, offered: Offered) -> bool:
+    def needs_sealed(self, delivery: Delivery) -> bool:
         """Whether a decision needs, or may rest on, words that cannot be opened; to be asked once, before the fold."""
-        settled = Settled(under(offered, self.behaviour), self.state, ())
+        settled = Processed(under(delivery, self.behaviour), self.state, ())
         if not self._forgotten.concerns(settled):
             return False
         needed = self._forgotten.needed_for(settled)
         self._forgotten.fold(settled)
-        return needed or (isinstance(offered, Recorded) and self._forgotten.may_have_changed(offered.message))
+        return needed or (isinstance(delivery, Recorded) and self._forgotten.may_have_changed(delivery.message))
 
     def note_own(self, recorded: Recorded) -> None:
         """Take note of words in an event of this actor that cannot be opened, before it is folded from the record."""
-        settled = Settled(recorded, self.state, ())
+        settled = Processed(recorded, self.state, ())
         if self._forgotten.concerns(settled):
             self._forgotten.fold(settled)
 
-    def fold_given(self, offered: Recorded) -> None:
+    def fold_given(self, delivery: Recorded) -> None:
         """Fold a message alone, without what it leads to."""
         try:
-            self.state = fold(self.actor, self.state, under(offered, self.behaviour), ())
+            self.state = fold(self.actor, self.state, under(delivery, self.behaviour), ())
         except Exception:
             # As live, where the failure is recorded, and as a view does.
             return
@@ -116,11 +116,11 @@ class Strands:
         self._partitions = partitions
         self._past = past
         self._changes = changes
-        self._strands: dict[Key, Strand] = {}
-        self._consuming: dict[str, tuple[Strand, ...]] = {}
-        self.timed: list[Strand] = []
+        self._strands: dict[Key, Partition] = {}
+        self._consuming: dict[str, tuple[Partition, ...]] = {}
+        self.timed: list[Partition] = []
 
-    def consuming(self, subject: str) -> tuple[Strand, ...]:
+    def consuming(self, subject: str) -> tuple[Partition, ...]:
         """Return those that consume what is stored on a subject."""
         found = self._consuming.get(subject)
         if found is None:
@@ -129,23 +129,23 @@ class Strands:
             self._consuming[subject] = found
         return found
 
-    def writing(self, actor: Actor[Any], subject: str) -> list[Strand]:
+    def writing(self, actor: Actor[Any], subject: str) -> list[Partition]:
         """Return those of an actor that may have written what is stored on a subject."""
         routed = routes([actor], subject, self._partitions)
         return [self._of(owner, partition) for owner, partition, own in routed if own]
 
-    def _of(self, actor: Actor[Any], partition: str) -> Strand:
+    def _of(self, actor: Actor[Any], partition: str) -> Partition:
         key = actor.name, partition
         strand = self._strands.get(key)
         if strand is None:
             spontaneous, edge = self._past.spontaneous.get(key, ()), self._past.edges.get(key, 0)
-            strand = self._strands[key] = Strand(actor, partition, spontaneous, edge, self._changes)
+            strand = self._strands[key] = Partition(actor, partition, spontaneous, edge, self._changes)
             if actor.timer is not None:
                 self.timed.append(strand)
         return strand
 
 
-def recorded_of(decided: Decided, seq: int, time_ns: int) -> Recorded:
+def recorded_of(decided: NewEvent, seq: int, time_ns: int) -> Recorded:
     """Return an event of the second timeline as if it had been stored at a place."""
     message = msgspec.structs.replace(decided.message, seq=seq, time_ns=time_ns)
     envelope = Envelope(
