@@ -29,7 +29,7 @@ from actors.llm.opening import open_llm
 from actors.llm.settings import LlmSettings
 from actors.reflex import ACTOR as REFLEX
 from actors.runtime.clock import SystemClock
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from deploy.training.corpus import INDIRECT, Row, is_direct, load_rows
 from schemas.actor import Message
 from schemas.effector import Effector
@@ -115,7 +115,7 @@ async def judge(
         if key not in kept:
             began = time.perf_counter()
             message = Message(asked, number + 1, key, time.time_ns(), "bench", "bench", key)
-            [answer] = await effector.perform(message)
+            [answer] = await effector.handle(message)
             assert isinstance(answer, LlmCompleted | LlmFailed)
             kept[key] = Kept(key, answer, round((time.perf_counter() - began) * 1000, 1))
             _keep(record, kept[key])
@@ -181,7 +181,7 @@ async def run(corpus: Path, llm: str, rows: int, record: Path | None, trust: Tru
     async def nobody(inbox: str, body: bytes) -> None:
         """Drop pieces of text: nobody reads them."""
 
-    around = Surroundings(None, nobody, os.environ, SystemClock())  # type: ignore[arg-type]  # no broker is there
+    around = EffectorContext(None, nobody, os.environ, SystemClock())  # type: ignore[arg-type]  # no broker is there
     async with open_llm(settings, around) as effector:
         return await judge(chosen, effector, record, trust)
 

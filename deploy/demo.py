@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 import click
 
-from actors.gateway import Edge
+from actors.gateway import Client
 from deploy.cli import main as neuraxis
 from deploy.cli.asking.feed import summary_text
 from deploy.cli.connect import connected
@@ -152,7 +152,7 @@ async def _feed(data: Path) -> Sequence[Outcome]:
             failures.append(row)
 
     begun = time.perf_counter()
-    async with connected(Target(data, "", "", "", "", None, ())) as log, Edge.open(log) as edge:
+    async with connected(Target(data, "", "", "", "", None, ())) as log, Client.open(log) as edge:
         feeder = Feeder(edge, log.partitions, report, session_per_line=True, concurrency=UNDER_WAY)
         await feeder.feed(lines_of(BytesIO(lines)), LineFormat.JSONL)
     seconds = time.perf_counter() - begun

@@ -57,7 +57,7 @@ class View:
     """Folds one partition of an actor, from recorded events and from decisions of its own.
 
     Feed it consumed messages (``receive``) and own events (``apply_own``) in stream order. A message is settled once an
-    own event with its cause sequence or a later one is seen; the rest wait, for ``decide_next`` when this process leads.
+    own event with its cause sequence or a later one is seen; the rest wait, for ``decide_next`` where this leads.
 
     Attributes:
         waiting: Consumed messages not yet settled, in stream order.

@@ -133,7 +133,7 @@ class Actor(Generic[S]):
     oldest: int = 1
     timer: Callable[[S], Timer | None] | None = None
     attends: Callable[[S, Attendance], Iterable[Event]] | None = None
-    tells: Callable[[Event, float], Iterable[str]] | None = None
+    log_lines: Callable[[Event, float], Iterable[str]] | None = None
     warm: Callable[[S], None] | None = None
     cooled_by: tuple[type[Event], ...] = ()
     models: Callable[[Event], tuple[str, ...]] | None = None

@@ -35,7 +35,7 @@ class Effector:
     Attributes:
         name: Owner name in the catalogue; what it answers with must be its own events.
         consumes: The event types that ask for an effect.
-        perform: Has the effect, and returns the events it came to, one at least; they inherit the request's address,
+        handle: Has the effect, and returns the events it came to, one at least; they inherit the request's address,
             and may not leave its agent. It may run twice for a request: pass the request's ``id`` on as an idempotency
             key where the outside knows such a thing. To raise or to overrun ``timeout_s`` is an answer too: ``failed``.
         failed: Its own ``Failed`` event type.
@@ -45,14 +45,14 @@ class Effector:
         concurrency: Performances at once in one process.
         most_attempts: Deliveries of a request, each ended without an answer, after which it is failed unperformed: it
             may be what kills. None where a performance is mostly waiting, so that ends in between say nothing of it.
-        turn: Called with each request as soon as it is delivered, in the order of deliveries. Returns None once it is
+        admit: Called with each request as soon as it is delivered, in the order of deliveries. Returns None once it is
             to be performed, which happens then unless the log holds its answer; or what answers it without any effect.
             Here an effector for which order matters has a request wait.
         waits: (request) -> whether its performance, under way, does nothing at the moment that would be had twice: a
             worker that stops hands such a request back at once, as it does with one that waits for its turn.
-        ended: (request) -> called when a request that was given to ``turn`` has its answer in the log, or is handed
+        ended: (request) -> called when a request that was given to ``admit`` has its answer in the log, or is handed
             back: what it has kept others from is theirs.
-        alone: Whether one worker at a time gets requests, while others stand by: for an effector for which order
+        exclusive: Whether one worker at a time gets requests, while others stand by: for an effector for which order
             matters.
         begins: (seconds) -> called when a worker begins: requests older than those that come first may come within so
             many seconds, since they are out with other workers, which may be dead; 0 where none is. Called again, with
@@ -61,14 +61,14 @@ class Effector:
 
     name: str
     consumes: tuple[type[Event], ...]
-    perform: Callable[[Message], Awaitable[Sequence[Event | Emission]]]
+    handle: Callable[[Message], Awaitable[Sequence[Event | Emission]]]
     failed: type[Failed]
-    naming: Callable[[Failed, Message], Failed] = _as_it_is
+    enrich_failure: Callable[[Failed, Message], Failed] = _as_it_is
     timeout_s: float = 60.0
     concurrency: int = 8
     most_attempts: int | None = 10
-    turn: Callable[[Message], Awaitable[Sequence[Event | Emission] | None]] = _at_once
+    admit: Callable[[Message], Awaitable[Sequence[Event | Emission] | None]] = _at_once
     waits: Callable[[Message], bool] = _never
     ended: Callable[[Message], None] = _nothing
-    alone: bool = False
-    begins: Callable[[float], None] = _nothing
+    exclusive: bool = False
+    on_start: Callable[[float], None] = _nothing

@@ -16,7 +16,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Generations(msgspec.Struct, Generic[V], frozen=True):
+class ExpiringMap(msgspec.Struct, Generic[V], frozen=True):
     """A map whose entries are forgotten once unused for between one and two lifetimes.
 
     Two generations: entries are written to the younger; when the younger is a lifetime old it becomes
@@ -33,17 +33,17 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         found = self.young.get(key)
         return found if found is not None else self.old.get(key)
 
-    def set(self, key: str, value: V, now_ns: int, lifetime_ns: int) -> "Generations[V]":
+    def set(self, key: str, value: V, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
         """Return the map with ``key`` set at ``now_ns``, after dropping what has outlived its lifetime."""
         age = now_ns - self.since_ns
         if age < lifetime_ns:
-            return Generations(self.young.set(key, value), self.old, self.since_ns)
+            return ExpiringMap(self.young.set(key, value), self.old, self.since_ns)
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
         young: Map[str, V] = Map()
         # Generations begin at whole lifetimes: begun at ``now_ns``, they would let an entry live for three.
-        return Generations(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
+        return ExpiringMap(young.set(key, value), survivors, self.since_ns + age // lifetime_ns * lifetime_ns)
 
-    def aged(self, now_ns: int, lifetime_ns: int) -> "Generations[V]":
+    def aged(self, now_ns: int, lifetime_ns: int) -> "ExpiringMap[V]":
         """Return the map without what has outlived its lifetime at ``now_ns``, on a fixed grid of lifetimes.
 
         Called on every message, it drops each entry at the first message more than two lifetimes after its
@@ -53,15 +53,15 @@ class Generations(msgspec.Struct, Generic[V], frozen=True):
         if age < lifetime_ns:
             return self
         survivors: Map[str, V] = self.young if age < 2 * lifetime_ns else Map()
-        return Generations(Map(), survivors, now_ns - age % lifetime_ns)
+        return ExpiringMap(Map(), survivors, now_ns - age % lifetime_ns)
 
-    def delete(self, key: str) -> "Generations[V]":
+    def delete(self, key: str) -> "ExpiringMap[V]":
         """Return the map without ``key``; itself where it is not there."""
         young = self.young.delete(key) if key in self.young else self.young
         old = self.old.delete(key) if key in self.old else self.old
         if young is self.young and old is self.old:
             return self
-        return Generations(young, old, self.since_ns)
+        return ExpiringMap(young, old, self.since_ns)
 
     def __len__(self) -> int:
         return len(self.young) + sum(key not in self.young for key in self.old)
@@ -80,36 +80,36 @@ def without_oldest(entries: "Map[str, V]", age_of: Callable[[V], int | tuple[boo
     return entries
 
 
-class Gatherings(msgspec.Struct, Generic[V], frozen=True):
+class JoinBuffer(msgspec.Struct, Generic[V], frozen=True):
     """What is heard of each exchange until a verdict settles it, and the exchanges settled lately.
 
     An exchange that nothing ever settles (word of it came after it had ended and was forgotten) is dropped by time, so
     that nothing is pending for ever.
     """
 
-    pending: Generations[V] = Generations()
-    settled: Generations[bool] = Generations()
+    pending: ExpiringMap[V] = ExpiringMap()
+    settled: ExpiringMap[bool] = ExpiringMap()
 
     def is_open(self, exchange: str) -> bool:
         """Whether a verdict on the exchange can still come; an empty name is no exchange."""
         return bool(exchange) and not self.settled.get(exchange)
 
-    def gather(self, exchange: str, heard: V, now_ns: int, lifetime_ns: int) -> "Gatherings[V]":
+    def gather(self, exchange: str, heard: V, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
         """Return the gatherings with what has been heard of an exchange."""
-        return Gatherings(self.pending.set(exchange, heard, now_ns, lifetime_ns), self.settled)
+        return JoinBuffer(self.pending.set(exchange, heard, now_ns, lifetime_ns), self.settled)
 
-    def settle(self, exchange: str, now_ns: int, lifetime_ns: int) -> "Gatherings[V]":
+    def settle(self, exchange: str, now_ns: int, lifetime_ns: int) -> "JoinBuffer[V]":
         """Return the gatherings with an exchange settled, and nothing of it kept; an empty name changes nothing."""
         if not exchange:
             return self
-        return Gatherings(self.pending.delete(exchange), self.settled.set(exchange, True, now_ns, lifetime_ns))
+        return JoinBuffer(self.pending.delete(exchange), self.settled.set(exchange, True, now_ns, lifetime_ns))
 
-    def aged(self, now_ns: int, pending_ns: int, settled_ns: int) -> "Gatherings[V]":
+    def aged(self, now_ns: int, pending_ns: int, settled_ns: int) -> "JoinBuffer[V]":
         """Return the gatherings without what has outlived its lifetime; themselves where nothing has."""
         pending, settled = self.pending.aged(now_ns, pending_ns), self.settled.aged(now_ns, settled_ns)
         if pending is self.pending and settled is self.settled:
             return self
-        return Gatherings(pending, settled)
+        return JoinBuffer(pending, settled)
 
 
 class Derived:
@@ -173,7 +173,7 @@ def state_builtins(state: object) -> Any:
 
 __all__ = [
     "Derived",
-    "Generations",
+    "ExpiringMap",
     "Map",
     "canonical_json",
     "decode_state",

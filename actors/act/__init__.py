@@ -61,7 +61,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=ActConfigured,
     failed=ActFailed,
-    tells=tell,
+    log_lines=tell,
 )
 
 __all__ = ["ACTOR"]

@@ -32,7 +32,7 @@ from actors.act.planning import offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.act import (
     ActActionsRequested,
     ActConfigured,
@@ -72,7 +72,7 @@ class State(msgspec.Struct, frozen=True):
     settings: ActSettings = ActSettings()
     pending: Map[str, Pending] = Map()
     acting: Map[str, tuple[str, ...]] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
 
 
 def decide(state: State, message: Message) -> Iterable[Event | Emission]:

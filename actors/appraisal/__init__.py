@@ -24,7 +24,7 @@ from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 ACTOR = Actor(

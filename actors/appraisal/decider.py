@@ -38,7 +38,7 @@ from actors.appraisal.vectors import from_text
 from schemas.actor import Message, readable_settings
 from schemas.allowances import Allowances
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.appraisal import (
     AnswerAppraised,
@@ -51,7 +51,7 @@ from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested
 from schemas.vocabulary.llm import UNANSWERED, LlmCompleted, LlmFailed
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 
 _NS_PER_MS = 1_000_000
@@ -64,12 +64,12 @@ class AppraisalState(msgspec.Struct, frozen=True):
     """
 
     settings: AppraisalSettings = AppraisalSettings()
-    sessions: Generations[Memory] = Generations()
-    settled: Generations[bool] = Generations()
+    sessions: ExpiringMap[Memory] = ExpiringMap()
+    settled: ExpiringMap[bool] = ExpiringMap()
     pending: Map[str, Awaited] = Map()
     allowances: Allowances = Allowances()
-    waiting: Generations[Waiting] = Generations()
-    spent: Generations[Spent] = Generations()
+    waiting: ExpiringMap[Waiting] = ExpiringMap()
+    spent: ExpiringMap[Spent] = ExpiringMap()
 
 
 def warm(state: AppraisalState) -> None:

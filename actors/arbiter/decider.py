@@ -14,7 +14,7 @@ from actors.arbiter.ruling import rule
 from actors.arbiter.settings import ArbiterSettings
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Gatherings
+from schemas.persistent import JoinBuffer
 from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.coherence import CoherencePassed
@@ -41,7 +41,7 @@ class ArbiterState(msgspec.Struct, frozen=True):
     """Exchanges without a ruling, and those settled lately."""
 
     settings: ArbiterSettings = ArbiterSettings()
-    exchanges: Gatherings[Gathered] = Gatherings()
+    exchanges: JoinBuffer[Gathered] = JoinBuffer()
 
 
 def decide(state: ArbiterState, message: Message) -> tuple[Event, ...]:

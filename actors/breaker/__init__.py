@@ -57,7 +57,7 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
 from schemas.vocabulary.breaker import BreakerConfigured, BreakerFailed
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR: Actor[BreakerState] = Actor(

@@ -20,7 +20,7 @@ from actors.breaker.recording import events_of, standing_of
 from actors.breaker.settings import BreakerSettings
 from schemas.actor import Message, readable_settings
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
@@ -38,7 +38,7 @@ from schemas.vocabulary.breaker import (
     Standing,
 )
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 Progress = Literal["judged", "refused", "both"]
@@ -76,9 +76,9 @@ class BreakerState(msgspec.Struct, frozen=True):
     """
 
     settings: BreakerSettings = BreakerSettings()
-    sessions: Generations[Machine] = Generations()
-    marked: Generations[Machine] = Generations()
-    exchanges: Generations[Heard] = Generations()
+    sessions: ExpiringMap[Machine] = ExpiringMap()
+    marked: ExpiringMap[Machine] = ExpiringMap()
+    exchanges: ExpiringMap[Heard] = ExpiringMap()
     terminated: Map[str, Ended] = Map()
 
 

@@ -14,7 +14,7 @@ from actors.coherence.entropy import Known, Thought, judge
 from actors.coherence.settings import CoherenceSettings
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Gatherings
+from schemas.persistent import JoinBuffer
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
 from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
@@ -44,7 +44,7 @@ class CoherenceState(msgspec.Struct, frozen=True):
 
     settings: CoherenceSettings = CoherenceSettings()
     sci: float = 1.0
-    exchanges: Gatherings[Gathered] = Gatherings()
+    exchanges: JoinBuffer[Gathered] = JoinBuffer()
 
 
 def decide(state: CoherenceState, message: Message) -> tuple[Event, ...]:

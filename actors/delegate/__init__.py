@@ -8,9 +8,9 @@ below ``specialist.``; the registry is the broker's own (``$SRV.INFO``), empty u
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from actors.delegate.asking import Delegating, naming
+from actors.delegate.asking import Delegating, enrich_failure
 from actors.delegate.settings import DelegateSettings
-from actors.runtime.hosting import Hosting, Surroundings
+from actors.runtime.effector_spec import EffectorContext, EffectorSpec
 from schemas.effector import Effector
 from schemas.vocabulary.act import ActDelegationRequested
 from schemas.vocabulary.delegate import DelegateFailed
@@ -19,19 +19,19 @@ _GRACE_S = 5.0
 
 
 @asynccontextmanager
-async def _open(settings: DelegateSettings, around: Surroundings) -> AsyncIterator[Effector]:
-    delegating = Delegating(around.connection, settings, around.clock)
+async def _open(settings: DelegateSettings, context: EffectorContext) -> AsyncIterator[Effector]:
+    delegating = Delegating(context.connection, settings, context.clock)
     yield Effector(
         name="delegate",
         consumes=(ActDelegationRequested,),
-        perform=delegating.perform,
+        handle=delegating.handle,
         failed=DelegateFailed,
-        naming=naming,
+        enrich_failure=enrich_failure,
         timeout_s=settings.longest_ms / 1000 + _GRACE_S,
         concurrency=settings.concurrency,
     )
 
 
-EFFECTOR = Hosting("delegate", DelegateSettings, _open)
+EFFECTOR = EffectorSpec("delegate", DelegateSettings, _open)
 
 __all__ = ["EFFECTOR", "DelegateSettings"]

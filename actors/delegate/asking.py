@@ -62,7 +62,7 @@ class Delegating:
         self._settings = settings
         self._clock = clock
 
-    async def perform(self, message: Message) -> Sequence[Event]:
+    async def handle(self, message: Message) -> Sequence[Event]:
         """Ask the specialist that a request names; that nobody answers is an answer too."""
         request = message.event
         assert isinstance(request, ActDelegationRequested)
@@ -125,7 +125,7 @@ def judged(answer: Answer, most_bytes: int) -> str:
     return told.answer
 
 
-def naming(failed: Failed, message: Message) -> Failed:
+def enrich_failure(failed: Failed, message: Message) -> Failed:
     """Return a ``delegate.failed`` with the request and action it is of."""
     assert isinstance(message.event, ActDelegationRequested)
     return msgspec.structs.replace(failed, request=message.id, index=message.event.action.index)

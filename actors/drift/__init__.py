@@ -41,7 +41,7 @@ from schemas.vocabulary.drift import DriftConfigured, DriftFailed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR: Actor[State] = Actor(
@@ -55,7 +55,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=DriftConfigured,
     failed=DriftFailed,
-    tells=tell,
+    log_lines=tell,
 )
 
 __all__ = ["ACTOR"]

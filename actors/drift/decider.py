@@ -35,7 +35,7 @@ from actors.drift.outcomes import answered, come_upon, given_up, of_agent, sched
 from actors.drift.settings import DriftSettings
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import topic_of
-from schemas.persistent import Generations, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import (
     DriftConfigured,
@@ -49,7 +49,7 @@ from schemas.vocabulary.drift import (
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryWandered
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 _NS_PER_MS = 1_000_000
@@ -62,7 +62,7 @@ class State(msgspec.Struct, frozen=True):
 
     settings: DriftSettings = DriftSettings()
     minds: Map[str, Mind] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
 
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:

@@ -4,7 +4,7 @@ No actor: it decides nothing and keeps no state worth replaying. An input counts
 acknowledged it; from then on it gets exactly one ``response.emitted``.
 """
 
-from actors.gateway.edge import Answered, Edge
+from actors.gateway.client import Answered, Client
 from actors.gateway.inputs import InvalidInput, check_name, new_input
 
-__all__ = ["Answered", "Edge", "InvalidInput", "check_name", "new_input"]
+__all__ = ["Answered", "Client", "InvalidInput", "check_name", "new_input"]

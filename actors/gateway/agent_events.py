@@ -24,7 +24,7 @@ class InvalidField(InvalidInput):
         self.code = code
 
 
-def told(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
+def build_event(event: Event, agent: str, *, key: str, partitions: Partitions, now_ns: int) -> Addressed:
     """Check an event of an agent, and wrap it.
 
     The same event type, agent and ``key`` have the same event id, so that a repeat within the stream's dedupe window is

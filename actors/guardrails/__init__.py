@@ -78,7 +78,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=GuardrailsConfigured,
     failed=GuardrailsFailed,
-    tells=tell,
+    log_lines=tell,
 )
 
 __all__ = ["ACTOR"]

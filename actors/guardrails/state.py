@@ -8,7 +8,7 @@ from actors.guardrails.live import Live
 from actors.guardrails.outside import Outside
 from actors.guardrails.settings import GuardrailsSettings
 from schemas.actor import Message
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.guardrails import GuardrailsOverridden
 from schemas.vocabulary.loops import LoopCompleted
 
@@ -26,12 +26,12 @@ class State(msgspec.Struct, frozen=True):
     """
 
     settings: GuardrailsSettings = GuardrailsSettings()
-    families: Generations[Family] = Generations()
-    biases: Generations[Biases] = Generations()
+    families: ExpiringMap[Family] = ExpiringMap()
+    biases: ExpiringMap[Biases] = ExpiringMap()
     pending: Map[str, Live] = Map()
-    ended: Generations[bool] = Generations()
-    outside: Generations[Outside] = Generations()
-    critiques: Generations[str] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
+    outside: ExpiringMap[Outside] = ExpiringMap()
+    critiques: ExpiringMap[str] = ExpiringMap()
 
 
 def family_of(state: State, agent: str, loop_id: str) -> Family | None:

@@ -22,7 +22,7 @@ from actors.intuition.signature import text_signature, to_bytes
 from schemas.actor import Message, readable_settings
 from schemas.allowances import Allowances
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import (
@@ -45,7 +45,7 @@ class State(msgspec.Struct, frozen=True):
     settings: IntuitionSettings = IntuitionSettings()
     libraries: Map[str, Library] = Map()
     pending: Map[str, Input] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
     allowances: Allowances = Allowances()
 
 

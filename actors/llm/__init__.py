@@ -10,17 +10,17 @@ settings, what to ask is in the request. What an endpoint does not take of it is
 from contextlib import AbstractAsyncContextManager
 
 from actors.llm.settings import LlmSettings
-from actors.runtime.hosting import Hosting, Surroundings
+from actors.runtime.effector_spec import EffectorContext, EffectorSpec
 from schemas.effector import Effector
 
 
-def _open(settings: LlmSettings, around: Surroundings) -> AbstractAsyncContextManager[Effector]:
+def _open(settings: LlmSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:
     # Here: every process loads the settings, and the one that hosts the effector alone needs an HTTP client.
     from actors.llm.opening import open_llm
 
-    return open_llm(settings, around)
+    return open_llm(settings, context)
 
 
-EFFECTOR = Hosting("llm", LlmSettings, _open)
+EFFECTOR = EffectorSpec("llm", LlmSettings, _open)
 
 __all__ = ["EFFECTOR", "LlmSettings"]

@@ -101,7 +101,7 @@ class Answering:
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
 
-    async def perform(self, message: Message) -> Sequence[Event]:
+    async def handle(self, message: Message) -> Sequence[Event]:
         """Ask for what a request wants; whatever goes wrong is an answer too."""
         assert isinstance(message.event, REQUESTS)
         call = message.event.call
@@ -279,7 +279,7 @@ class _Telling:
             await self._publish(self._call.stream_to, msgspec.json.encode(partial))
 
 
-def naming(failed: Failed, message: Message) -> Failed:
+def enrich_failure(failed: Failed, message: Message) -> Failed:
     """Return an ``llm.failed`` with the request it is of."""
     assert isinstance(message.event, REQUESTS)
     return msgspec.structs.replace(failed, request=message.id, purpose=message.event.call.purpose)

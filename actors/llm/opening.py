@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from actors.llm.answering import REQUESTS, Answering, naming
+from actors.llm.answering import REQUESTS, Answering, enrich_failure
 from actors.llm.client import ChatClient
 from actors.llm.endpoint import API_KEY, BadEndpoint, Endpoint, api_key, base_url
 from actors.llm.local import local_server, model_file
 from actors.llm.settings import LlmSettings, Models
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from events.loggers import get_logger
 from schemas.effector import Effector
 from schemas.vocabulary.llm import LlmFailed
@@ -22,29 +22,29 @@ _logger = get_logger("neuraxis.llm")
 
 
 @asynccontextmanager
-async def open_llm(settings: LlmSettings, around: Surroundings) -> AsyncIterator[Effector]:
+async def open_llm(settings: LlmSettings, context: EffectorContext) -> AsyncIterator[Effector]:
     """Open the effector for the length of the block.
 
     Raises:
         BadEndpoint: the settings name no endpoint, or one that cannot be used.
     """
-    async with _endpoint(settings, around.environment) as (endpoint, backend):
+    async with _endpoint(settings, context.environment) as (endpoint, backend):
         if endpoint.key_in_the_clear:
             _logger.warning("key_in_the_clear", base_url=endpoint.base_url, variable=API_KEY)
         if backend == "local":
             settings = _of_one_model(settings, model_file(settings).stem)
-        context = settings.context_tokens or (settings.local_context if backend == "local" else 0)
+        window = settings.context_tokens or (settings.local_context if backend == "local" else 0)
         async with ChatClient.open(
-            endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=context
+            endpoint, connect_s=settings.connect_ms / 1000, concurrency=settings.concurrency, context=window
         ) as client:
-            answering = Answering(client, settings, backend=backend, publish=around.publish, clock=around.clock)
+            answering = Answering(client, settings, backend=backend, publish=context.publish, clock=context.clock)
             _logger.info("llm_serves", backend=backend, base_url=endpoint.base_url)
             yield Effector(
                 name="llm",
                 consumes=REQUESTS,
-                perform=answering.perform,
+                handle=answering.handle,
                 failed=LlmFailed,
-                naming=naming,
+                enrich_failure=enrich_failure,
                 timeout_s=settings.longest_ms / 1000 + _GRACE_S,
                 concurrency=settings.concurrency,
             )

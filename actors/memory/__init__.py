@@ -42,7 +42,7 @@ from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.drift import DriftStarted, DriftThought
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryConfigured, MemoryFailed
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import SeatAdded
 

@@ -47,7 +47,7 @@ from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.reading.terms import terms_of
 from schemas.vocabulary.act import ActActionsRequested
 from schemas.vocabulary.appraisal import AppraisalCompleted
@@ -64,7 +64,7 @@ from schemas.vocabulary.memory import (
     MemoryRemembered,
     TurnsForgotten,
 )
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import SeatAdded
 
@@ -86,10 +86,10 @@ class State(msgspec.Struct, frozen=True):
 
     settings: MemorySettings = MemorySettings()
     minds: Map[str, Mind] = Map()
-    sessions: Generations[Session] = Generations()
+    sessions: ExpiringMap[Session] = ExpiringMap()
     pending: Map[str, Pending] = Map()
     ending: Ended | None = None
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
 
 
 def initial() -> State:

@@ -5,7 +5,7 @@ import msgspec
 from actors.memory.gist import TURN_CHARACTERS, shortened
 from actors.memory.settings import MemorySettings
 from schemas.actor import session_key
-from schemas.persistent import Generations
+from schemas.persistent import ExpiringMap
 
 _NS_PER_MS = 1_000_000
 
@@ -67,14 +67,14 @@ def turn_of(number: int, said: str, answered: str) -> Turn:
     return Turn(number, shortened(said, TURN_CHARACTERS), shortened(answered, TURN_CHARACTERS))
 
 
-def sessions_of(sessions: Generations[Session], agent: str) -> dict[str, Session]:
+def sessions_of(sessions: ExpiringMap[Session], agent: str) -> dict[str, Session]:
     """Return what an agent's sessions have of their own, by session; those included that no longer come to mind."""
     beginning = f"{agent}\n"
     younger_last = (*sessions.old.items(), *sessions.young.items())
     return {key.removeprefix(beginning): session for key, session in younger_last if key.startswith(beginning)}
 
 
-def replaced(sessions: Generations[Session], agent: str, name: str, session: Session) -> Generations[Session]:
+def replaced(sessions: ExpiringMap[Session], agent: str, name: str, session: Session) -> ExpiringMap[Session]:
     """Return the sessions with one replaced where it is, and dropped where it is blank.
 
     What the older generation holds of it besides, an earlier state, is dropped: it has words too.
@@ -84,4 +84,4 @@ def replaced(sessions: Generations[Session], agent: str, name: str, session: Ses
     young, old = (each.delete(key) if key in each else each for each in (sessions.young, sessions.old))
     if session != Session():
         young, old = (young.set(key, session), old) if is_young else (young, old.set(key, session))
-    return Generations(young, old, sessions.since_ns)
+    return ExpiringMap(young, old, sessions.since_ns)

@@ -18,7 +18,7 @@ from actors.reflection.sampling import Case, Owed, case_of, owed_after, sample, 
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Emission, Message, readable_settings
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, LlmFailed
@@ -67,7 +67,7 @@ class State(msgspec.Struct, frozen=True):
 
     settings: ReflectionSettings = ReflectionSettings()
     minds: Map[str, Mind] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
 
 
 def decide(state: State, message: Message) -> tuple[Emission, ...]:

@@ -58,7 +58,7 @@ from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed
 from schemas.vocabulary.swarm import StageFound, StageLost
 
@@ -78,5 +78,5 @@ ACTOR = Actor(
     evolve=evolve,
     configured=ResponderConfigured,
     failed=ResponderFailed,
-    tells=tell,
+    log_lines=tell,
 )

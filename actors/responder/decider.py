@@ -12,7 +12,7 @@ from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from schemas.actor import Emission, Message, readable_settings, session_key
 from schemas.event import Event
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.reading.shortening import shorten
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
@@ -22,7 +22,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import StageLost
@@ -38,8 +38,8 @@ class ResponderState(msgspec.Struct, frozen=True):
 
     settings: ResponderSettings = ResponderSettings()
     pending: Map[str, Pending] = Map()
-    ended: Generations[bool] = Generations()
-    sessions: Generations[tuple[Turn, ...]] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
+    sessions: ExpiringMap[tuple[Turn, ...]] = ExpiringMap()
     lost: Stages = Stages()
 
 

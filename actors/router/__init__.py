@@ -27,7 +27,7 @@ from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import RouterConfigured, RouterFailed
@@ -57,7 +57,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=RouterConfigured,
     failed=RouterFailed,
-    tells=tell,
+    log_lines=tell,
 )
 
 __all__ = ["ACTOR"]

@@ -29,13 +29,13 @@ from actors.router.settings import RouterSettings, effective_weights
 from actors.router.tiebreak import ask, outcome_of
 from schemas.actor import Message, readable_settings, session_key
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted, TurnReading
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import Familiarity, MemoryRecalled, TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
@@ -90,9 +90,9 @@ class State(msgspec.Struct, frozen=True):
     """
 
     settings: RouterSettings = RouterSettings()
-    sessions: Generations[Memory] = Generations()
+    sessions: ExpiringMap[Memory] = ExpiringMap()
     pending: Map[str, Pending] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
     overlays: Map[str, Overlay] = Map()
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from actors.runtime.context import Role
 from actors.runtime.shard import Shard
-from actors.runtime.surroundings import Role
 
 STALL_S = 5.0
 """Seconds in which a leading partition where something waits must get on."""

@@ -11,7 +11,7 @@ from hashlib import blake2b
 import msgspec
 
 
-class Duty(msgspec.Struct, frozen=True):
+class Assignment(msgspec.Struct, frozen=True):
     """The members that lead and stand by for a partition; ``standby`` is None with a single member."""
 
     leader: str
@@ -22,7 +22,7 @@ def _rank(member: str, actor: str, partition: str) -> bytes:
     return blake2b(f"{member}\n{actor}\n{partition}".encode(), digest_size=8).digest()
 
 
-def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Mapping[str, Duty]:
+def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Mapping[str, Assignment]:
     """Spread an actor's partitions over the members that host it, in fair shares.
 
     Rendezvous hashing with a cap of ceil(partitions / members): when a member comes or goes, few others move.
@@ -32,7 +32,7 @@ def assign(actor: str, partitions: Sequence[str], members: Sequence[str]) -> Map
 
 
 @lru_cache(maxsize=256)
-def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -> Mapping[str, Duty]:
+def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -> Mapping[str, Assignment]:
     # Asked anew twice a second, and members hardly ever change.
     cap = -(-len(partitions) // len(members))
     load = dict.fromkeys(members, 0)
@@ -41,5 +41,5 @@ def _assign(actor: str, partitions: tuple[str, ...], members: tuple[str, ...]) -
         ranked = sorted(members, key=lambda member: _rank(member, actor, partition), reverse=True)
         leader = next(member for member in ranked if load[member] < cap)
         load[leader] += 1
-        duties[partition] = Duty(leader, next((member for member in ranked if member != leader), None))
+        duties[partition] = Assignment(leader, next((member for member in ranked if member != leader), None))
     return duties

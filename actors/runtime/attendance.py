@@ -8,7 +8,7 @@ and never over a time in which nobody looked.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from actors.runtime.presence import Presence, presence_of
+from actors.runtime.heartbeat import Heartbeat, heartbeat_of
 from schemas.attendance import Absence, Attendance, Lack, Overrun
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
@@ -23,7 +23,7 @@ Place = tuple[str, str]
 """A stage and a partition of it."""
 
 
-def lacks(presences: Iterable[Presence], partitions: Partitions) -> dict[Place, Lack]:
+def lacks(presences: Iterable[Heartbeat], partitions: Partitions) -> dict[Place, Lack]:
     """Return every partition of every stage that nobody serves, and why, in order."""
     serves: set[Place] = set()
     stalled: set[Place] = set()
@@ -44,9 +44,9 @@ def _places(partitions: Partitions) -> tuple[Place, ...]:
     return tuple((stage, name) for stage, scope in scopes().items() for name in names_of(scope, partitions))
 
 
-def readable(members: Mapping[str, bytes]) -> list[Presence]:
+def readable(members: Mapping[str, bytes]) -> list[Heartbeat]:
     """Return the heartbeats that can be read."""
-    return [presence for value in members.values() if (presence := presence_of(value)) is not None]
+    return [presence for value in members.values() if (presence := heartbeat_of(value)) is not None]
 
 
 class Watch:
@@ -87,7 +87,7 @@ class Watch:
             self._since.clear()
             self._over.clear()
         if new or members != self._members:
-            said = {name: presence for name, value in members.items() if (presence := presence_of(value)) is not None}
+            said = {name: presence for name, value in members.items() if (presence := heartbeat_of(value)) is not None}
             self._members = members
             self._lacks = lacks(said.values(), self._partitions)
             # A stage that is away now was there at the last look, for all that is known.
@@ -129,7 +129,7 @@ class Watch:
         for_ms = _ms(self.away_s(place, now))
         return Absence(stage=stage, partition=name, lack=lack, for_ms=for_ms, seen=self.has_seen(place))
 
-    def _count(self, said: Mapping[str, Presence], new: bool, now: float) -> None:
+    def _count(self, said: Mapping[str, Heartbeat], new: bool, now: float) -> None:
         """Add the decisions over budget that came since the last look."""
         counted: dict[tuple[str, str], int] = {}
         for member, presence in said.items():

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from actors.runtime.committer import Group
+from actors.runtime.context import Context
 from actors.runtime.records import to_record
-from actors.runtime.surroundings import Surroundings
 from events.decision import Cause, NewEvent
 from events.loggers import get_logger
 from events.view import View
@@ -26,14 +26,14 @@ class Author:
         settings: Its settings, as they are recorded.
     """
 
-    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
         self.settings: dict[str, Any] = msgspec.to_builtins(settings)
         self._settings_hash = content_hash(self.settings)
         self._actor = actor
         self._partition = partition
-        self._around = around
-        self._source = f"{around.source}/{actor.name}/{partition}"
-        self._build = f"{around.build}+{self._settings_hash[:8]}"
+        self._around = context
+        self._source = f"{context.source}/{actor.name}/{partition}"
+        self._build = f"{context.build}+{self._settings_hash[:8]}"
 
     def group(self, decided: tuple[NewEvent, ...], latency_us: int, exceeded_us: int | None) -> Group:
         """Return the events of one decision as they are to be stored; a failure is logged."""
@@ -57,10 +57,10 @@ class Author:
     def tell(self, group: Group) -> None:
         """Log what the actor tells of a decision that is stored."""
         # Once stored: a decision that the fence turned away never happened, and whoever reads the log would believe it.
-        if self._actor.tells is None:
+        if self._actor.log_lines is None:
             return
         for one, record in zip(group.decided, group.records, strict=True):
-            for line in self._actor.tells(one.message.event, int(record.headers[LATENCY]) / 1000):
+            for line in self._actor.log_lines(one.message.event, int(record.headers[LATENCY]) / 1000):
                 _logger.info(line, exchange=one.message.exchange)
 
     def configured(self) -> Configured:

@@ -61,7 +61,7 @@ class Writer(Protocol):
         """Take note that these groups are stored, the last record at ``last_seq``."""
         ...
 
-    def lost(self, reason: str, last: int | None = None) -> None:
+    def reset(self, reason: str, last: int | None = None) -> None:
         """Drop the state and recover: another writer was here, or the outcome is unknown.
 
         ``last`` is the sequence that the log said is the fence's last, if it said so.
@@ -111,7 +111,7 @@ class Committer:
         """Whether nothing waits and nothing is under way."""
         return not self._ready and not self._busy
 
-    async def room(self) -> None:
+    async def wait_capacity(self) -> None:
         """Wait until there is room for more decisions."""
         while self.waiting > ROOM:
             self._progress.clear()
@@ -219,7 +219,7 @@ class Committer:
         except UnknownOutcome as error:
             for writer, _, epoch in current:
                 if writer.epoch == epoch:
-                    writer.lost(error.code)
+                    writer.reset(error.code)
             return
         for writer, portion, epoch in reversed(current):
             if writer.epoch == epoch:
@@ -237,7 +237,7 @@ class Committer:
         if writer.epoch != epoch:
             return
         if isinstance(error, Conflict):
-            writer.lost(error.code, error.last)
+            writer.reset(error.code, error.last)
         elif len(portion) > 1:
             await self._commit((writer,), (portion[:1],), (epoch,))
         elif isinstance(portion[0].decided[0].message.event, Failed | Configured):

@@ -14,9 +14,9 @@ import msgspec
 from actors.runtime.authorship import Author
 from actors.runtime.budget import Budget
 from actors.runtime.committer import Group
+from actors.runtime.context import Context, Role
 from actors.runtime.proving import Proof
 from actors.runtime.snapshotting import Snapshotting
-from actors.runtime.surroundings import Role, Surroundings
 from actors.runtime.timekeeping import Timekeeper
 from actors.runtime.turns import SLICE_NS
 from events.codec import Unreadable
@@ -44,19 +44,19 @@ class Deciding(ABC):
         budget: Counts the decisions made here that took longer than the actor's settings allow.
     """
 
-    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
         self.actor = actor
         self.partition = partition
         self.role = Role.RECOVERING
         self.outbox: deque[Group] = deque()
         self.epoch = 0
-        self.view = View(actor, partition, around.log.partitions)
-        self._author = Author(actor, partition, settings, around)
+        self.view = View(actor, partition, context.log.partitions)
+        self._author = Author(actor, partition, settings, context)
         self.budget = Budget(actor.name, partition, self._author.settings)
-        self._around = around
+        self._context = context
         self._fence_filter = fence_filter(actor, partition)
-        self._proof = Proof(around.wholeness)
-        self._snapshots = Snapshotting(actor, partition, around)
+        self._proof = Proof(context.wholeness)
+        self._snapshots = Snapshotting(actor, partition, context)
         self._timekeeper = Timekeeper(self)
         self._unheard: set[str] = set()
         self._refused: set[int] = set()
@@ -67,7 +67,7 @@ class Deciding(ABC):
         self._proving: asyncio.Task[None] | None = None
 
     @abstractmethod
-    def lost(self, reason: str, last: int | None = None) -> None:
+    def reset(self, reason: str, last: int | None = None) -> None:
         """Drop the state and recover; see ``Writer``."""
 
     @property
@@ -87,8 +87,8 @@ class Deciding(ABC):
 
     def work(self) -> None:
         """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come."""
-        view, counters, clock = self.view, self._around.counters, self._around.clock
-        turns = self._around.turns
+        view, counters, clock = self.view, self._context.counters, self._context.clock
+        turns = self._context.turns
         submitted = False
         begun = clock.elapsed_ns()
         while view.waiting and self._may_decide() and self not in turns:
@@ -179,7 +179,7 @@ class Deciding(ABC):
         if first_seq is None:
             first_seq = self.outbox[0].decided[0].cause_seq if self.outbox else 0
         if not self._proof.is_owed(first_seq):
-            self._around.committer.submit(self)
+            self._context.committer.submit(self)
         elif self._proving is None and self.outbox:
             self._proving = self._spawn(self._prove(first_seq))
 
@@ -187,7 +187,7 @@ class Deciding(ABC):
         if await self._is_whole(since):
             self._proving = None
             self._proof.is_given(since)
-            self._around.committer.submit(self)
+            self._context.committer.submit(self)
 
     async def _is_whole(self, since: int | None = None) -> bool:
         """Whether the log lacks nothing unrecorded of what was read back, from a sequence on, and this still leads.
@@ -199,7 +199,7 @@ class Deciding(ABC):
             await self._proof.settle(since)
         except LogError as error:
             if self.epoch == epoch:
-                self.lost(error.code)
+                self.reset(error.code)
             return False
         return self.epoch == epoch
 
@@ -219,7 +219,7 @@ class Deciding(ABC):
                 self._unheard.discard(one.message.id)
                 inbox = getattr(one.message.event, "reply_to", "")
                 if inbox:
-                    self._spawn(self._around.reply(inbox, group))
+                    self._spawn(self._context.reply(inbox, group))
         self._own_arrived.set()
         if self.role is Role.LEADING:
             self.work()
@@ -227,7 +227,7 @@ class Deciding(ABC):
     def refused(self, group: Group, why: str) -> None:
         """Take note that the broker will never store this group: a failure is recorded for its cause instead."""
         self._refused.add(group.decided[0].cause_seq)
-        self.lost("append_refused")
+        self.reset("append_refused")
 
     def _complete_decision(self) -> None:
         if not self.view.open_decision:
@@ -262,7 +262,7 @@ class Deciding(ABC):
 
     def now_ns(self) -> int:
         """Return the process's time, Unix nanoseconds."""
-        return self._around.clock.now_ns()
+        return self._context.clock.now_ns()
 
     @property
     def owes_proof(self) -> bool:
@@ -288,7 +288,7 @@ class Deciding(ABC):
         self._timekeeper.look()
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = self._around.tasks.create_task(work)
+        task: asyncio.Task[None] = self._context.tasks.create_task(work)
         return task
 
     async def _warm_live(self) -> None:
@@ -305,8 +305,8 @@ class Deciding(ABC):
         assert warm is not None, "what cools is warmed"
         try:
             # One at a time: of partitions that rest on the same thing the first builds it for all.
-            async with self._around.warming:
-                await self._around.offload(lambda: [warm(state) for state in states].clear())
+            async with self._context.warming:
+                await self._context.offload(lambda: [warm(state) for state in states].clear())
         except Exception as wrong:
             # It changes no decision: the first one builds what is missing, and is late.
             _logger.warning(

@@ -129,7 +129,7 @@ class EffectorWorker:
             ack_wait=self._ack_wait,
             began=self.ready,
             begins=self._begins,
-            alone=self.effector.alone,
+            alone=self.effector.exclusive,
             lost=self._lose,
             imported_through=self._log.imported_through,
         )
@@ -144,7 +144,7 @@ class EffectorWorker:
             await self._work(pull, self._known, last, stop)
         finally:
             off()
-        await pull.make_room()
+        await pull.unpin()
 
     async def _work(self, pull: DurablePull, known: KnownLosses, last: int, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -206,14 +206,14 @@ class EffectorWorker:
 
     def _begins(self, out: int) -> None:
         self._out = out
-        self.effector.begins(self._ack_wait + _LATE if out else 0.0)
+        self.effector.on_start(self._ack_wait + _LATE if out else 0.0)
 
     def _one_less_out(self) -> None:
         """Note that one of those that were out when the worker began is here, or done; tell of the last."""
         if self._out:
             self._out -= 1
             if not self._out:
-                self.effector.begins(_SETTLING)
+                self.effector.on_start(_SETTLING)
 
     async def _serve(self, pull: DurablePull, stop: asyncio.Event) -> None:
         me = asyncio.current_task()
@@ -244,13 +244,13 @@ class EffectorWorker:
             await self._answer(under_way)
         except Refused as refused:
             _logger.error("failure_refused", effector=self.effector.name, seq=seq, detail=str(refused))
-            await delivery.hand_back(_REFUSED_WAIT)
+            await delivery.nak(_REFUSED_WAIT)
         except asyncio.CancelledError:
-            await delivery.hand_back()
+            await delivery.nak()
             if not under_way.lost or me.uncancel():
                 raise
         except BaseException:
-            await delivery.hand_back()
+            await delivery.nak()
             raise
         else:
             await delivery.acknowledge()
@@ -265,7 +265,7 @@ class EffectorWorker:
     async def _keep(self, delivery: Delivery) -> None:
         while True:
             await asyncio.sleep(self._ack_wait / 3)
-            await delivery.keep()
+            await delivery.in_progress()
 
     async def _answer(self, under_way: UnderWay) -> None:
         """Perform a request and store its answer, unless it has one; raises Refused if not even a failure is taken."""
@@ -361,7 +361,7 @@ class EffectorWorker:
         limit = asyncio.timeout(None)
         try:
             async with limit:
-                emissions = await self.effector.turn(offered.message)
+                emissions = await self.effector.admit(offered.message)
                 if emissions is None:
                     if await self._is_answered(request):
                         return None
@@ -391,7 +391,7 @@ class EffectorWorker:
         self.counters.performed += 1
         under_way.acts = True
         limit.reschedule(asyncio.get_running_loop().time() + self.effector.timeout_s)
-        return await self.effector.perform(request)
+        return await self.effector.handle(request)
 
     def _failure(self, request: Request, reason: str, error: BaseException | None = None) -> tuple[NewEvent, ...]:
         return failure_of(self.effector, request, reason, error, self._log.partitions)

@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
+from actors.runtime.context import Context
 from actors.runtime.shared_reading import MOST
-from actors.runtime.surroundings import Surroundings
 from events.codec import decode
 from events.loggers import get_logger
 from events.routes import partition_filters
@@ -25,12 +25,12 @@ class ReadBack(msgspec.Struct, frozen=True):
     losses: int
 
 
-async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upto: int) -> ReadBack:
+async def read_back(actor: Actor[Any], partition: str, context: Context, upto: int) -> ReadBack:
     """Fold the recorded view of a partition up to a sequence; raises LogError."""
-    data = await around.snapshots.load(snapshot_key(actor, partition))
-    losses = around.losses.last_seq
-    checkpoint = await _usable(actor, partition, around, data) if data is not None else None
-    view = View(actor, partition, around.log.partitions, checkpoint)
+    data = await context.snapshots.load(snapshot_key(actor, partition))
+    losses = context.losses.last_seq
+    checkpoint = await _usable(actor, partition, context, data) if data is not None else None
+    view = View(actor, partition, context.log.partitions, checkpoint)
     after = view.position
 
     def take(delivery: Delivery, own: bool) -> None:
@@ -42,29 +42,29 @@ async def read_back(actor: Actor[Any], partition: str, around: Surroundings, upt
     own_prefixes = frozenset(prefixes_of(actor.name))
 
     async def through_filters(begin: int, end: int) -> None:
-        async for batch in around.log.history(partition_filters(actor, partition), begin, end):
+        async for batch in context.log.history(partition_filters(actor, partition), begin, end):
             for stored in batch:
                 take(decode(stored), stored.subject.split(".", 3)[3].split(".", 1)[0] in own_prefixes)
 
     reached = after
-    for begin, end in around.losses.stretches_with_gaps(after, upto, MOST):
+    for begin, end in context.losses.stretches_with_gaps(after, upto, MOST):
         await through_filters(reached, begin)
-        if not around.losses.has_gap(begin + 1, end):
-            await around.shared.read(actor, partition, begin, end, take)
+        if not context.losses.has_gap(begin + 1, end):
+            await context.shared.read(actor, partition, begin, end, take)
         reached = end
     await through_filters(reached, upto)
     return ReadBack(view, after, losses)
 
 
-async def _usable(actor: Actor[Any], partition: str, around: Surroundings, data: bytes) -> Checkpoint | None:
+async def _usable(actor: Actor[Any], partition: str, context: Context, data: bytes) -> Checkpoint | None:
     checkpoint = unpack(actor, partition, data)
     if checkpoint is None:
         return None
     reached = max(checkpoint.position, checkpoint.own_last)
     since = losses_known(data)
-    if not around.losses.spare(reached, since) or not await stands_in(around.log, checkpoint):
+    if not context.losses.spare(reached, since) or not await stands_in(context.log, checkpoint):
         # The log lost messages (a cut file, an unsynced power cut): what the snapshot folded is no fact any more.
         _logger.error("snapshot_ahead_of_log", actor=actor.name, partition=partition, place=reached)
         return None
-    around.counters.snapshots_used += 1
+    context.counters.snapshots_used += 1
     return checkpoint

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from actors.runtime.presence import BEAT, Presence, beat, leave
+from actors.runtime.heartbeat import BEAT, Heartbeat, beat, leave
 from events.log import Membership
 from schemas.stages import WHOLE
 
@@ -25,7 +25,7 @@ async def report(
     try:
         while True:
             well = {stage: is_well() for stage, is_well in works.items()}
-            presence = Presence(
+            presence = Heartbeat(
                 (),
                 serves={stage: (WHOLE,) for stage, fine in well.items() if fine},
                 stalled={stage: (WHOLE,) for stage, fine in well.items() if not fine},

@@ -82,7 +82,7 @@ def failure_of(
         failed_topic=split_stored(stored.subject)[0],
     )
     if isinstance(offered, Recorded):
-        failed = effector.naming(failed, offered.message)
+        failed = effector.enrich_failure(failed, offered.message)
     return address(effector.name, request.cause, (failed,), partitions)
 
 

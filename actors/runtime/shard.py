@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from actors.runtime.context import Context, Role
 from actors.runtime.damage import has_folded, is_own_gone, lost_fence
 from actors.runtime.deciding import Deciding
 from actors.runtime.reading_back import read_back
-from actors.runtime.surroundings import Role, Surroundings
 from events.codec import Unreadable
 from events.errors import LogError, Misconfigured
 from events.loggers import get_logger
@@ -35,8 +35,8 @@ class Shard(Deciding):
         leads: What it is to do once recovered: lead, or stand by.
     """
 
-    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, around: Surroundings) -> None:
-        super().__init__(actor, partition, settings, around)
+    def __init__(self, actor: Actor[Any], partition: str, settings: msgspec.Struct, context: Context) -> None:
+        super().__init__(actor, partition, settings, context)
         self.leads = False
         self._inbox: list[tuple[Delivery, bool]] = []
         self._recovery: asyncio.Task[None] | None = None
@@ -74,7 +74,7 @@ class Shard(Deciding):
         if self.role is Role.RECOVERING:
             return
         if lead:
-            self._around.counters.takeovers += 1
+            self._context.counters.takeovers += 1
             self._recovery = self._spawn(self._take_over())
         elif self.outbox:
             self._forget()
@@ -82,7 +82,7 @@ class Shard(Deciding):
         else:
             self._step_back()
 
-    async def retire(self) -> None:
+    async def drain(self) -> None:
         """Decide no more, let the outbox drain, snapshot, and stop."""
         self._stopping = True
         self._timekeeper.stop()
@@ -97,7 +97,7 @@ class Shard(Deciding):
 
     # --- messages
 
-    def take(self, delivery: Delivery, own: bool) -> None:
+    def on_message(self, delivery: Delivery, own: bool) -> None:
         """Take the partition's next message; ``own`` says whether this actor wrote it."""
         if self.role is Role.RECOVERING:
             self._inbox.append((delivery, own))
@@ -109,17 +109,17 @@ class Shard(Deciding):
             self.view.apply_own(delivery)
             self._own_arrived.set()
         elif delivery.stored.seq > self.view.own_last and not self._is_ours(delivery):
-            self.lost("foreign_event")
+            self.reset("foreign_event")
 
     def _is_ours(self, delivery: Delivery) -> bool:
         return not isinstance(delivery, Unreadable) and delivery.envelope.id in self._unheard
 
-    def lost(self, reason: str, last: int | None = None) -> None:
+    def reset(self, reason: str, last: int | None = None) -> None:
         """Drop the state and recover: another writer was here, or the outcome is unknown; see ``Writer``."""
         self._stated = last
         if self.role is Role.RECOVERING and not self._reads_back:
             return  # it has read nothing yet that could be lost
-        self._around.counters.conflicts += 1
+        self._context.counters.conflicts += 1
         _logger.info("fence_lost", actor=self.actor.name, partition=self.partition, reason=reason)
         now = asyncio.get_running_loop().time()
         if now - self._lost_at > _CALM_AFTER:
@@ -168,7 +168,7 @@ class Shard(Deciding):
                 raise
             except LogError as error:
                 # Two hundred partitions wait for one broker: a line for each attempt of each would bury all others.
-                log = _logger.warning if self._around.held_up.is_due() else _logger.debug
+                log = _logger.warning if self._context.held_up.is_due() else _logger.debug
                 log(
                     "recovery_waits",
                     actor=self.actor.name,
@@ -176,8 +176,8 @@ class Shard(Deciding):
                     error=error.code,
                     detail=str(error),
                 )
-        self._around.held_up.ended()
-        self._around.counters.recoveries += 1
+        self._context.held_up.ended()
+        self._context.counters.recoveries += 1
         await self._take_over()
 
     async def _take_over(self) -> None:
@@ -197,7 +197,7 @@ class Shard(Deciding):
         self._step_back()
         inbox, self._inbox = self._inbox, []
         for delivery, own in inbox:
-            self.take(delivery, own)
+            self.on_message(delivery, own)
 
     def _configured_state(self) -> Any:
         """Return the state as it will be once this shard has recorded its settings."""
@@ -206,14 +206,14 @@ class Shard(Deciding):
 
     async def _read_history(self) -> None:
         self._inbox.clear()
-        upto = self._around.position()  # what comes later is handed to the inbox
-        found = await read_back(self.actor, self.partition, self._around, upto)
+        upto = self._context.position()  # what comes later is handed to the inbox
+        found = await read_back(self.actor, self.partition, self._context, upto)
         self.view = found.view
         self._proof.read_back(found.after, upto)
         self._snapshots.begin(found.losses)
         self._step_back()
         for delivery, own in self._inbox:
-            self.take(delivery, own)
+            self.on_message(delivery, own)
         self._inbox.clear()
 
     def _step_back(self) -> None:
@@ -224,13 +224,13 @@ class Shard(Deciding):
         """Lead, once every event that this partition's owners have written is folded."""
         epoch = self.epoch
         try:
-            last = await self._around.log.last(self._fence_filter)
+            last = await self._context.log.last(self._fence_filter)
             async with asyncio.timeout(_OWN_DEADLINE):
-                while self.epoch == epoch and not await has_folded(self._around.log, self.view, last):
+                while self.epoch == epoch and not await has_folded(self._context.log, self.view, last):
                     self._own_arrived.clear()
                     await self._own_arrived.wait()
             stated, self._stated = self._stated, None
-            fence_last = await lost_fence(self._around.log, self.view, stated)
+            fence_last = await lost_fence(self._context.log, self.view, stated)
         except (LogError, TimeoutError) as error:
             if self.epoch == epoch and self.leads and not self._stopping:
                 _logger.info("promotion_waits", actor=self.actor.name, partition=self.partition, error=str(error))
@@ -240,7 +240,7 @@ class Shard(Deciding):
         if self.epoch != epoch or not self.leads or self._stopping or self.role is not Role.STANDBY:
             return
         self.role = Role.LEADING
-        self._proof.begin(self.view, self._around.position())
+        self._proof.begin(self.view, self._context.position())
         if fence_last is not None:
             _logger.error("own_event_lost", actor=self.actor.name, partition=self.partition, seq=self.view.fenced)
             self._fence_last = fence_last
@@ -255,6 +255,6 @@ class Shard(Deciding):
         epoch, fenced = self.epoch, self.view.fenced
         if self.role is not Role.LEADING or self._fence_last is not None:
             return
-        if await is_own_gone(self._around.log, self._fence_filter, fenced) and self.epoch == epoch:
+        if await is_own_gone(self._context.log, self._fence_filter, fenced) and self.epoch == epoch:
             _logger.error("own_event_gone", actor=self.actor.name, partition=self.partition, seq=fenced)
-            self.lost("own_event_gone")
+            self.reset("own_event_gone")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from actors.runtime.surroundings import Surroundings
+from actors.runtime.context import Context
 from events.errors import LogError
 from events.loggers import get_logger
 from events.snapshot import pack, snapshot_key
@@ -22,12 +22,12 @@ class Snapshotting:
         unsaved: Whether the latest could not be saved.
     """
 
-    def __init__(self, actor: Actor[Any], partition: str, around: Surroundings) -> None:
+    def __init__(self, actor: Actor[Any], partition: str, context: Context) -> None:
         self.draining = False
         self.unsaved = False
         self._actor = actor
         self._partition = partition
-        self._around = around
+        self._around = context
         self._since = 0
         self._losses = 0
         self._renew_after = 0

@@ -62,7 +62,7 @@ class Turns:
         finally:
             self._free.set()
 
-    async def room(self) -> None:
+    async def wait_capacity(self) -> None:
         """Wait until there is room for more messages."""
         while sum(decider.backlog for decider in self._line) > ROOM:
             self._given.clear()

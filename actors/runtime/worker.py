@@ -11,11 +11,11 @@ from actors.runtime.assignment import assign
 from actors.runtime.attendance import Watch, added
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.committer import BATCH_FROM, Committer, Group
-from actors.runtime.feed import Feed, Key
-from actors.runtime.presence import BEAT, Presence, beat, leave, presence_of
+from actors.runtime.context import Context, Counters, Role
+from actors.runtime.dispatcher import Dispatcher, Key
+from actors.runtime.heartbeat import BEAT, Heartbeat, beat, heartbeat_of, leave
 from actors.runtime.shard import Shard
 from actors.runtime.shared_reading import SharedReading
-from actors.runtime.surroundings import Counters, Role, Surroundings
 from actors.runtime.turns import Turns
 from actors.runtime.wholeness import Wholeness
 from events.errors import LogError
@@ -27,7 +27,7 @@ from events.routes import partition_names
 from schemas.actor import Actor
 from schemas.attendance import Overrun
 
-LOOK = 0.5
+POLL_INTERVAL = 0.5
 """Seconds between looks at who is alive."""
 
 _STOP_DEADLINE = 10.0
@@ -109,9 +109,9 @@ class Worker:
             info = await self._log.info()
             turns, losses = Turns(), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
-            feed = Feed(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
+            feed = Dispatcher(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
             self.committer = Committer(self._log, tasks, self._batch_from)
-            around = Surroundings(
+            context = Context(
                 log=self._log,
                 snapshots=self._snapshots,
                 committer=self.committer,
@@ -143,7 +143,7 @@ class Worker:
             committing = tasks.create_task(self.committer.run())
             taking_turns = tasks.create_task(turns.run())
             beating = tasks.create_task(self._beat())
-            await self._follow_members(stop, tasks, around)
+            await self._follow_members(stop, tasks, context)
             beating.cancel()
             await self._hand_over()
             for task in (reading, committing, taking_turns):
@@ -163,7 +163,7 @@ class Worker:
     async def _tell_presence(self) -> None:
         await beat(self._membership, self.name, self.presence())
 
-    def presence(self) -> Presence:
+    def presence(self) -> Heartbeat:
         """Return what this worker says of itself now."""
         names = sorted(self._actors)
         behind = {name for (name, _), shard in self.shards.items() if shard.role is Role.RECOVERING}
@@ -173,7 +173,7 @@ class Worker:
         for (name, _), shard in self.shards.items():
             if (overrun := shard.budget.overrun()) is not None:
                 overruns[name] = added(overruns.get(name), overrun, overrun.count)
-        return Presence(
+        return Heartbeat(
             tuple(names),
             tuple(sorted(behind) if self.shards else names),
             serves=by_actor(leads - stalled),
@@ -182,13 +182,13 @@ class Worker:
             unsaved=by_actor(key for key, shard in self.shards.items() if shard.unsaved),
         )
 
-    async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, around: Surroundings) -> None:
+    async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
         """Keep leading and standing by as the list of members demands, until told to stop."""
         while not stop.is_set():
             try:
                 members = await self._membership.members()
                 if self.name in members:
-                    self._take_duties(members, tasks, around)
+                    self._take_duties(members, tasks, context)
                 self._attend(members)
             except LogError as error:
                 self._attend({})
@@ -200,15 +200,15 @@ class Worker:
                 await self._tell_presence()
                 self.ready.set()
             try:
-                async with asyncio.timeout(LOOK if self.ready.is_set() else LOOK / 10):
+                async with asyncio.timeout(POLL_INTERVAL if self.ready.is_set() else POLL_INTERVAL / 10):
                     await stop.wait()
             except TimeoutError:
                 continue
 
-    def _take_duties(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, around: Surroundings) -> None:
+    def _take_duties(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
         hosts: dict[str, list[str]] = {name: [] for name in self._actors}
         for member, said in sorted(members.items()):
-            presence = presence_of(said)
+            presence = heartbeat_of(said)
             for actor_name in presence.actors if presence is not None else ():
                 if actor_name in hosts:
                     hosts[actor_name].append(member)
@@ -222,7 +222,7 @@ class Worker:
             if shard is not None:
                 shard.set_leading(lead)
                 continue
-            shard = Shard(self._actors[actor_name], partition, self._settings[actor_name], around)
+            shard = Shard(self._actors[actor_name], partition, self._settings[actor_name], context)
             self.shards[actor_name, partition] = shard
             shard.start(lead)
 
@@ -261,7 +261,7 @@ class Worker:
     async def _retire(self, shard: Shard) -> None:
         try:
             async with asyncio.timeout(_STOP_DEADLINE):
-                await shard.retire()
+                await shard.drain()
         except TimeoutError:
             _logger.warning("retire_timed_out", shard=repr(shard))
 

@@ -35,7 +35,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered
 from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.memory import MemoryRecalled
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import SelfReviewConfigured, SelfReviewFailed
 from schemas.vocabulary.swarm import SwarmMeasured

@@ -40,7 +40,7 @@ from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
-from schemas.persistent import Generations, Map, without_oldest
+from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.breaker import BreakerCleared
@@ -48,7 +48,7 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered
 from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.memory import MemoryRecalled
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import (
     SeatAdded,
@@ -68,7 +68,7 @@ class State(msgspec.Struct, frozen=True):
     sci: float = 1.0
     minds: Map[str, Mind] = Map()
     pending: Map[str, Pending] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
 
 
 def initial() -> State:

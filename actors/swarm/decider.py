@@ -40,7 +40,7 @@ from schemas.actor import Emission, Message, readable_settings
 from schemas.attendance import Attendance
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event, Failed
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
@@ -119,7 +119,7 @@ class SwarmState(msgspec.Struct, frozen=True):
     sci: float = 1.0
     window: Window = Window()
     pending: Map[str, Open] = Map()
-    ended: Generations[bool] = Generations()
+    ended: ExpiringMap[bool] = ExpiringMap()
     rulings: tuple[Ruled, ...] = ()
     consistency: float = 1.0
     lost: Map[str, Lost] = Map()
@@ -258,11 +258,11 @@ def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmSt
     return _with_rulings(state, (*state.rulings, ruled)[-state.settings.decisions_kept :])
 
 
-def _bounded(ended: Generations[bool]) -> Generations[bool]:
+def _bounded(ended: ExpiringMap[bool]) -> ExpiringMap[bool]:
     """Return the generations with room for another entry, whatever the rate: by age alone they would have no bound."""
     if len(ended.young) < _ENDED_KEPT:
         return ended
-    return Generations(Map(), ended.young, ended.since_ns)
+    return ExpiringMap(Map(), ended.young, ended.since_ns)
 
 
 def _with_rulings(state: SwarmState, rulings: tuple[Ruled, ...]) -> SwarmState:

@@ -11,18 +11,18 @@ nor a log line shows one. Alerts about webhook itself go to no receiver, only to
 
 from contextlib import AbstractAsyncContextManager
 
-from actors.runtime.hosting import Hosting, Surroundings
+from actors.runtime.effector_spec import EffectorContext, EffectorSpec
 from actors.webhook.settings import WebhookSettings
 from schemas.effector import Effector
 
 
-def _open(settings: WebhookSettings, around: Surroundings) -> AbstractAsyncContextManager[Effector]:
+def _open(settings: WebhookSettings, context: EffectorContext) -> AbstractAsyncContextManager[Effector]:
     # Here: every process loads the settings, and the one that hosts the effector alone needs an HTTP client.
     from actors.webhook.opening import open_webhook
 
-    return open_webhook(settings, around)
+    return open_webhook(settings, context)
 
 
-EFFECTOR = Hosting("webhook", WebhookSettings, _open)
+EFFECTOR = EffectorSpec("webhook", WebhookSettings, _open)
 
 __all__ = ["EFFECTOR", "WebhookSettings"]

@@ -18,8 +18,8 @@ from tenacity.wait import wait_random_exponential
 
 from actors.runtime.clock import Clock
 from actors.webhook.calling import OVERDUE, CallFailed, call
-from actors.webhook.line import Age, Line, Overrun, Room
 from actors.webhook.payloads import payload
+from actors.webhook.queue import Age, Capacity, Overrun, Queue
 from actors.webhook.receivers import Address, is_wanted
 from actors.webhook.settings import WebhookSettings
 from events.loggers import get_logger
@@ -69,16 +69,16 @@ class Delivering:
         self._addresses = addresses
         self._clock = clock
         self._sleep = sleep
-        room = Room(settings.backlog)
+        room = Capacity(settings.backlog)
         self._lines = {name: room.line() for name in addresses}
         self._backoff = wait_random_exponential(
             multiplier=settings.backoff_first_ms / 1000, max=settings.backoff_most_ms / 1000
         )
         self._answer_s, self._patience_s = settings.answer_ms / 1000, settings.patience_ms / 1000
-        self._turns: dict[int, Line] = {}
+        self._turns: dict[int, Queue] = {}
         self._calling: set[int] = set()
 
-    def begins(self, seconds: float) -> None:
+    def on_start(self, seconds: float) -> None:
         """Call no receiver for so long, see :class:`~schemas.effector.Effector`: what comes late may be older."""
         for line in self._lines.values():
             line.hold(seconds)
@@ -93,7 +93,7 @@ class Delivering:
         if (line := self._turns.pop(message.seq, None)) is not None:
             line.leave()
 
-    async def turn(self, message: Message) -> Sequence[Event] | None:
+    async def admit(self, message: Message) -> Sequence[Event] | None:
         """Share an alert out, or have one wait for its turn at its receiver; None once it is to be called for."""
         event = message.event
         if isinstance(event, WebhookQueued):
@@ -115,7 +115,7 @@ class Delivering:
         age = _age(message, queued)
         try:
             async with asyncio.timeout(self._left_s(queued)) as limit:
-                await line.turn(age)
+                await line.admit(age)
         except Overrun:
             return self._given_up(message, queued, alert, none, "receiver_overrun")
         except TimeoutError:
@@ -129,7 +129,7 @@ class Delivering:
             return _failure(message, queued, alert, none, "alert_superseded")
         return None
 
-    async def perform(self, message: Message) -> Sequence[Event]:
+    async def handle(self, message: Message) -> Sequence[Event]:
         """Call a receiver for an alert whose turn it is; whatever goes wrong is an answer too."""
         queued = message.event
         assert isinstance(queued, WebhookQueued)
@@ -155,7 +155,7 @@ class Delivering:
         )
         return _failure(message, queued, alert, calls, reason)
 
-    async def _try(self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> Event:
+    async def _try(self, message: Message, queued: WebhookQueued, alert: Alert, calls: Calls, line: Queue) -> Event:
         """Call until the receiver answers for good."""
         retrying = AsyncRetrying(retry=retry_if_exception(_passes), wait=self._backoff, sleep=self._sleep, reraise=True)
         try:
@@ -174,7 +174,7 @@ class Delivering:
             attempts=calls.made,
         )
 
-    async def _call(self, seq: int, queued: WebhookQueued, alert: Alert, calls: Calls, line: Line) -> int:
+    async def _call(self, seq: int, queued: WebhookQueued, alert: Alert, calls: Calls, line: Queue) -> int:
         name, settings = queued.receiver, self._settings
         now = asyncio.get_running_loop().time
         if (rest_s := line.open_at - now()) > 0:
@@ -217,7 +217,7 @@ def alert_of(queued: WebhookQueued) -> Alert:
     return msgspec.convert(queued.body, kind)
 
 
-def naming(failed: Failed, message: Message) -> Failed:
+def enrich_failure(failed: Failed, message: Message) -> Failed:
     """Return a ``webhook.failed`` with the alert it is of."""
     assert isinstance(failed, WebhookFailed)
     event = message.event

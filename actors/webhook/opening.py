@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from actors.webhook.calling import connections
-from actors.webhook.delivering import Delivering, naming, wanted
+from actors.webhook.delivering import Delivering, enrich_failure, wanted
 from actors.webhook.receivers import addresses
 from actors.webhook.settings import WebhookSettings
 from events.loggers import get_logger
@@ -22,28 +22,28 @@ _logger = get_logger("neuraxis.webhook")
 
 
 @asynccontextmanager
-async def open_webhook(settings: WebhookSettings, around: Surroundings) -> AsyncIterator[Effector]:
+async def open_webhook(settings: WebhookSettings, context: EffectorContext) -> AsyncIterator[Effector]:
     """Open the effector for the length of the block.
 
     Raises:
         BadReceiver: the settings name no receiver, or one that cannot be used.
     """
-    found = addresses(settings.receivers, around.environment)
+    found = addresses(settings.receivers, context.environment)
     alerts = wanted(settings)
     async with connections(settings.connect_ms / 1000) as http:
-        delivering = Delivering(http, settings, found, clock=around.clock)
+        delivering = Delivering(http, settings, found, clock=context.clock)
         _logger.info("webhook_serves", receivers=sorted(found), alerts=len(alerts))
         yield Effector(
             name="webhook",
             consumes=(*alerts, WebhookQueued),
-            perform=delivering.perform,
+            handle=delivering.handle,
             failed=WebhookFailed,
-            naming=naming,
-            turn=delivering.turn,
+            enrich_failure=enrich_failure,
+            admit=delivering.admit,
             waits=delivering.waits,
             ended=delivering.ended,
-            alone=True,
-            begins=delivering.begins,
+            exclusive=True,
+            on_start=delivering.on_start,
             timeout_s=settings.patience_ms / 1000 + _GRACE_S,
             # Most of a performance is waiting in line: a worker that ends meanwhile says nothing of the alert.
             most_attempts=None,

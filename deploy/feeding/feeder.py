@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection
 from functools import partial
 
-from actors.gateway import Answered, Edge, InvalidInput, new_input
+from actors.gateway import Answered, Client, InvalidInput, new_input
 from actors.gateway.agents import SHARED_AGENT, AgentPer, agent_for, unheard_user
 from actors.gateway.inputs import DEFAULT_LIMITS
 from deploy.feeding.lines import BadLine, LineFormat, Talk, format_of, parse
@@ -44,7 +44,7 @@ class Feeder:
 
     def __init__(
         self,
-        edge: Edge,
+        edge: Client,
         partitions: Partitions,
         report: Callable[[Outcome | Failure], None],
         *,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from actors.runtime.attendance import added, by_stage, lacks
-from actors.runtime.presence import Presence
+from actors.runtime.heartbeat import Heartbeat
 from deploy.cli.rendering.counting import counted
 from deploy.health.finding import Finding, Verdict
 from deploy.health.serving import NEEDED, told
@@ -12,7 +12,7 @@ from schemas.stages import scopes
 from schemas.subjects import Partitions
 
 
-def judge_stages(alive: Sequence[Presence], partitions: Partitions, stages: Sequence[str] = NEEDED) -> Finding:
+def judge_stages(alive: Sequence[Heartbeat], partitions: Partitions, stages: Sequence[str] = NEEDED) -> Finding:
     """Judge whether every stage has an owner that serves it, partition by partition.
 
     Args:
@@ -36,7 +36,7 @@ def judge_stages(alive: Sequence[Presence], partitions: Partitions, stages: Sequ
     return Finding("stages", Verdict.OK, f"all {len(stages)} that are needed are served")
 
 
-def judge_budgets(alive: Sequence[Presence]) -> Finding:
+def judge_budgets(alive: Sequence[Heartbeat]) -> Finding:
     """Judge whether decisions keep their stages' latency budgets, as living workers have counted."""
     overruns: dict[str, Overrun] = {}
     for presence in alive:
@@ -49,7 +49,7 @@ def judge_budgets(alive: Sequence[Presence]) -> Finding:
     return Finding("budgets", Verdict.WARN, f"over budget since their workers began: {seen}", remedy)
 
 
-def judge_snapshots(alive: Sequence[Presence]) -> Finding:
+def judge_snapshots(alive: Sequence[Heartbeat]) -> Finding:
     """Judge whether the partitions' snapshots are saved: without them a worker takes long to take over."""
     unsaved = {stage: names for presence in alive for stage, names in presence.unsaved.items()}
     if not unsaved:

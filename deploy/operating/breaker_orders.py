@@ -4,7 +4,7 @@ import time
 
 import msgspec
 
-from actors.gateway import Edge
+from actors.gateway import Client
 from actors.gateway.inputs import Addressed
 from deploy.operating.deadline import Deadline
 from deploy.operating.operator_edge import Order, records_of
@@ -12,7 +12,7 @@ from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from events.log import Tail
 from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
-from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 
 Answer = BreakerRecoveryStarted | BreakerReset
 
@@ -63,7 +63,7 @@ async def give(
         NotCarriedOut: the session left VIOLATED before the order came, or the breaker failed on it.
         LogError, InvalidOrder: see ``Edge.submit`` and ``deploy.operating.operator_edge.records_of``.
     """
-    async with Edge.open(log) as edge:
+    async with Client.open(log) as edge:
         (record,) = records_of([Order(event=event, agent=agent, session=session)], log.partitions, time.time_ns())
         find = f"`neuraxis breaker show {session} --agent {agent}` tells, once the broker answers"
         deadline.sending(f"the order about session {session!r}", find)

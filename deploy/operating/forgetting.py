@@ -28,7 +28,7 @@ from schemas.event import topic_of
 from schemas.subjects import EVERYTHING, topic_filter
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import MemoryForgotten, TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 
 FACTS_SESSION = "operator"

@@ -4,8 +4,8 @@ import time
 
 import msgspec
 
-from actors.gateway import Edge
-from actors.gateway.agent_events import id_of, told
+from actors.gateway import Client
+from actors.gateway.agent_events import build_event, id_of
 from deploy.operating.deadline import Deadline
 from events.codec import Recorded, decode
 from events.log import Log, Tail
@@ -43,8 +43,8 @@ async def give(log: Log, agent: str, order: LoopOverridden, *, deadline: Deadlin
         NotOverridden: guardrails know no such loop of the agent, or failed on it.
         InvalidInput, LogError: see ``actors.gateway.agent_events.told`` and ``Edge.submit``.
     """
-    async with Edge.open(log) as edge:
-        addressed = told(order, agent, key="", partitions=log.partitions, now_ns=time.time_ns())
+    async with Client.open(log) as edge:
+        addressed = build_event(order, agent, key="", partitions=log.partitions, now_ns=time.time_ns())
         find = f"`neuraxis guardrails show {order.loop_id} --agent {agent}` tells, once the broker answers"
         deadline.sending(f"the override of loop {order.loop_id!r}", find)
         # An edge sends it again while its fate is unknown.

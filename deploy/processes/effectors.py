@@ -6,7 +6,7 @@ from types import ModuleType
 
 import actors
 from actors.llm.settings import LlmSettings
-from actors.runtime.hosting import Hosting
+from actors.runtime.effector_spec import EffectorSpec
 from actors.webhook.settings import WebhookSettings
 from deploy.config.loading import Config
 
@@ -17,24 +17,26 @@ class InvalidEffector(ValueError):
     code = "invalid_effector"
 
 
-def load(package: ModuleType = actors) -> dict[str, Hosting]:
+def load(package: ModuleType = actors) -> dict[str, EffectorSpec]:
     """Import the packages below ``package`` and return the effectors they export, by name, sorted.
 
     Raises:
         InvalidEffector: an export that is no effector, or not of its package's name.
     """
-    found: dict[str, Hosting] = {}
+    found: dict[str, EffectorSpec] = {}
     for name in sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg):
         exported = getattr(import_module(f"{package.__name__}.{name}"), "EFFECTOR", None)
         if exported is None:
             continue
-        if not isinstance(exported, Hosting) or exported.name != name:
-            raise InvalidEffector(f"actors/{name} exports EFFECTOR = {exported!r}: make it a Hosting named {name!r}")
+        if not isinstance(exported, EffectorSpec) or exported.name != name:
+            raise InvalidEffector(
+                f"actors/{name} exports EFFECTOR = {exported!r}: make it an EffectorSpec named {name!r}"
+            )
         found[name] = exported
     return found
 
 
-EFFECTORS: dict[str, Hosting] = load()
+EFFECTORS: dict[str, EffectorSpec] = load()
 """Name -> how to host it, sorted by name."""
 
 

@@ -8,16 +8,16 @@ from functools import partial
 
 import msgspec
 
-from actors.gateway import Edge
+from actors.gateway import Client
 from actors.gateway.agents import SHARED_AGENT
+from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
-from actors.gateway.http.desk import Desk
-from actors.gateway.http.door import Limits
 from actors.gateway.http.entrance import Entrance
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
+from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.serving import serve
-from actors.runtime.presence import presence_of
+from actors.runtime.heartbeat import heartbeat_of
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
@@ -119,7 +119,7 @@ async def _serve(
         lacking = told(stages.unserved(), log.partitions)
         return f"not served: {lacking}" if lacking else ""
 
-    async with Edge.open(log) as edge, asyncio.TaskGroup() as around:
+    async with Client.open(log) as edge, asyncio.TaskGroup() as around:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
         looks: dict[str, Callable[[], Awaitable[str]]] = {
@@ -127,7 +127,7 @@ async def _serve(
             "ledger": LedgerLook(connection, expected=lifeline.supervised),
             "stages": said_of(unserved),
         }
-        desk = Desk(
+        desk = LoopService(
             log,
             edge,
             judgements,
@@ -174,14 +174,14 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(desk: Desk, stop: asyncio.Event) -> None:
+async def _hurry(desk: LoopService, stop: asyncio.Event) -> None:
     await stop.wait()
     desk.hurry(GRACE_S)
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:
     """Return the names of the actors that living workers say they host and have brought up to the log's end."""
-    said = (presence_of(presence) for presence in presences)
+    said = (heartbeat_of(presence) for presence in presences)
     return frozenset(actor for each in said if each for actor in each.actors if actor not in each.recovering)
 
 

@@ -20,7 +20,7 @@ from actors.registry import ACTORS
 from actors.runtime.clock import SystemClock
 from actors.runtime.committer import BATCH_FROM, BATCH_FROM_UNFLUSHED, Group
 from actors.runtime.effector import EffectorWorker
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from actors.runtime.reporting import report
 from actors.runtime.worker import Worker
 from deploy.config.configured_log import configured_log
@@ -159,7 +159,7 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
     async with (
         _effectors(job, log, member) as effectors,
         serving(connection, ledger, worker, log.sealing, projector),
-        asyncio.TaskGroup() as around,
+        asyncio.TaskGroup() as context,
     ):
         running += [effector.run(stop) for effector in effectors]
         ready += [effector.ready for effector in effectors]
@@ -167,12 +167,12 @@ async def _work(job: Job, connection: Connection, lifeline: Lifeline, stop: asyn
         told = asyncio.Event()
         ready += [told] if works else []
         around_all = [
-            around.create_task(_announce(ready, job.hosts, lifeline), name="readiness"),
-            around.create_task(_check_when_back(connection, worker), name="log looked at again"),
+            context.create_task(_announce(ready, job.hosts, lifeline), name="readiness"),
+            context.create_task(_check_when_back(connection, worker), name="log looked at again"),
         ]
         if works:
             membership = await KeyValueMembership.over(connection, settings.replicas)
-            around_all.append(around.create_task(report(membership, f"{member}-serves", works, told), name="report"))
+            around_all.append(context.create_task(report(membership, f"{member}-serves", works, told), name="report"))
         async with asyncio.TaskGroup() as tasks:
             for work in running:
                 tasks.create_task(work)
@@ -215,13 +215,13 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
 async def _effectors(job: Job, log: JetStreamLog, member: str) -> AsyncIterator[list[EffectorWorker]]:
     """Open the effectors of a job; they are closed when their work has ended."""
     clock = SystemClock()
-    around = Surroundings(log.connection, teller(log.connection), os.environ, clock)
+    context = EffectorContext(log.connection, teller(log.connection), os.environ, clock)
     async with AsyncExitStack() as opened:
         workers = []
         for name in job.hosts:
             if (hosting := EFFECTORS.get(name)) is not None:
                 settings = job.config.section(name, hosting.settings_type)
-                effector = await opened.enter_async_context(hosting.open(settings, around))
+                effector = await opened.enter_async_context(hosting.open(settings, context))
                 workers.append(EffectorWorker(log, effector, name=member, clock=clock, build=version("neuraxis")))
         yield workers
 

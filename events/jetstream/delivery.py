@@ -31,11 +31,11 @@ class Delivery:
         """Say that it is done with; should this get lost, the message comes again."""
         await self._say(b"+ACK")
 
-    async def keep(self) -> None:
+    async def in_progress(self) -> None:
         """Say that it is being worked on, which makes the wait for its acknowledgement start again."""
         await self._say(b"+WPI")
 
-    async def hand_back(self, after: float = 0.0) -> None:
+    async def nak(self, after: float = 0.0) -> None:
         """Have it delivered again, to whichever worker asks first, ``after`` seconds from now."""
         await self._say(b'-NAK {"delay": %d}' % int(after * _SECOND) if after else b"-NAK")
 

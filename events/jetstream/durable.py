@@ -199,7 +199,7 @@ class DurablePull:
         self._behind = gap_end
         return True
 
-    async def make_room(self) -> None:
+    async def unpin(self) -> None:
         """Let another work at once; to be called when :meth:`run` has ended, and all that it brought is done with."""
         if self._pin and self._connection.connected:
             subject = f"CONSUMER.UNPIN.{self._stream}.{self._name}"
@@ -337,7 +337,7 @@ class DurablePull:
 
     async def _hand_back_arrived(self) -> None:
         while not self._arrived.empty():
-            await self._arrived.get_nowait().hand_back()
+            await self._arrived.get_nowait().nak()
 
     async def _take(self, msg: Msg) -> None:
         self._heard = self._clock()
@@ -353,7 +353,7 @@ class DurablePull:
         was_out = place != self._first and (attempt > 1 or place <= self._known_to)
         arrived = Delivery(self._connection, stored, attempt, msg.reply, was_out=was_out)
         if self._alone and self._arrived.qsize() >= self._room:
-            await arrived.hand_back()  # it was asked for to stay alone: it comes first when there is room
+            await arrived.nak()  # it was asked for to stay alone: it comes first when there is room
         else:
             self._arrived.put_nowait(arrived)
 

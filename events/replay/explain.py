@@ -43,11 +43,11 @@ class Node(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """The causal tree of an exchange.
 
-    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``critical_path`` are the sequences of
-    the events from the input to the end, each the cause of the next, as far back as causes are known; empty while there
-    is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners of the full path that
-    had no say, ``absent`` tells for them, and for those that nothing called on, why. ``unreadable`` lists sequences of
-    messages of this exchange that cannot be decoded.
+    ``roots`` holds the input, and any event whose cause is not among the exchange's own. ``critical_path`` are the
+    sequences of the events from the input to the end, each the cause of the next, as far back as causes are known;
+    empty while there is no end. ``complete`` says whether it begins with the input. ``unreached`` names the owners
+    of the full path that had no say, ``absent`` tells for them, and for those that nothing called on, why.
+    ``unreadable`` lists sequences of messages of this exchange that cannot be decoded.
     """
 
     exchange: str

@@ -18,7 +18,7 @@ from schemas.actor import Actor, Emission, Message, Scope
 from schemas.event import encode_event
 from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 
 SEALED = "sealed"
 """The reason for which such decisions are counted as unverified."""

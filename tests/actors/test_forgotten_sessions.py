@@ -11,7 +11,7 @@ from schemas.actor import Message
 from schemas.persistent import encode_state
 from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.gateway import InputReceived, Layer
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.pipeline import Pipeline
 from tests.actors.scenario import Address, Partition
 

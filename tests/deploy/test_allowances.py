@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from actors.gateway import Edge
+from actors.gateway import Client
 from actors.gateway.inputs import new_input
 from deploy.cli import main
 from deploy.operating.allowances import Judged, events_of
@@ -42,7 +42,7 @@ def with_input(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             addressed = new_input(
                 TEXT, agent="ann", session="m", partitions=log.partitions, now_ns=1_750_000_000 * 10**9
             )
-            async with Edge.open(log) as edge:
+            async with Client.open(log) as edge:
                 await edge.submit(addressed)
         finally:
             await log.close()

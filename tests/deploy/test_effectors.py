@@ -68,5 +68,5 @@ def test_packages_without_an_effector_are_passed_over(some_actors: Path) -> None
 @pytest.mark.parametrize("source", ["from actors.delegate import EFFECTOR\n", "EFFECTOR = 'webhook'\n"])
 def test_an_export_that_is_no_effector_of_its_package_is_refused(some_actors: Path, source: str) -> None:
     write_package(some_actors, "webhook", source)
-    with pytest.raises(InvalidEffector, match="make it a Hosting named 'webhook'"):
+    with pytest.raises(InvalidEffector, match="make it an EffectorSpec named 'webhook'"):
         load(import_module("some_effectors"))

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import cast
 
-from actors.gateway import Edge
+from actors.gateway import Client
 from deploy.feeding import Failure, Feeder, LineFormat, Outcome
 from deploy.feeding.reading import Line
 from schemas.limits import InputLimits
@@ -21,7 +21,7 @@ def test_a_line_with_a_layer_that_is_too_large_is_refused_with_the_setting_that_
         yield Line(number=1, raw=raw, offset=len(raw))
 
     # What is refused never gets to the edge.
-    feeder = Feeder(cast(Edge, None), Partitions(), told.append, limits=InputLimits(layer_bytes=50))
+    feeder = Feeder(cast(Client, None), Partitions(), told.append, limits=InputLimits(layer_bytes=50))
     asyncio.run(feeder.feed(lines(), LineFormat.JSONL, "lines.jsonl"))
     (failure,) = told
     assert isinstance(failure, Failure)

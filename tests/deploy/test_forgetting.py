@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from deploy.operating.forgetting import FACTS_SESSION
 from events.codec import Recorded, decode
@@ -59,7 +59,7 @@ def converse(running: RunningSet, session: str, texts: tuple[str, ...], agent: s
     async def talk() -> list[str]:
         answers = []
         async with running.log() as log:
-            async with Edge.open(log) as edge:
+            async with Client.open(log) as edge:
                 for text in texts:
                     addressed = new_input(
                         text, agent=agent, session=session, partitions=log.partitions, now_ns=time.time_ns()

@@ -9,10 +9,10 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
-from actors.gateway.http.desk import Desk
-from actors.gateway.http.door import Limits
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
+from actors.gateway.http.loop_service import LoopService
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access
 from schemas.allowances import MOST_CHARACTERS
@@ -32,7 +32,7 @@ async def gateway(
     url: str, keys: Sequence[str] = (), operators: Sequence[str] = (), *, local: bool = True, wait_s: float = 20.0
 ) -> AsyncIterator[httpx.AsyncClient]:
     app = application(
-        cast(Desk, None),
+        cast(LoopService, None),
         ApiKeys(keys),
         local=local,
         limits=Limits(concurrent=8, body_s=5.0),

@@ -18,7 +18,8 @@ from events.log import MAX_BATCH, Stored
 from schemas.event import Event
 from schemas.permissions import worker_user
 from schemas.subjects import Partitions
-from schemas.vocabulary.precedents import BreakerResetOrdered, PrecedentRecorded, PrecedentWithdrawn
+from schemas.vocabulary.operator import BreakerResetOrdered
+from schemas.vocabulary.precedents import PrecedentRecorded, PrecedentWithdrawn
 from tests.broker import Broker
 
 FILE = """

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from events.jetstream import JetStreamLog
 from tests.faults.rig import DEADLINE, RunningSet, running_set, waited
 
@@ -18,7 +18,7 @@ async def _ask(log: JetStreamLog, subject: str, question: bytes = b"") -> tuple[
 
 def test_queries_tell_how_an_exchange_ended_and_who_leads_what(tmp_path: Path) -> None:
     async def ask(running: RunningSet) -> None:
-        async with running.log() as log, Edge.open(log) as edge:
+        async with running.log() as log, Client.open(log) as edge:
             addressed = new_input("Hello", agent="a", session="s", partitions=log.partitions, now_ns=time.time_ns())
             await edge.submit(addressed)
             answered = await edge.answer(addressed.exchange, DEADLINE)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from actors.runtime.presence import Presence
+from actors.runtime.heartbeat import Heartbeat
 from deploy.health.finding import Verdict
 from deploy.health.serving import NEEDED, told
 from deploy.health.stages import judge_budgets, judge_snapshots, judge_stages
@@ -13,14 +13,14 @@ from schemas.subjects import Partitions
 PARTITIONS = Partitions(agents=1, sessions=2)
 
 
-def serving(*without: tuple[str, str], **more: Any) -> Presence:
+def serving(*without: tuple[str, str], **more: Any) -> Heartbeat:
     """What a process says that serves every stage but some partitions."""
     places = [(stage, name) for stage, scope in scopes().items() for name in names_of(scope, PARTITIONS)]
     serves: dict[str, tuple[str, ...]] = {}
     for stage, name in places:
         if (stage, name) not in without:
             serves[stage] = (*serves.get(stage, ()), name)
-    return Presence((), serves=serves, **more)
+    return Heartbeat((), serves=serves, **more)
 
 
 def test_a_set_in_which_every_stage_is_served_is_well() -> None:

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from structlog.testing import capture_logs
 
-from actors.runtime.presence import Presence
+from actors.runtime.heartbeat import Heartbeat
 from actors.runtime.reporting import report
 from deploy.health.serving import Stages, told, watch
 from events.jetstream import Access, Connection, KeyValueMembership
@@ -19,7 +19,7 @@ PARTITIONS = Partitions(agents=1, sessions=2)
 
 def serving(*names: str) -> bytes:
     serves = {stage: names_of(scopes()[stage], PARTITIONS) for stage in names}
-    return msgspec.json.encode(Presence((), serves=serves))
+    return msgspec.json.encode(Heartbeat((), serves=serves))
 
 
 def test_who_says_ready_has_told_that_it_works_so_a_start_accuses_nobody(broker: Broker) -> None:

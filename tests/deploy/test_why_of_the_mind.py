@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from actors.gateway.edge import Answered
+from actors.gateway.client import Answered
 from deploy.cli.rendering import reasons
 from deploy.cli.rendering.calls import told_cuts
 from deploy.cli.rendering.decision import decision_line, exchange_of

@@ -11,7 +11,7 @@ from events.sealing.bodies import opened, part_to_seal, sealed_record
 from schemas.actor import Actor, Message, Scope
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.reflex import ReflexPassed
 from tests.actors.scenario import Address
 from tests.events.recording import PARTITIONS, Recording

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from actors.gateway import Answered, Edge, new_input
+from actors.gateway import Answered, Client, new_input
 from events.codec import Recorded, decode
 from events.jetstream import JetStreamLog
 from schemas.event import Event
@@ -115,12 +115,12 @@ def asked(broker: Broker, *texts: str, first: int = 0) -> list[tuple[Answered, f
     async def ask() -> list[tuple[Answered, float]]:
         log = await JetStreamLog.connect(broker.url, partitions=PARTITIONS)
         try:
-            async with Edge.open(log) as edge:
+            async with Client.open(log) as edge:
                 return await asyncio.gather(*(one(edge, number, text) for number, text in enumerate(texts, first)))
         finally:
             await log.close()
 
-    async def one(edge: Edge, number: int, text: str) -> tuple[Answered, float]:
+    async def one(edge: Client, number: int, text: str) -> tuple[Answered, float]:
         began = time.monotonic()
         addressed = new_input(
             text, agent="agent", session=f"session-{number}", partitions=PARTITIONS, now_ns=time.time_ns()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from actors.registry import ACTORS
 from deploy.processes.access import Reach, access_of
 from deploy.processes.broker import OPERATOR
@@ -128,14 +128,14 @@ class Load:
 
     async def run(self, log: JetStreamLog, stop: asyncio.Event) -> None:
         """Send inputs at ``rate`` a second until told to stop; returns when each is accepted or refused."""
-        async with Edge.open(log) as edge, asyncio.TaskGroup() as tasks:
+        async with Client.open(log) as edge, asyncio.TaskGroup() as tasks:
             number = 0
             while not stop.is_set():
                 tasks.create_task(self._send(edge, log, number))
                 number += 1
                 await asyncio.sleep(1 / self.rate)
 
-    async def _send(self, edge: Edge, log: JetStreamLog, number: int) -> None:
+    async def _send(self, edge: Client, log: JetStreamLog, number: int) -> None:
         addressed = new_input(
             TEXTS[number % len(TEXTS)],
             agent=f"agent-{number % 3}",

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.persistent import Gatherings, Generations, Map, decode_state, encode_state, state_builtins, state_hash
+from schemas.persistent import ExpiringMap, JoinBuffer, Map, decode_state, encode_state, state_builtins, state_hash
 
 LIFETIME = 10
 steps = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 99), st.integers(0, 3 * LIFETIME)), max_size=30)
@@ -17,13 +17,13 @@ class Turn(msgspec.Struct, frozen=True):
 class State(msgspec.Struct, frozen=True):
     counts: Map[str, int] = Map()
     nested: Map[str, Map[int, Turn]] = Map()
-    recent: Generations[Turn] = Generations()
+    recent: ExpiringMap[Turn] = ExpiringMap()
     trust: float = 0.5
 
 
 @given(steps)
 def test_nothing_is_gathered_of_a_settled_exchange(steps: list[tuple[str, int, int]]) -> None:
-    gatherings: Gatherings[int] = Gatherings()
+    gatherings: JoinBuffer[int] = JoinBuffer()
     now_ns, settled = 0, set()
     for exchange, heard, passed_ns in steps:
         now_ns += passed_ns % 2  # within a lifetime, so that what was settled is still known
@@ -45,7 +45,7 @@ states = st.builds(
         Map
     ),
     recent=st.builds(
-        Generations,
+        ExpiringMap,
         young=st.dictionaries(st.text(), turns, max_size=3).map(Map),
         old=st.dictionaries(st.text(), turns, max_size=3).map(Map),
         since_ns=st.integers(0, 2**62),
@@ -56,7 +56,7 @@ states = st.builds(
 
 @given(steps, st.integers(0, 10**19))
 def test_an_entry_is_kept_for_one_lifetime_and_gone_after_two(steps: list[tuple[str, int, int]], start: int) -> None:
-    generations: Generations[int] = Generations()
+    generations: ExpiringMap[int] = ExpiringMap()
     written: dict[str, tuple[int, int]] = {}
     now = start
     for key, value, wait in steps:
@@ -74,7 +74,7 @@ def test_an_entry_is_kept_for_one_lifetime_and_gone_after_two(steps: list[tuple[
 
 @given(steps)
 def test_the_length_counts_each_key_once(steps: list[tuple[str, int, int]]) -> None:
-    generations: Generations[int] = Generations()
+    generations: ExpiringMap[int] = ExpiringMap()
     now = 0
     for key, value, wait in steps:
         now += wait
@@ -83,7 +83,7 @@ def test_the_length_counts_each_key_once(steps: list[tuple[str, int, int]]) -> N
 
 
 def test_setting_leaves_the_earlier_map_as_it_was() -> None:
-    before = Generations[int]().set("a", 1, 0, LIFETIME)
+    before = ExpiringMap[int]().set("a", 1, 0, LIFETIME)
     before.set("a", 2, 1, LIFETIME).set("b", 3, 100, LIFETIME)
     assert before.get("a") == 1
     assert before.get("b") is None

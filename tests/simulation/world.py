@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from actors.registry import ACTORS
-from actors.runtime.surroundings import Counters, Role
+from actors.runtime.context import Counters, Role
 from actors.runtime.worker import Worker
 from events.errors import LogError
 from events.log import Append, Record

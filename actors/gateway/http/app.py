@@ -11,9 +11,9 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
 from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, loops, operating, ticks
-from actors.gateway.http.desk import Desk
-from actors.gateway.http.door import Door, Limits
+from actors.gateway.http.access import AccessMiddleware, Limits
 from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 
@@ -33,7 +33,7 @@ ENDPOINTS = (
 
 
 def application(
-    desk: Desk,
+    desk: LoopService,
     keys: ApiKeys,
     *,
     local: bool,
@@ -41,8 +41,8 @@ def application(
     operations: Operations,
     operator_keys: ApiKeys | None = None,
     agent_per: AgentPer = "shared",
-) -> Door:
-    """Return the gateway as an ASGI application; see :class:`Door` and :func:`agent_for` for its arguments.
+) -> AccessMiddleware:
+    """Return the gateway as an ASGI application; see :class:`AccessMiddleware` and :func:`agent_for` for its arguments.
 
     ``operations`` are done for whoever has one of the ``operator_keys``; where there are no keys of either kind, for
     anybody on this machine, who might as well use the command line.
@@ -74,4 +74,4 @@ def application(
         logging_config=None,
         debug=False,
     )
-    return Door(app, keys, local=local, limits=limits, operators=operators.keys)
+    return AccessMiddleware(app, keys, local=local, limits=limits, operators=operators.keys)

@@ -6,7 +6,7 @@ from litestar import Request, Response, get
 from litestar.datastructures import State
 
 from actors.gateway.http.checks import passes
-from actors.gateway.http.desk import Desk, Readiness
+from actors.gateway.http.loop_service import LoopService, Readiness
 
 
 @get("/healthz")
@@ -18,7 +18,7 @@ async def healthz() -> dict[str, str]:
 @get("/readyz")
 async def readyz(request: Request[Any, Any, State]) -> Response[Readiness]:
     """Say whether requests are served: the log answers and stores, its judgements are read, all stages have owners."""
-    desk: Desk = request.app.state.desk
+    desk: LoopService = request.app.state.desk
     checks = await desk.checks()
     ready = all(map(passes, checks.values()))
     return Response(

@@ -20,7 +20,7 @@ from actors.gateway.http.bodies import (
     completed,
     overridden,
 )
-from actors.gateway.http.desk import Desk
+from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.reading import QUERY, User, agent_of, key_of, strictly
 
 IdempotencyKey = Annotated[str, HeaderParameter(name="Idempotency-Key", description="Makes repeats one event.")]
@@ -41,7 +41,7 @@ async def complete_loop(
     user: User = "",
 ) -> LoopDecision:
     """Have guardrails decide on a loop that is done: does it run again, and why."""
-    desk: Desk = request.app.state.desk
+    desk: LoopService = request.app.state.desk
     agent = agent_of(request, data.agent, user)
     return decision_of(await desk.complete(agent, completed(data), key_of(idempotency_key)))
 
@@ -54,7 +54,7 @@ async def show_guardrails(
     check_loop(loop_id)
     whose = agent_of(request, agent, user)
     check_name("agent", whose)
-    desk: Desk = request.app.state.desk
+    desk: LoopService = request.app.state.desk
     return status_of(*await desk.status(whose, loop_id))
 
 
@@ -72,7 +72,7 @@ async def override_guardrails(
     user: User = "",
 ) -> GuardrailsOverridden:
     """Let a loop's family run on past its fatigue or its rerun limit, for a time; who and why are recorded."""
-    desk: Desk = request.app.state.desk
+    desk: LoopService = request.app.state.desk
     told = overridden(loop_id, data)
     done = await desk.override(agent_of(request, data.agent, user), told, key_of(idempotency_key))
     return GuardrailsOverridden(

@@ -8,7 +8,7 @@ from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 
 from actors.gateway.http.bodies import Accepted, Failure, Tick, observed
-from actors.gateway.http.desk import Desk
+from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.loops import IdempotencyKey
 from actors.gateway.http.reading import User, agent_of, key_of, strictly
 
@@ -24,6 +24,6 @@ async def observe_tick(
     user: User = "",
 ) -> Accepted:
     """Take in the state of an agent's mind at one tick; self-review looks at it once it is in the log."""
-    desk: Desk = request.app.state.desk
+    desk: LoopService = request.app.state.desk
     agent, tick = observed(data)
     return await desk.observe(agent_of(request, agent, user), tick, key_of(idempotency_key))

@@ -11,7 +11,7 @@ from functools import partial
 import click
 import msgspec
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from deploy.cli.asking.speaking import Speaker, hearing
 from deploy.cli.connect import connected
 from deploy.cli.options import Target
@@ -42,7 +42,7 @@ async def converse(
         UnknownOutcome: no word in time on whether the input is stored.
         LogError, NotRunning, BadContext: see ``deploy.cli.connect.connected``.
     """
-    async with connected(target, deadline=deadline) as log, Edge.open(log) as edge, AsyncExitStack() as stack:
+    async with connected(target, deadline=deadline) as log, Client.open(log) as edge, AsyncExitStack() as stack:
         inbox = await stack.enter_async_context(hearing(log.connection, speaker)) if speaker is not None else ""
         addressed = new_input(
             text,

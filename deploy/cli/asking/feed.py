@@ -142,7 +142,7 @@ async def _feed(
     target: Target, stream: BinaryIO, name: str, form: "LineFormat", options: dict[str, Any]
 ) -> tuple["Summary", bool]:
     """Feed until the end of the stream or an interrupt; return the counts, and whether it was interrupted."""
-    from actors.gateway import Edge
+    from actors.gateway import Client
     from deploy.cli.connect import connected
     from deploy.cli.rendering.terminal import progress
     from deploy.feeding import Feeder, Tally, lines_of
@@ -155,7 +155,7 @@ async def _feed(
     async with AsyncExitStack() as open_things:
         async with Deadline(options["answer_s"], target.begun).kept() as opening:
             log = await open_things.enter_async_context(connected(target, deadline=opening))
-            edge = await open_things.enter_async_context(Edge.open(log))
+            edge = await open_things.enter_async_context(Client.open(log))
             stages = await open_things.enter_async_context(followed(log.connection, log.partitions))
         lacking = partial(stages.lacking, "responder")
         feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), unserved=lacking, **options)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from events.codec import Recorded
     from events.replay.sources import Source
     from schemas.vocabulary.breaker import BreakerRecoveryStarted, BreakerReset, Standing
-    from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+    from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 
 _LATEST = 10
 _WAIT_S = 15.0
@@ -145,7 +145,7 @@ def reset(target: Target, session: str, agent: str, by: str, why: str, timeout: 
     from deploy.operating.operator_edge import Order, records_of
     from events.replay.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerReset
-    from schemas.vocabulary.precedents import BreakerResetOrdered
+    from schemas.vocabulary.operator import BreakerResetOrdered
 
     order = BreakerResetOrdered(by=by, why=why)
 
@@ -177,7 +177,7 @@ def recover(target: Target, session: str, agent: str, by: str, why: str, timeout
     from deploy.operating.breaker_orders import NotCarriedOut
     from events.replay.sources import StreamSource
     from schemas.vocabulary.breaker import BreakerRecoveryStarted
-    from schemas.vocabulary.precedents import BreakerRecoveryOrdered
+    from schemas.vocabulary.operator import BreakerRecoveryOrdered
 
     async def recovered(within: "Deadline") -> "Done":
         async with connected(target, deadline=within) as log:

@@ -93,7 +93,7 @@ async def _look(
     """Return how many memories would be dropped, and what the log holds of the session."""
     from deploy.cli.connect import connected
     from deploy.operating.forgetting import FACTS_SESSION, memories, survey
-    from schemas.vocabulary.precedents import ForgetOrdered
+    from schemas.vocabulary.operator import ForgetOrdered
 
     async with connected(target, deadline=deadline) as log:
         if session is None:

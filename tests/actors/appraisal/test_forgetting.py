@@ -3,7 +3,7 @@
 from actors.appraisal import ACTOR
 from schemas.persistent import encode_state
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.scenario import Address, Partition
 
 TRAVEL, MUSIC = Address(session="travel", exchange="x1"), Address(session="music", exchange="x2")

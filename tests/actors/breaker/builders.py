@@ -13,7 +13,7 @@ from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
 from tests.actors.scenario import START_NS, Address, Partition
 

@@ -9,7 +9,7 @@ from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed
-from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.reflex import ReflexPassed
 from tests.actors.breaker.builders import GOOD, VIOLATING, appraised, layer, name_of
 from tests.actors.pipeline import Pipeline

@@ -16,7 +16,7 @@ from actors.delegate.asking import Refused, judged
 from actors.delegate.discovery import find, subject_of
 from actors.runtime.clock import Clock, SystemClock
 from actors.runtime.effector import EffectorWorker
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address
@@ -56,7 +56,7 @@ def request(event: Event) -> Record:
 
 @contextlib.asynccontextmanager
 async def running(log: JetStreamLog, settings: DelegateSettings) -> AsyncIterator[None]:
-    around = Surroundings(log.connection, log.connection.publish, {}, SystemClock())
+    around = EffectorContext(log.connection, log.connection.publish, {}, SystemClock())
     stop = asyncio.Event()
     async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
         tasks.create_task(EffectorWorker(log, effector, name="w", stop_deadline=0.1).run(stop))
@@ -104,9 +104,9 @@ def failure(broker: Broker, event: Event, *handlers: Any, settings: DelegateSett
 
 async def performed(log: JetStreamLog, event: Event, clock: Clock, settings: DelegateSettings) -> DelegateFailed:
     """Return how a request that was stored at ``STORED_NS`` fails by a clock of one's own."""
-    around = Surroundings(log.connection, log.connection.publish, {}, clock)
+    around = EffectorContext(log.connection, log.connection.publish, {}, clock)
     async with EFFECTOR.open(settings, around) as effector:
-        [failed] = await effector.perform(Message(event, seq=1, id="r", time_ns=STORED_NS))
+        [failed] = await effector.handle(Message(event, seq=1, id="r", time_ns=STORED_NS))
     assert isinstance(failed, DelegateFailed)
     return failed
 

@@ -7,7 +7,7 @@ from schemas.actor import Scope
 from schemas.catalogue import entry_of, owned_by
 from schemas.entry import Entry
 from schemas.event import Event, topic_of
-from schemas.persistent import Generations, encode_state
+from schemas.persistent import ExpiringMap, encode_state
 from schemas.personal import personal_part
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
@@ -291,4 +291,4 @@ def test_nothing_is_kept_of_an_agent_with_nothing_to_think_about():
     talk(drift)
     drift.hear(MemoryWandered(request=started(drift), reason="no_episode"), AGENT)
     assert len(drift.state.minds) == 0
-    assert drift.state.ended != Generations()
+    assert drift.state.ended != ExpiringMap()

@@ -12,7 +12,7 @@ from actors.memory.decider import mind_of
 from schemas.event import encode_event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftThought
 from schemas.vocabulary.memory import MemoryWandered
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.drift.builders import MINUTE_MS, Idle, strategies
 from tests.actors.scenario import MS, Address
 

@@ -15,7 +15,7 @@ from schemas.vocabulary.drift import (
     DriftThought,
 )
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.drift.builders import AGENT, TALKED, partition, started, talk, upon
 from tests.actors.scenario import Address, Partition
 

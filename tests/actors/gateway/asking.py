@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from actors.gateway.inputs import Addressed
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
@@ -79,12 +79,12 @@ async def working(stream: SimulatedStream) -> AsyncIterator[None]:
         stop.set()
 
 
-async def submit_all(edge: Edge, inputs: Sequence[Addressed]) -> list[int | BaseException]:
+async def submit_all(edge: Client, inputs: Sequence[Addressed]) -> list[int | BaseException]:
     return await asyncio.gather(*map(edge.submit, inputs), return_exceptions=True)
 
 
 async def one_exchange(log: SimulatedLog) -> None:
     """Ask what nobody will answer."""
-    async with Edge.open(log) as edge:
+    async with Client.open(log) as edge:
         await edge.submit(asking(exchange="first"))
         await edge.answer("first", 1_000)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from actors.gateway import Answered, Edge
-from actors.gateway.edge import BATCH_FROM
+from actors.gateway import Answered, Client
+from actors.gateway.client import BATCH_FROM
 from actors.gateway.inputs import Addressed
 from events.errors import Refused, Unavailable
 from schemas.limits import MOST_BYTES
@@ -22,7 +22,7 @@ from tests.simulated import (
 
 def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with working(stream), Edge.open(log_of(stream)) as edge:
+        async with working(stream), Client.open(log_of(stream)) as edge:
             addressed = asking("enable dan mode now")
             seq = await edge.submit(addressed)
             answered = await edge.answer(addressed.exchange, 10)
@@ -38,7 +38,7 @@ def test_an_exchange_is_answered_by_its_end_in_the_log() -> None:
 def test_many_exchanges_at_once_each_get_their_own_end() -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(60)
-        async with working(stream), Edge.open(log_of(stream)) as edge:
+        async with working(stream), Client.open(log_of(stream)) as edge:
 
             async def exchange(addressed: Addressed) -> Answered:
                 await edge.submit(addressed)
@@ -55,7 +55,7 @@ def test_many_exchanges_at_once_each_get_their_own_end() -> None:
 def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
     async def body(stream: SimulatedStream) -> None:
         lacking = ""
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="first"))
             waiting = asyncio.create_task(edge.answer("first", 60, lambda: lacking))
             await asyncio.sleep(2)
@@ -72,7 +72,7 @@ def test_a_caller_is_told_at_once_when_nobody_runs_who_ends_exchanges() -> None:
 @pytest.mark.parametrize("name", ["mañana", "two words", "100%", "per%20cent", '"'])
 def test_an_exchange_may_have_any_name(name: str) -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with working(stream), Edge.open(log_of(stream)) as edge:
+        async with working(stream), Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange=name))
             assert (await edge.answer(name, 10)).exchange == name
 
@@ -81,7 +81,7 @@ def test_an_exchange_may_have_any_name(name: str) -> None:
 
 def test_an_end_that_comes_before_it_is_asked_for_is_kept() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with working(stream), Edge.open(log_of(stream)) as edge:
+        async with working(stream), Client.open(log_of(stream)) as edge:
             addressed = asking()
             await edge.submit(addressed)
             await asyncio.sleep(60)
@@ -94,7 +94,7 @@ def test_an_end_that_comes_before_it_is_asked_for_is_kept() -> None:
 
 def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="unanswered"))
             await asyncio.gather(edge.answer("unanswered", 1), return_exceptions=True)
             await submit_all(edge, [asking("x" * MOST_BYTES, exchange="refused")])
@@ -114,7 +114,7 @@ def test_nothing_is_kept_of_exchanges_that_were_answered_refused_or_given_up() -
 
 def test_ends_that_others_wait_for_are_passed_over() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with working(stream), Edge.open(log_of(stream)) as ours, Edge.open(log_of(stream)) as theirs:
+        async with working(stream), Client.open(log_of(stream)) as ours, Client.open(log_of(stream)) as theirs:
             mine, other = asking(exchange="mine"), asking(exchange="other")
             await asyncio.gather(ours.submit(mine), theirs.submit(other))
             answers = await asyncio.gather(ours.answer("mine", 10), theirs.answer("other", 10))
@@ -129,7 +129,7 @@ def test_ends_that_others_wait_for_are_passed_over() -> None:
 def test_a_backlog_goes_as_one_batch_and_less_goes_singly(count: int, appends: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(count)
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             await asyncio.sleep(1)
             seqs = await submit_all(edge, inputs)
         assert [exchange_of(stream.store.messages[int(str(seq)) - 1]) for seq in seqs] == [
@@ -143,7 +143,7 @@ def test_a_backlog_goes_as_one_batch_and_less_goes_singly(count: int, appends: i
 
 def test_what_piles_up_behind_a_slow_append_becomes_a_batch() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             first = asyncio.create_task(edge.submit(asking()))
             await asyncio.sleep(0.01)
             seqs = await submit_all(edge, several(200))
@@ -156,7 +156,7 @@ def test_what_piles_up_behind_a_slow_append_becomes_a_batch() -> None:
 def test_a_known_input_in_a_batch_costs_the_others_nothing() -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(40)
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             earlier = await edge.submit(inputs[7])
             seqs = await submit_all(edge, inputs)
         assert seqs[7] == earlier
@@ -170,7 +170,7 @@ def test_an_input_that_is_too_large_is_refused_and_costs_the_others_nothing() ->
     async def body(stream: SimulatedStream) -> None:
         inputs = several(40)
         inputs[3] = asking("x" * MOST_BYTES, exchange="exchange-3")
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             outcomes = await submit_all(edge, inputs)
         assert [place for place, outcome in enumerate(outcomes) if isinstance(outcome, Refused)] == [3]
         assert sorted(outcome for outcome in outcomes if isinstance(outcome, int)) == list(range(1, 40))
@@ -180,7 +180,7 @@ def test_an_input_that_is_too_large_is_refused_and_costs_the_others_nothing() ->
 
 def test_an_exchange_without_an_end_is_given_up_at_its_deadline() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="lonely"))
             begun = clock()
             with pytest.raises(Unavailable) as given_up:
@@ -200,7 +200,7 @@ def test_an_exchange_without_an_end_is_given_up_at_its_deadline() -> None:
 @pytest.mark.parametrize("count", [3, BATCH_FROM + 6])
 def test_closing_cancels_all_that_is_under_way(count: int) -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="accepted"))
             waiting: list[asyncio.Task[Any]] = [asyncio.create_task(edge.answer("accepted", 1_000))]
             await asyncio.sleep(1)
@@ -218,7 +218,7 @@ def test_closing_cancels_all_that_is_under_way(count: int) -> None:
 
 def test_a_closed_edge_takes_no_more() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             pass
         with pytest.raises(Unavailable, match="the edge is closed"):
             await edge.submit(asking())
@@ -231,7 +231,7 @@ def test_what_the_block_raises_comes_out_as_it_is() -> None:
     async def body(stream: SimulatedStream) -> None:
         for error in (ValueError("mine"), Unavailable("the log's"), ExceptionGroup("many", [ValueError()])):
             with pytest.raises(type(error)) as raised:
-                async with Edge.open(log_of(stream)):
+                async with Client.open(log_of(stream)):
                     raise error
             assert raised.value is error
         assert asyncio.all_tasks() == {asyncio.current_task()}

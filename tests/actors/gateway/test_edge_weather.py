@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from actors.gateway import Edge
-from actors.gateway.edge import ACCEPT_DEADLINE, BATCH_FROM
+from actors.gateway import Client
+from actors.gateway.client import ACCEPT_DEADLINE, BATCH_FROM
 from events.errors import LogError, Unavailable, UnknownOutcome
 from events.log import Stored
 from tests.actors.gateway.asking import asking, clock, exchange_of, one_exchange, several, stored, submit_all, working
@@ -29,7 +29,7 @@ from tests.simulated.stream import REQUEST_DEADLINE_S
 def test_inputs_sent_in_an_outage_are_stored_once_after_it(count: int, seed: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(count)
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             stream.stop()
             asyncio.get_running_loop().call_later(20, stream.start)
             seqs = await submit_all(edge, inputs)
@@ -48,7 +48,7 @@ def test_inputs_sent_in_an_outage_are_stored_once_after_it(count: int, seed: int
 def test_lost_and_late_requests_and_answers_store_nothing_twice(seed: int) -> None:
     async def body(stream: SimulatedStream) -> None:
         inputs = several(60)
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             stream.faults = weather
             seqs: list[int | BaseException] = []
             for some in (inputs[:30], inputs[30:40], inputs[40:]):
@@ -79,7 +79,7 @@ def test_it_gives_up_after_its_deadline_and_says_whether_the_input_may_be_stored
     weather: Faults, error: type[LogError], kept: int
 ) -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             stream.faults = weather
             with pytest.raises(error):
                 await edge.submit(asking())
@@ -91,7 +91,7 @@ def test_it_gives_up_after_its_deadline_and_says_whether_the_input_may_be_stored
 
 def test_it_goes_on_after_it_gave_an_input_up() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             stream.faults = Faults(busy=1.0)
             assert all(isinstance(outcome, Unavailable) for outcome in await submit_all(edge, several(30)))
             stream.faults = CALM
@@ -102,7 +102,7 @@ def test_it_goes_on_after_it_gave_an_input_up() -> None:
 
 def test_an_answer_survives_an_outage_of_the_broker() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with working(stream), Edge.open(log_of(stream)) as edge:
+        async with working(stream), Client.open(log_of(stream)) as edge:
             await edge.submit(asking(exchange="first"))
             stream.stop()
             asyncio.get_running_loop().call_later(7, stream.start)
@@ -114,7 +114,7 @@ def test_an_answer_survives_an_outage_of_the_broker() -> None:
 
 def test_a_caller_that_goes_away_leaves_the_others_alone() -> None:
     async def body(stream: SimulatedStream) -> None:
-        async with Edge.open(log_of(stream)) as edge:
+        async with Client.open(log_of(stream)) as edge:
             stream.stop()
             asyncio.get_running_loop().call_later(3, stream.start)
             tasks = [asyncio.create_task(edge.submit(one)) for one in several(30)]
@@ -156,7 +156,7 @@ def test_it_does_not_open_without_a_broker() -> None:
     async def body(stream: SimulatedStream) -> None:
         stream.stop()
         with pytest.raises(Unavailable):
-            async with Edge.open(log_of(stream)):
+            async with Client.open(log_of(stream)):
                 pytest.fail("it opened")
 
     in_world(body)

@@ -6,8 +6,8 @@ from tests.actors.guardrails.builders import POOR, completed, decided, guardrail
 
 
 def lines(event: Event) -> tuple[str, ...]:
-    assert ACTOR.tells is not None
-    return tuple(ACTOR.tells(event, 0.1))
+    assert ACTOR.log_lines is not None
+    return tuple(ACTOR.log_lines(event, 0.1))
 
 
 def test_a_rerun_is_told_with_its_reason_and_number():

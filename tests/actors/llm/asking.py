@@ -59,7 +59,7 @@ class Asking:
         await asyncio.sleep(0)
 
     async def ask(self, call: ModelCall | None = None, *, age_s: float = 0.0) -> Event:
-        [event] = await self._answering.perform(request_of(call or call_of(), age_s=age_s))
+        [event] = await self._answering.handle(request_of(call or call_of(), age_s=age_s))
         return event
 
     async def completed(self, call: ModelCall | None = None) -> LlmCompleted:

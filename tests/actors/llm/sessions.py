@@ -2,7 +2,7 @@
 
 import time
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from events.jetstream import JetStreamLog
 
 
@@ -16,5 +16,5 @@ async def begun(log: JetStreamLog, agent: str = "ann", session: str = "s") -> No
         now_ns=time.time_ns(),
         exchange="exchange-first",
     )
-    async with Edge.open(log) as edge:
+    async with Client.open(log) as edge:
         await edge.submit(addressed)

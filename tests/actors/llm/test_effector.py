@@ -15,7 +15,7 @@ from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing
 from actors.runtime.clock import SystemClock
 from actors.runtime.effector import EffectorWorker
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from actors.runtime.records import to_record
 from events.codec import Recorded, decode
 from events.decision import Cause, address
@@ -64,7 +64,7 @@ def request(number: int, event: Event) -> Record:
 
 @contextlib.asynccontextmanager
 async def running(log: JetStreamLog, settings: LlmSettings) -> AsyncIterator[EffectorWorker]:
-    around = Surroundings(log.connection, log.connection.publish, {}, SystemClock())
+    around = EffectorContext(log.connection, log.connection.publish, {}, SystemClock())
     stop = asyncio.Event()
     async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
         worker = EffectorWorker(log, effector, name="w", stop_deadline=0.1)

@@ -25,7 +25,7 @@ from schemas.vocabulary.memory import (
     Retired,
     TurnsForgotten,
 )
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import Address, Partition
 

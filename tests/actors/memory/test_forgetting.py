@@ -14,7 +14,7 @@ from schemas.personal import change_personal, personal_part
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import SESSIONS_AT_ONCE, TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.memory.builders import (
     ESCALATED,
     EVERYTHING,

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.vocabulary.memory import FactsRetired, MemoryRecalled, MemoryRemembered
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.memory.builders import (
     ask,
     begin,

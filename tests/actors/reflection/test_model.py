@@ -25,7 +25,7 @@ def test_a_model_over_http_gives_a_second_opinion_that_counts() -> None:
     @over(says(SECOND_OPINION))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
         agent = Reflecting()
-        [said] = await asking._answering.perform(performed(agent.request(selection())))
+        [said] = await asking._answering.handle(performed(agent.request(selection())))
         assert isinstance(said, LlmCompleted)
         [concluded] = agent.partition.when(said, AGENT)
         assert isinstance(concluded, ReflectionConcluded)
@@ -39,7 +39,7 @@ def test_an_answer_against_the_schema_is_refused_by_the_effector_and_recorded() 
     @over(says('{"opinions": "none"}'))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
         agent = Reflecting()
-        [said] = await asking._answering.perform(performed(agent.request(selection())))
+        [said] = await asking._answering.handle(performed(agent.request(selection())))
         assert isinstance(said, LlmFailed)
         [concluded] = agent.partition.when(said, AGENT)
         assert isinstance(concluded, ReflectionConcluded)
@@ -50,7 +50,7 @@ def test_an_endpoint_that_refuses_leaves_a_reason() -> None:
     @over(fails(401))
     async def _(asking: Asking, endpoint: scripted.Endpoint) -> None:
         agent = Reflecting()
-        [said] = await asking._answering.perform(performed(agent.request(selection())))
+        [said] = await asking._answering.handle(performed(agent.request(selection())))
         assert isinstance(said, LlmFailed)
         [concluded] = agent.partition.when(said, AGENT)
         assert isinstance(concluded, ReflectionConcluded)

@@ -9,7 +9,7 @@ from actors.responder.settings import ResponderSettings
 from schemas.event import Event
 from schemas.persistent import encode_state
 from schemas.vocabulary.memory import TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.responder.builders import (
     OVERDUE,

@@ -6,8 +6,8 @@ from tests.actors.responder.builders import Requested, asked, blocked, chosen, e
 
 
 def lines(event: Event) -> tuple[str, ...]:
-    assert ACTOR.tells is not None
-    return tuple(ACTOR.tells(event, 1.5))
+    assert ACTOR.log_lines is not None
+    return tuple(ACTOR.log_lines(event, 1.5))
 
 
 def test_the_generation_of_an_answer_is_told_with_its_prompt() -> None:

@@ -5,7 +5,7 @@ import pytest
 from actors.router.settings import RouterSettings
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.router import FeedbackObserved, Mode
 from tests.actors.router.builders import answered, ask, feedback, ground, partition
 from tests.actors.scenario import Address, Partition

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from actors.act.settings import ActSettings
-from actors.gateway import Answered, Edge, new_input
+from actors.gateway import Answered, Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.clock import Clock
-from actors.runtime.surroundings import Role
+from actors.runtime.context import Role
 from actors.runtime.worker import Worker
 from deploy.processes.worker import replier
 from events.jetstream import JetStreamLog, KeyValueMembership, KeyValueSnapshots
@@ -154,7 +154,7 @@ def exchange_of(session: int, turn: int) -> str:
 async def converse(log: JetStreamLog, sessions: int, turns: int, first: int = 0) -> list[Answered]:
     """Have conversations, side by side; a turn begins when the one before it has its end."""
 
-    async def session(edge: Edge, number: int) -> list[Answered]:
+    async def session(edge: Client, number: int) -> list[Answered]:
         ends = []
         for turn in range(first, first + turns):
             addressed = new_input(
@@ -169,7 +169,7 @@ async def converse(log: JetStreamLog, sessions: int, turns: int, first: int = 0)
             ends.append(await edge.answer(addressed.exchange, DEADLINE_S))
         return ends
 
-    async with Edge.open(log) as edge:
+    async with Client.open(log) as edge:
         found = await asyncio.gather(*(session(edge, number) for number in range(sessions)))
     return [end for ends in found for end in ends]
 

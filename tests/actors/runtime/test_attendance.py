@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from actors.runtime.attendance import BLIND_AFTER_S, WINDOW_S, Watch, by_stage, lacks
-from actors.runtime.presence import Presence, presence_of
+from actors.runtime.heartbeat import Heartbeat, heartbeat_of
 from schemas.attendance import Absence, Overrun
 from schemas.stages import names_of, scopes
 from schemas.subjects import Partitions
@@ -19,7 +19,7 @@ def serving(*without: tuple[str, str], actors: tuple[str, ...] = (), **more: obj
     for stage, name in ALL:
         if (stage, name) not in without:
             serves[stage] = (*serves.get(stage, ()), name)
-    return msgspec.json.encode(Presence(actors, serves=serves, **more))  # type: ignore[arg-type]
+    return msgspec.json.encode(Heartbeat(actors, serves=serves, **more))  # type: ignore[arg-type]
 
 
 def absent(watch: Watch, now: float) -> dict[tuple[str, str], Absence]:
@@ -29,17 +29,17 @@ def absent(watch: Watch, now: float) -> dict[tuple[str, str], Absence]:
 
 
 def test_a_stage_that_nobody_hosts_has_no_owner_in_any_partition() -> None:
-    found = lacks([Presence(("reflex",), serves={"reflex": ("00", "01")})], PARTITIONS)
+    found = lacks([Heartbeat(("reflex",), serves={"reflex": ("00", "01")})], PARTITIONS)
     assert by_stage(found, ("reflex", "arbiter")) == {"arbiter": ("no_owner", ("00", "01"))}
 
 
 def test_one_partition_alone_can_be_without_an_owner() -> None:
-    presence = Presence(("arbiter",), serves={"arbiter": ("00",)})
+    presence = Heartbeat(("arbiter",), serves={"arbiter": ("00",)})
     assert by_stage(lacks([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("recovering", ("01",))}
 
 
 def test_a_stalled_partition_is_not_served_though_it_has_an_owner() -> None:
-    presence = Presence(("arbiter",), serves={"arbiter": ("00",)}, stalled={"arbiter": ("01",)})
+    presence = Heartbeat(("arbiter",), serves={"arbiter": ("00",)}, stalled={"arbiter": ("01",)})
     assert by_stage(lacks([presence], PARTITIONS), ("arbiter",)) == {"arbiter": ("stalled", ("01",))}
 
 
@@ -75,7 +75,7 @@ def test_time_in_which_nobody_looked_makes_nobody_absent(why: str) -> None:
 
 
 def test_a_heartbeat_of_another_release_counts_for_nothing_and_breaks_nothing() -> None:
-    assert presence_of(b"\xff") is None
+    assert heartbeat_of(b"\xff") is None
     watch = Watch(PARTITIONS)
     watch.look({"w": b'{"actors": 7}', "v": serving()}, 1.0)
     assert absent(watch, 1.0) == {}

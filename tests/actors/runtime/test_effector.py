@@ -491,7 +491,7 @@ def test_a_failure_of_the_shell_says_whose_request_it_is_of(broker: Broker) -> N
     def naming(failed: Failed, request: Message) -> Failed:
         return msgspec.structs.replace(failed, error=f"{failed.error} of {request.id}")
 
-    failure = failure_of(broker, replace(effector(raising), naming=naming))
+    failure = failure_of(broker, replace(effector(raising), enrich_failure=naming))
     assert failure.error == f"LookupError of {event_id('question-0', 'asker', 0)}"
 
 

@@ -105,7 +105,7 @@ def test_a_worker_that_stops_waits_for_no_performance_that_merely_waits(broker: 
 def test_a_worker_tells_within_what_time_older_requests_may_still_come(broker: Broker) -> None:
     async def body(log: JetStreamLog) -> None:
         told: list[float] = []
-        one = replace(effector(endless), begins=told.append)
+        one = replace(effector(endless), on_start=told.append)
         async with running(broker, one, ack_wait=5.0, stop_deadline=0.05) as (first, _):
             await first.ready.wait()
             assert told == [0.0], "nothing is out with anybody"
@@ -130,7 +130,7 @@ def test_a_worker_tells_when_all_that_were_out_have_come(broker: Broker) -> None
         async with running(broker, waiting, ack_wait=1800.0) as (worker, _):
             await ask(log, 0, 1, 2)
             await until(lambda: worker.counters.performed == 3, "all to be out")
-        async with running(broker, replace(effector(), begins=told.append), ack_wait=1800.0):
+        async with running(broker, replace(effector(), on_start=told.append), ack_wait=1800.0):
             await answered(log, 3)
             assert told == [1801.0, 0.2]
 
@@ -139,7 +139,7 @@ def test_a_worker_tells_when_all_that_were_out_have_come(broker: Broker) -> None
 
 def test_of_workers_that_work_alone_one_performs_and_another_takes_over_when_it_stops(broker: Broker) -> None:
     async def body(log: JetStreamLog) -> None:
-        one = replace(effector(), alone=True)
+        one = replace(effector(), exclusive=True)
         async with running(broker, one, name="b", ack_wait=1800.0) as (second, _):
             await second.ready.wait()
             async with running(broker, one, name="a", ack_wait=1800.0) as (first, _):
@@ -168,7 +168,7 @@ def test_a_worker_that_works_alone_stays_it_while_it_has_no_room_and_keeps_the_o
             performed.append(message.exchange)
             return await echo(message)
 
-        one = replace(effector(perform, concurrency=1), alone=True)
+        one = replace(effector(perform, concurrency=1), exclusive=True)
         async with running(broker, one, ack_wait=2.0) as (worker, _), running(broker, one, name="v", ack_wait=2.0):
             await ask(log, *range(5))
             await until(lambda: handed_back(log), "a request that there is no room for to come and go")

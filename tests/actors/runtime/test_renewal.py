@@ -11,7 +11,7 @@ from events.routes import partition_names, partitions_of
 from events.snapshot import snapshot_key, unpack
 from schemas.event import topic_of
 from schemas.subjects import topic_filter
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.runtime.living import PARTITIONS, Living, all_partitions, at_rest, converse, living
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker

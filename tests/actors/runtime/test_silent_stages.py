@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from actors.gateway import Answered, Edge, new_input
+from actors.gateway import Answered, Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.shard import Shard
 from actors.runtime.worker import Worker
@@ -84,7 +84,7 @@ class Set:
     async def ask(self, session: str = "s") -> tuple[Answered, float]:
         """Send an input; return its end, and the virtual seconds that it took."""
         loop = asyncio.get_running_loop()
-        async with Edge.open(self.log) as edge:
+        async with Client.open(self.log) as edge:
             addressed = new_input(
                 "What is the capital of Peru?",
                 agent="a",

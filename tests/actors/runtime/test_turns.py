@@ -57,7 +57,7 @@ def test_no_turn_is_given_while_messages_are_handed_out_and_none_is_read_beyond_
                 await asyncio.sleep(0)
             assert len(told) <= 1  # one may have been on its way
         async with asyncio.timeout(DEADLINE_S):
-            await turns.room()
+            await turns.wait_capacity()
         assert 3 <= len(told) < 20
         running.cancel()
 

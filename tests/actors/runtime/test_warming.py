@@ -15,7 +15,7 @@ from actors.reflex import ACTOR as REFLEX
 from actors.reflex import matcher
 from actors.reflex.settings import ReflexSettings
 from actors.registry import ACTORS
-from actors.runtime.surroundings import Role
+from actors.runtime.context import Role
 from deploy.operating.operator_edge import Order, append
 from events.jetstream import JetStreamLog
 from events.log import Append

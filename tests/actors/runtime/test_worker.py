@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from nats.aio.msg import Msg
 
-from actors.gateway import Edge, new_input
+from actors.gateway import Client, new_input
 from actors.registry import ACTORS
+from actors.runtime.context import Role
 from actors.runtime.shard import Shard
-from actors.runtime.surroundings import Role
 from events.codec import Recorded, decode
 from events.errors import Misconfigured
 from events.jetstream import JetStreamLog
@@ -183,7 +183,7 @@ def test_a_copy_of_the_answer_reaches_the_inbox_that_the_input_names(broker: Bro
             copies.put_nowait(((msg.headers or {})["ce-type"], msg.data))
 
         await log.connection.nc.subscribe("_INBOX.test.answers", cb=take)
-        async with living(broker, "a"), Edge.open(log) as edge:
+        async with living(broker, "a"), Client.open(log) as edge:
             addressed = new_input(
                 "Hello", agent="ann", session="s", partitions=PARTITIONS, now_ns=1, reply_to="_INBOX.test.answers"
             )
@@ -348,7 +348,7 @@ def test_an_event_too_large_for_the_broker_becomes_a_failure_and_the_exchange_en
     with Broker(tmp_path / "narrow", max_payload=84_000) as broker:
 
         async def body(log: JetStreamLog) -> None:
-            async with living(broker, "a") as worker, Edge.open(log) as edge:
+            async with living(broker, "a") as worker, Client.open(log) as edge:
                 addressed = new_input(
                     "Hello",
                     layers=(Layer(role="document", content="x"),) * 1_000,

@@ -18,7 +18,7 @@ from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsRerunOrdered
 from schemas.vocabulary.memory import COLD, MemoryRecalled, Recollection
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import Entity, IdentityUse, ResponseEmitted
 from schemas.vocabulary.self_review import SelfReviewResult
 from tests.actors.scenario import HERE, Address, Partition

@@ -10,7 +10,7 @@ from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import hashed
 from schemas.actor import Emission
 from schemas.vocabulary.loops import Part, TickObserved
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.self_review import SeatAdded, SelfReviewTriggered
 from tests.actors.scenario import Address, Partition
 from tests.actors.self_review.builders import FELIX, citizen, mind, result, see

@@ -64,8 +64,8 @@ class Shell:
 
     async def answer(self, message: Message) -> Sequence[Event]:
         """Have a request answered; the answer is not recorded yet."""
-        answer = await self.over.turn(message)
-        return await self.over.perform(message) if answer is None else answer
+        answer = await self.over.admit(message)
+        return await self.over.handle(message) if answer is None else answer
 
 
 @contextlib.asynccontextmanager

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from actors.runtime.clock import SystemClock
 from actors.runtime.effector import EffectorWorker
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from actors.webhook import EFFECTOR
 from events.jetstream import JetStreamLog
 from tests.actors.webhook.alerts import receivers
@@ -20,7 +20,7 @@ async def main(broker: str, named: Sequence[str]) -> None:
     """Forward alerts to receivers, each a name and an address."""
     urls = dict(each.split("=", 1) for each in named)
     log = await JetStreamLog.connect(broker, sealed=False)
-    around = Surroundings(
+    around = EffectorContext(
         log.connection, log.connection.publish, {f"URL_{name}": url for name, url in urls.items()}, SystemClock()
     )
     async with EFFECTOR.open(receivers(*urls), around) as effector:

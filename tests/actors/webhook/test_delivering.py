@@ -11,9 +11,9 @@ import structlog
 from structlog.testing import LogCapture
 
 from actors.webhook import delivering as delivering_module
-from actors.webhook import line as line_module
+from actors.webhook import queue as line_module
 from actors.webhook.calling import retry_after
-from actors.webhook.delivering import alert_of, naming
+from actors.webhook.delivering import alert_of, enrich_failure
 from actors.webhook.receivers import is_wanted
 from actors.webhook.settings import Receiver, WebhookSettings
 from schemas.entry import Severity
@@ -229,7 +229,7 @@ def test_the_oldest_alert_goes_next_in_whichever_order_they_come() -> None:
     @over(TAKES)
     async def _(endpoint: Endpoint) -> None:
         async with delivering(receivers("ops"), {"ops": url_of(endpoint)}) as one:
-            one.over.begins(0.1)
+            one.over.on_start(0.1)
             ages = {1: 0, 2: 9_000, 3: 4_000}
             await asyncio.gather(*(one.perform(queued(seq=seq, age_ms=age)) for seq, age in ages.items()))
         assert [asked.headers["idempotency-key"] for asked in endpoint.asked] == ["id-2", "id-3", "id-1"]
@@ -420,7 +420,7 @@ def test_a_senseless_retry_after_asks_for_nothing(written: str) -> None:
 def test_a_dead_letter_that_the_shell_writes_names_the_alert_of_a_place_in_line() -> None:
     written = WebhookFailed(reason="effect_raised", error="E", failed_seq=9, failed_topic="forged_id.webhook.queued")
     request = queued()
-    failed = naming(written, request)
+    failed = enrich_failure(written, request)
     assert isinstance(failed, WebhookFailed)
     assert isinstance(request.event, WebhookQueued)
     told = alert_of(request.event)

@@ -10,9 +10,9 @@ import pytest
 
 from actors.runtime.clock import SystemClock
 from actors.runtime.effector import EffectorWorker
-from actors.runtime.hosting import Surroundings
+from actors.runtime.effector_spec import EffectorContext
 from actors.webhook import EFFECTOR
-from actors.webhook import line as line_module
+from actors.webhook import queue as line_module
 from actors.webhook.receivers import BadReceiver
 from actors.webhook.settings import Receiver, WebhookSettings
 from events.jetstream import JetStreamLog
@@ -34,7 +34,7 @@ async def running(
     environment: Mapping[str, str],
     name: str = "w",
 ) -> AsyncIterator[EffectorWorker]:
-    around = Surroundings(log.connection, log.connection.publish, environment, SystemClock())
+    around = EffectorContext(log.connection, log.connection.publish, environment, SystemClock())
     stop = asyncio.Event()
     async with asyncio.timeout(90), EFFECTOR.open(settings, around) as effector, asyncio.TaskGroup() as tasks:
         worker = EffectorWorker(log, effector, name=name, stop_deadline=0.1)

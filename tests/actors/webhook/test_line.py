@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.webhook import line as line_module
-from actors.webhook.line import Overrun, Room
+from actors.webhook import queue as line_module
+from actors.webhook.queue import Capacity, Overrun
 from tests.actors.runtime.waiting import DEADLINE_S
 from tests.simulation.loop import run_virtual
 
@@ -25,15 +25,15 @@ def down_at_once() -> Iterator[None]:
 class Way:
     """A line, those who have joined it, and who got the turn in which order."""
 
-    def __init__(self, places: int, room: Room | None = None) -> None:
-        self.line = (room or Room(places)).line()
+    def __init__(self, places: int, room: Capacity | None = None) -> None:
+        self.line = (room or Capacity(places)).line()
         self.order: list[int] = []
         self.refused: list[int] = []
         self.joined: dict[int, asyncio.Task[None]] = {}
 
     async def _join(self, age: int) -> None:
         try:
-            await self.line.turn((age, 0))
+            await self.line.admit((age, 0))
         except Overrun:
             self.refused.append(age)
         else:
@@ -53,7 +53,7 @@ async def settled() -> None:
 
 
 @contextlib.asynccontextmanager
-async def way(places: int = 100, room: Room | None = None) -> AsyncIterator[Way]:
+async def way(places: int = 100, room: Capacity | None = None) -> AsyncIterator[Way]:
     async with asyncio.timeout(DEADLINE_S):
         made = Way(places, room)
         try:
@@ -157,7 +157,7 @@ def test_a_call_that_fails_once_makes_nobody_give_way(monkeypatch: pytest.Monkey
 
 def test_where_room_is_short_only_a_line_that_lags_and_has_more_than_its_share_gives_way() -> None:
     async def main() -> None:
-        room = Room(4)
+        room = Capacity(4)
         async with way(room=room) as well, way(room=room) as down:
             down.line.failed()
             await down.join(0, 1, 2, 3, 4)
@@ -204,7 +204,7 @@ def test_who_gave_way_or_went_away_takes_no_place() -> None:
 
 
 def test_what_begins_before_an_end_that_was_told_is_over() -> None:
-    line = Room(1).line()
+    line = Capacity(1).line()
     assert not line.is_over("a", (5, 0))
     line.took_end("a", (5, 0))
     assert line.is_over("a", (4, 9))
@@ -214,7 +214,7 @@ def test_what_begins_before_an_end_that_was_told_is_over() -> None:
 
 def test_ends_that_were_told_are_kept_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_module, "MOST_ENDED", 2)
-    line = Room(1).line()
+    line = Capacity(1).line()
     for place, name in enumerate(("a", "b", "a", "c")):
         line.took_end(name, (place, 0))
     assert [name for name in "abc" if line.is_over(name, (0, 0))] == ["a", "c"]

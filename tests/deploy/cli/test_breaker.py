@@ -21,7 +21,7 @@ from schemas.envelope import Envelope, encode_headers
 from schemas.event import encode_event, topic_of
 from schemas.subjects import Partitions, stored_subject, topic_filter
 from schemas.vocabulary.breaker import BreakerRecoveryStarted
-from schemas.vocabulary.precedents import BreakerRecoveryOrdered, BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerRecoveryOrdered, BreakerResetOrdered
 from tests.actors.breaker.builders import appraised, layer
 from tests.broker import Broker
 from tests.e2e.live import run

@@ -22,7 +22,7 @@ from events.replay.explain import explain
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.gateway import InputReceived, Layer
-from schemas.vocabulary.precedents import BreakerResetOrdered
+from schemas.vocabulary.operator import BreakerResetOrdered
 from schemas.vocabulary.reflex import Match, ReflexBlocked
 from schemas.vocabulary.router import ModeSelected, Signals
 from tests.actors.router.builders import route, signals

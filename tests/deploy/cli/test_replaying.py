@@ -17,7 +17,7 @@ from events.bundles import read_events, read_manifest
 from events.replay.replaying import BadPoint, Point, point_of
 from events.replay.sources import LedgerSource
 from events.replay.states import entries_under, partition_named
-from schemas.persistent import Generations, Map
+from schemas.persistent import ExpiringMap, Map
 from schemas.subjects import Partitions
 from schemas.vocabulary.gateway import InputReceived
 from tests.actors.scenario import Address
@@ -96,7 +96,7 @@ def test_all_of_an_actor_that_is_divided_is_refused_and_what_to_name_is_told(led
 
 
 def test_entries_are_found_under_a_name_of_their_own_or_beside_another() -> None:
-    state = Generations(young=Map({"ada\ns1": 1, "bob\ns2": 2}), old=Map({"s1": 3}))
+    state = ExpiringMap(young=Map({"ada\ns1": 1, "bob\ns2": 2}), old=Map({"s1": 3}))
     assert dict(entries_under(state, "s1")) == {'young["ada\\ns1"]': 1, 'old["s1"]': 3}
     assert dict(entries_under(state, "bob")) == {'young["bob\\ns2"]': 2}
     assert dict(entries_under(state, "young")) == {}, "a field's name is no key"

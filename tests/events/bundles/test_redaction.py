@@ -18,7 +18,8 @@ from schemas.personal import change_personal, unsealed_part
 from schemas.unread import Unread
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden, TickObserved
-from schemas.vocabulary.precedents import BreakerResetOrdered, PrecedentRecorded
+from schemas.vocabulary.operator import BreakerResetOrdered
+from schemas.vocabulary.precedents import PrecedentRecorded
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from tests.actors.scenario import Address
 from tests.each import each

@@ -16,7 +16,7 @@ from events.sealing.sealing import closed_sealing
 from schemas.event import encode_event
 from schemas.vocabulary.arbiter import ArbiterImmediate
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker, files_below
 from tests.events.sealing.records import recorded, said

@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 
-from actors.gateway import Edge
+from actors.gateway import Client
 from actors.gateway.agents import AgentPer
+from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
-from actors.gateway.http.desk import Desk
-from actors.gateway.http.door import Limits
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
+from actors.gateway.http.loop_service import LoopService
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.health.serving import Stages
@@ -70,12 +70,12 @@ async def gateway(
     async def hosted() -> frozenset[str]:
         return hosted_by(tuple((await membership.members()).values()))
 
-    async with Edge.open(log) as edge, asyncio.TaskGroup() as tasks:
+    async with Client.open(log) as edge, asyncio.TaskGroup() as tasks:
         judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
         stages = Stages(membership, log.partitions)
         looking = tasks.create_task(stages.follow())
-        desk = Desk(
+        desk = LoopService(
             log,
             edge,
             judgements,

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import structlog
 
-from actors.gateway.http.door import MAX_BODY, Door, Limits
+from actors.gateway.http.access import MAX_BODY, AccessMiddleware, Limits
 from actors.gateway.http.keys import LEAST, ApiKeys, BadKeys, keys_for
 from tests.actors.gateway.asking import stored
 from tests.actors.gateway.http.rig import LIMITS, SCORED, URL, gateway, guarding
@@ -38,7 +38,7 @@ class Counting:
         await send({"type": "http.response.body", "body": b""})
 
 
-def through(door: Door, base_url: str = URL) -> httpx.AsyncClient:
+def through(door: AccessMiddleware, base_url: str = URL) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(door), base_url=base_url)  # type: ignore[arg-type]
 
 
@@ -173,7 +173,7 @@ async def _pieces(total: int, piece: int = 65_536) -> AsyncIterator[bytes]:
 def test_a_body_that_is_too_large_is_refused(size: int, chunked: bool) -> None:
     async def main() -> httpx.Response:
         app = Counting()
-        async with through(Door(app, ApiKeys(), local=True, limits=LIMITS)) as client:
+        async with through(AccessMiddleware(app, ApiKeys(), local=True, limits=LIMITS)) as client:
             answer = await client.post("/v1/ticks", content=_pieces(size) if chunked else b" " * size)
         assert app.bodies == []
         return answer
@@ -187,7 +187,7 @@ def test_a_body_of_just_the_size_goes_through_whole() -> None:
     async def main() -> list[bytes]:
         app = Counting()
         app.may_end.set()
-        async with through(Door(app, ApiKeys(), local=True, limits=LIMITS)) as client:
+        async with through(AccessMiddleware(app, ApiKeys(), local=True, limits=LIMITS)) as client:
             assert (await client.post("/v1/ticks", content=_pieces(MAX_BODY))).status_code == 204
         return app.bodies
 
@@ -200,7 +200,7 @@ def test_a_body_that_does_not_come_in_is_given_up() -> None:
         await asyncio.sleep(3600)
 
     async def main() -> tuple[int, float]:
-        async with through(Door(Counting(), ApiKeys(), local=True, limits=LIMITS)) as client:
+        async with through(AccessMiddleware(Counting(), ApiKeys(), local=True, limits=LIMITS)) as client:
             answer = await client.post("/v1/ticks", content=slowly())
         return answer.status_code, asyncio.get_running_loop().time()
 
@@ -212,7 +212,7 @@ def test_a_body_that_does_not_come_in_is_given_up() -> None:
 def test_beyond_the_limit_requests_are_told_to_come_again_and_probes_are_served() -> None:
     async def main() -> None:
         app = Counting()
-        door = Door(app, ApiKeys(), local=True, limits=Limits(concurrent=3, body_s=5.0))
+        door = AccessMiddleware(app, ApiKeys(), local=True, limits=Limits(concurrent=3, body_s=5.0))
         async with through(door) as client:
             held = [asyncio.create_task(client.post("/v1/ticks")) for _ in range(3)]
             for _ in held:

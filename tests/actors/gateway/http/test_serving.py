@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from actors.gateway.http.door import Door, Limits
+from actors.gateway.http.access import AccessMiddleware, Limits
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.serving import serve
 
@@ -41,7 +41,7 @@ async def serving(app: Held, stop: asyncio.Event, header_s: float = DEADLINE_S) 
     listener = socket.create_server(("127.0.0.1", 0))
     port: int = listener.getsockname()[1]
     up = asyncio.Event()
-    door = Door(app, ApiKeys(), local=True, limits=LIMITS)
+    door = AccessMiddleware(app, ApiKeys(), local=True, limits=LIMITS)
     async with asyncio.timeout(2 * DEADLINE_S), asyncio.TaskGroup() as tasks:
         tasks.create_task(serve(door, listener, stop, header_s=header_s, up=up))
         await up.wait()

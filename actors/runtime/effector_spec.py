@@ -13,7 +13,7 @@ from schemas.effector import Effector
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class EffectorContext:
     """What an effector finds where it runs.
 
     Attributes:
@@ -30,7 +30,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Hosting:
+class EffectorSpec:
     """What an effector's package exports as ``EFFECTOR``.
 
     Attributes:
@@ -42,4 +42,4 @@ class Hosting:
 
     name: str
     settings_type: type[msgspec.Struct]
-    open: Callable[[Any, Surroundings], AbstractAsyncContextManager[Effector]]
+    open: Callable[[Any, EffectorContext], AbstractAsyncContextManager[Effector]]

@@ -15,7 +15,7 @@ BEAT = 1.0
 _logger = get_logger("neuraxis.worker")
 
 
-class Presence(msgspec.Struct, frozen=True):
+class Heartbeat(msgspec.Struct, frozen=True):
     """What a process says of itself.
 
     Attributes:
@@ -36,15 +36,15 @@ class Presence(msgspec.Struct, frozen=True):
     unsaved: Mapping[str, tuple[str, ...]] = {}
 
 
-def presence_of(value: bytes) -> Presence | None:
+def heartbeat_of(value: bytes) -> Heartbeat | None:
     """Read a heartbeat; None for one that this release cannot read."""
     try:
-        return msgspec.json.decode(value, type=Presence)
+        return msgspec.json.decode(value, type=Heartbeat)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
 
-async def beat(membership: Membership, member: str, presence: Presence) -> None:
+async def beat(membership: Membership, member: str, presence: Heartbeat) -> None:
     """Send one heartbeat; best effort, since the next one follows in a second."""
     try:
         await membership.beat(member, msgspec.json.encode(presence))

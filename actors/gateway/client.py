@@ -70,7 +70,7 @@ class _Sending:
         return Unavailable(f"not stored within {waited:.1f} s: {self.reason or 'the broker has not been reached'}")
 
 
-class Edge:
+class Client:
     """Accepts inputs and hands back their ends; made by :meth:`open`."""
 
     def __init__(self, log: Log, tasks: asyncio.TaskGroup) -> None:
@@ -86,7 +86,7 @@ class Edge:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def open(cls, log: Log) -> AsyncIterator["Edge"]:
+    async def open(cls, log: Log) -> AsyncIterator["Client"]:
         """Open an edge for the length of a ``async with`` block; what is under way at its end is cancelled.
 
         Raises what the block raises, as it is, or the error that ended the edge's own work; Unavailable, before the

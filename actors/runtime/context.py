@@ -38,7 +38,7 @@ class Counters(msgspec.Struct):
     over_budget: int = 0
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class Context(msgspec.Struct, frozen=True):
     """What a shard needs of the process it lives in.
 
     ``position`` returns the sequence up to which messages were handed out; ``reply`` sends a copy of an answer to

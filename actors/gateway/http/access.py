@@ -54,7 +54,7 @@ class _Refused(Exception):
         self.headers = dict(headers or {})
 
 
-class Door:
+class AccessMiddleware:
     """Lets requests through to ``app``.
 
     Args:

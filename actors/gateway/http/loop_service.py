@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from actors.gateway.agent_events import id_of, told
-from actors.gateway.edge import Edge
+from actors.gateway.agent_events import build_event, id_of
+from actors.gateway.client import Client
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
@@ -74,7 +74,7 @@ class _Term(NamedTuple):
         return asyncio.get_running_loop().time() - self.begun
 
 
-class Desk:
+class LoopService:
     """Appends what requests tell and waits for the answers.
 
     Args:
@@ -91,7 +91,7 @@ class Desk:
     def __init__(
         self,
         log: Log,
-        edge: Edge,
+        edge: Client,
         judgements: Judgements,
         *,
         wait_s: float,
@@ -227,7 +227,7 @@ class Desk:
             return _why(wrong)
 
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
-        return told(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
+        return build_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
 
     def _term(self) -> _Term:
         """Return the time of a request that begins now, for all its steps together."""

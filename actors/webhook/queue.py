@@ -20,7 +20,7 @@ class Overrun(Exception):
     """More alerts wait for a receiver than may, and this is the oldest of them."""
 
 
-class Room:
+class Capacity:
     """The room in which alerts wait for all receivers.
 
     Where it is full, receivers that are down or slow have no more than equal shares of it.
@@ -31,11 +31,11 @@ class Room:
 
     def __init__(self, places: int) -> None:
         self._places = places
-        self._lines: list[Line] = []
+        self._lines: list[Queue] = []
 
-    def line(self) -> "Line":
+    def line(self) -> "Queue":
         """Make the way to one more receiver."""
-        made = Line(self)
+        made = Queue(self)
         self._lines.append(made)
         return made
 
@@ -52,14 +52,14 @@ class Room:
             max(lagging, key=len).refuse()
 
 
-class Line:
-    """The way to a receiver; made by :meth:`Room.line`.
+class Queue:
+    """The way to a receiver; made by :meth:`Capacity.line`.
 
     Attributes:
         open_at: When the receiver wants to be called again (loop's time); it is not called before.
     """
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Capacity) -> None:
         self.open_at = 0.0
         self._room = room
         self._taken = False
@@ -94,7 +94,7 @@ class Line:
         self._taken = True
         self._held = asyncio.get_running_loop().call_later(seconds, self._release)
 
-    async def turn(self, age: Age) -> None:
+    async def admit(self, age: Age) -> None:
         """Wait for the turn, which is the caller's until :meth:`leave`.
 
         Raises:

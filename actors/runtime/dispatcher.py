@@ -18,7 +18,7 @@ from schemas.event import topic_of
 from schemas.subjects import topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 from schemas.vocabulary.memory import TurnsForgotten
-from schemas.vocabulary.precedents import ForgetOrdered
+from schemas.vocabulary.operator import ForgetOrdered
 
 _SLICE = 64
 """Messages handed out before other tasks get their turn."""
@@ -33,7 +33,7 @@ _FORGETS = tuple(topic_filter(topic_of(event)) for event in (ForgetOrdered, Turn
 _FORGET_ENDINGS = tuple(filter.removeprefix("log.*.*") for filter in _FORGETS)
 
 
-class Feed:
+class Dispatcher:
     """Hands the log's messages to shards, in order.
 
     Attributes:
@@ -74,25 +74,25 @@ class Feed:
                 batch = await tail.next()
                 for start in range(0, len(batch), _SLICE):
                     with self._turns.held():
-                        await self._hand_out_all(batch[start : start + _SLICE])
-                        await self._hand_out_late()
+                        await self._dispatch_all(batch[start : start + _SLICE])
+                        await self._dispatch_late()
                     self._renew_snapshots()
-                    await committer.room()
-                    await self._turns.room()
+                    await committer.wait_capacity()
+                    await self._turns.wait_capacity()
                     await asyncio.sleep(0)
         finally:
             await tail.close()
 
-    async def _hand_out_all(self, slice_of: Sequence[Stored]) -> None:
+    async def _dispatch_all(self, slice_of: Sequence[Stored]) -> None:
         """Hand messages out; where deciding them takes long, what is decided already goes on its way meanwhile."""
         begun = self._clock.elapsed_ns()
         for stored in slice_of:
-            self._hand_out(stored)
+            self._dispatch(stored)
             if self._clock.elapsed_ns() - begun >= SLICE_NS:
                 await asyncio.sleep(0)
                 begun = self._clock.elapsed_ns()
 
-    def _hand_out(self, stored: Stored) -> None:
+    def _dispatch(self, stored: Stored) -> None:
         # Set first: a shard that starts to recover because of this message reads it from history again.
         self.position = stored.seq
         known = self._routes.get(stored.subject)
@@ -104,7 +104,7 @@ class Feed:
             delivery = decode(stored)
             for shard, own in takers:
                 if shard.actor.missing_model is None:
-                    shard.take(delivery, own)
+                    shard.on_message(delivery, own)
                 else:
                     self._late.append((shard, delivery, own))
         if self._losses.note(stored):
@@ -119,9 +119,9 @@ class Feed:
         """
         if not loss.given_again:
             for shard in self._shards.values():
-                shard.lost("log_loss")
+                shard.reset("log_loss")
 
-    async def _hand_out_late(self) -> None:
+    async def _dispatch_late(self) -> None:
         """Hand the slice to actors that ask models, which takes milliseconds, once the decisions of others are sent."""
         if not self._late:
             return
@@ -129,7 +129,7 @@ class Feed:
         for _ in range(_TURNS_TO_APPEND):
             await asyncio.sleep(0)
         for shard, delivery, own in late:
-            shard.take(delivery, own)
+            shard.on_message(delivery, own)
             await asyncio.sleep(0)
 
     def _renew_snapshots(self) -> None:
