@@ -1,6 +1,6 @@
-"""Self-review: a citizen looks at its own prompting when something about it is out of the ordinary.
+"""Self-review: an agent looks at its own prompting when something about it is out of the ordinary.
 
-A *citizen* is an agent seen as a mind of its own. A *tick* is one finished exchange of it that reached deliberation, or
+A *tick* of an agent is one finished exchange of it that reached deliberation, or
 one that an engine outside saw (``tick.observed``): what guards refused or a precedent answered put no prompt together.
 No model is asked: everything is read from recorded numbers.
 
@@ -10,13 +10,13 @@ No model is asked: everything is read from recorded numbers.
 ``counterfactual``       the best swap of one entity
 ``rolling``              median and deviation of a moving window
 ``holding``              working memory and identity, from tick to tick
-``mind``                 what is kept of a citizen: statistics, records, scores, what entities are worth
+``mind``                 what is kept of an agent: statistics, records, scores, what entities are worth
 ``gate``                 when a review fires, what it says, when it is resolved
 
 **What is recorded.** A tick that fires nothing leads to no event: its numbers are folded from what it was read from. A
 review is on record whole: ``self_review.triggered`` and ``result`` with the source's fields, ``measured`` with all the
 numbers beside, and a ``trace.seat_added`` for each entity. A tick without entities can fire, but there is no prompt to
-judge: it has no ``result`` and no seats. Of a citizen that none of the latest prompts is known of, calm alone resolves
+judge: it has no ``result`` and no seats. Of an agent that none of the latest prompts is known of, calm alone resolves
 a review.
 
 **The loop.** Seats move what an entity is worth (PoG), which is a part of later scores, here; and its weight in memory,

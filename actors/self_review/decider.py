@@ -1,11 +1,11 @@
-"""Messages to the citizens of a partition: ticks, what is gathered for them, and what reviews led to. Pure.
+"""Messages to the agents of a partition: ticks, what is gathered for them, and what reviews led to. Pure.
 
 input.received             the words are kept until memory speaks
 appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
 breaker.cleared            the session's stance
 memory.recalled            what came to mind: from here on the exchange's end is a tick
 act.finished               what an ACT loop found besides
-guardrails.*               fatigue and findings, for the citizen's next tick
+guardrails.*               fatigue and findings, for the agent's next tick
 swarm.measured             the swarm's coherence index from here on
 response.emitted           the exchange is over  } -> self_review.triggered, result and measured, and trace.seat_added;
 tick.observed              a tick seen outside   }    or self_review.disarmed and resolved; or nothing
@@ -62,7 +62,7 @@ _NS_PER_MS = 1_000_000
 
 
 class State(msgspec.Struct, frozen=True):
-    """A partition: its citizens, open exchanges, those that ended lately, and the swarm's coherence index."""
+    """A partition: its agents, open exchanges, those that ended lately, and the swarm's coherence index."""
 
     settings: SelfReviewSettings = SelfReviewSettings()
     sci: float = 1.0
@@ -116,9 +116,9 @@ def evolve(state: State, message: Message) -> State:
     return state
 
 
-def mind_of(state: State, citizen: str) -> Mind:
-    """Return what is known of a citizen; a blank mind for one without a tick."""
-    return state.minds.get(citizen) or Mind()
+def mind_of(state: State, agent: str) -> Mind:
+    """Return what is known of an agent; a blank mind for one without a tick."""
+    return state.minds.get(agent) or Mind()
 
 
 class _Moment:
@@ -227,7 +227,7 @@ def _keep(state: State, exchange: str, pending: Pending) -> State:
 
 def _with_mind(state: State, message: Message, mind: Mind) -> State:
     minds = state.minds
-    if message.agent not in minds and len(minds) >= state.settings.citizens:
+    if message.agent not in minds and len(minds) >= state.settings.agents:
         minds = without_oldest(minds, lambda mind: mind.seen_ns)
     minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
     return msgspec.structs.replace(state, minds=minds)

@@ -10,7 +10,7 @@ mode           activation
 =============  ==================================================================================================
 guardian       the highest of: falsehood of the input's layers, 1 for a risk, the breaker's stance
 explorer       novelty
-validator      1 where guardrails found something since the citizen's last tick
+validator      1 where guardrails found something since the agent's last tick
 translator     1 where the answer is a question back (CLARIFY)
 architect      1 where the exchange acted (ACT)
 =============  ==================================================================================================

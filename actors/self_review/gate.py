@@ -1,8 +1,8 @@
 """The gate: which ticks are reviewed, what a review says, and when the gate opens again. Pure.
 
 A signal fires above its record by more than one median absolute deviation, strictly. A review arms the gate: until its
-resolution no other fires. It is resolved when the latest scores since are all good and the citizen is calm. Where that
-never comes, since a citizen's prompts are never that good, the review lapses once all that it was measured against has
+resolution no other fires. It is resolved when the latest scores since are all good and the agent is calm. Where that
+never comes, since an agent's prompts are never that good, the review lapses once all that it was measured against has
 left the window: what is then out of the ordinary is so for other reasons.
 """
 
@@ -39,17 +39,17 @@ GUARD_FLOOR = 1e-6
 
 
 def events_of(
-    citizen: str, time_ns: int, mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings
+    agent: str, time_ns: int, mind: Mind, tick: Tick, seen: Observed, settings: SelfReviewSettings
 ) -> tuple[Event, ...]:
     """Return what a tick leads to: a review, a resolution, or nothing."""
     if mind.armed:
-        return _resolution(citizen, mind, seen, settings)
+        return _resolution(agent, mind, seen, settings)
     if len(mind.past) < settings.warm_up:
         return ()
     # Few values are above their record at all: only for those is the deviation asked.
     if not any(_fires(mind, place, value, settings) for place, value in enumerate(seen.signals)):
         return ()
-    return tuple(_review(citizen, time_ns, mind, tick, seen, settings))
+    return tuple(_review(agent, time_ns, mind, tick, seen, settings))
 
 
 def _fires(mind: Mind, place: int, value: float, settings: SelfReviewSettings) -> bool:
@@ -57,19 +57,19 @@ def _fires(mind: Mind, place: int, value: float, settings: SelfReviewSettings) -
     return value > record and value > record + max(deviation(mind.ordered[place]), GUARD_FLOOR)
 
 
-def _resolution(citizen: str, mind: Mind, seen: Observed, settings: SelfReviewSettings) -> tuple[Event, ...]:
+def _resolution(agent: str, mind: Mind, seen: Observed, settings: SelfReviewSettings) -> tuple[Event, ...]:
     scores = scores_with(mind, seen, settings)
     good = len(scores) >= settings.scores_needed and all(score > settings.good_above for score in scores)
-    # Of a citizen whose prompts nobody tells, nothing can be scored: its calm alone has to do.
+    # Of an agent whose prompts nobody tells, nothing can be scored: its calm alone has to do.
     unseen = not scores and mind.unscored + 1 >= settings.scores_needed
     number = mind.ticks + 1
     if not (good or unseen) or seen.criticality >= settings.calm_below:
         if mind.waited + 1 < settings.lapse_ticks:
             return ()
-        return (SelfReviewDisarmed(citizen=citizen, tick=number, reason="lapsed"),)
+        return (SelfReviewDisarmed(citizen=agent, tick=number, reason="lapsed"),)
     return (
-        SelfReviewDisarmed(citizen=citizen, tick=number),
-        Resolved(citizen=citizen, tick=number, recent_scores=scores, criticality=seen.criticality),
+        SelfReviewDisarmed(citizen=agent, tick=number),
+        Resolved(citizen=agent, tick=number, recent_scores=scores, criticality=seen.criticality),
     )
 
 
@@ -90,7 +90,7 @@ def _reading(mind: Mind, place: int, tick: Tick, seen: Observed, settings: SelfR
 
 
 def _review(
-    citizen: str,
+    agent: str,
     time_ns: int,
     mind: Mind,
     tick: Tick,
@@ -104,16 +104,16 @@ def _review(
     fired = [signal for signal in SIGNALS if readings[signal].fired]
     fired.sort(key=lambda signal: -readings[signal].weight * readings[signal].value)
     yield SelfReviewTriggered(
-        citizen=citizen,
+        citizen=agent,
         tick=number,
         reasons=tuple(f"{signal}_record" for signal in fired),
         metrics=Signals(**{signal: readings[signal].value for signal in SIGNALS}),
         timestamp=to_milliseconds(time_ns),
     )
     if seen.grade is not None:
-        yield _result(citizen, number, seen, seen.grade)
+        yield _result(agent, number, seen, seen.grade)
     yield SelfReviewMeasured(
-        citizen=citizen,
+        citizen=agent,
         tick=number,
         signals=readings,
         parts=_parts(mind, seen.grade),
@@ -121,14 +121,14 @@ def _review(
         criticality=seen.criticality,
     )
     if seen.grade is not None:
-        yield from _seats(citizen, number, tick, seen, seen.grade, settings)
+        yield from _seats(agent, number, tick, seen, seen.grade, settings)
 
 
-def _result(citizen: str, number: int, seen: Observed, grade: Grade) -> SelfReviewResult:
+def _result(agent: str, number: int, seen: Observed, grade: Grade) -> SelfReviewResult:
     swap = seen.swap
     gain = swap.gain / MICRO if swap is not None else 0.0
     return SelfReviewResult(
-        citizen=citizen,
+        citizen=agent,
         tick=number,
         score=grade.score / MICRO,
         dimensions=Dimensions(
@@ -151,14 +151,14 @@ def _result(citizen: str, number: int, seen: Observed, grade: Grade) -> SelfRevi
 
 
 def _seats(
-    citizen: str, number: int, tick: Tick, seen: Observed, grade: Grade, settings: SelfReviewSettings
+    agent: str, number: int, tick: Tick, seen: Observed, grade: Grade, settings: SelfReviewSettings
 ) -> Iterable[SeatAdded]:
     """Yield the seats of a review: what a swap takes from one entity it gives to the other."""
 
     context = tuple(sorted(tick.stimulus_telling) or tick.stimulus_terms)[: settings.seat_terms]
 
     def seat(entity: str, kind: SeatType, value: float) -> SeatAdded:
-        return SeatAdded(citizen=citizen, tick=number, entity=entity, seat_type=kind, value=value, context=context)
+        return SeatAdded(citizen=agent, tick=number, entity=entity, seat_type=kind, value=value, context=context)
 
     if seen.swap is not None:
         yield seat(seen.swap.out, "metacog_negative", -seen.swap.gain / MICRO)

@@ -1,4 +1,4 @@
-"""What a citizen holds from tick to tick: its working memory, and how it uses its identity. Pure, in millionths.
+"""What an agent holds from tick to tick: its working memory, and how it uses its identity. Pure, in millionths.
 
 **Working memory.** An engine outside names what is in it, and churn is the source's: 1 less the Jaccard similarity of
 two sets. Of an exchange here it is what came to mind (each memory by its energy), its terms, the stimulus's, and half
@@ -8,7 +8,7 @@ carried over both are the same measure.
 
 **Identity.** An engine outside names the parts of it that are written and used. Of an exchange here it is how much of
 the soul's parts the latest answers took up, where a model answers with one, and how far the latest ticks' modes, and
-what was decided in them, lie from the citizen's long run: who it says it is, and who it has been.
+what was decided in them, lie from the agent's long run: who it says it is, and who it has been.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ _MOST_PARTS = 64
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """How a citizen uses its identity, in millionths: parts of its soul, and modes, lately and in the long run."""
+    """How an agent uses its identity, in millionths: parts of its soul, and modes, lately and in the long run."""
 
     parts: Map[str, int] = Map()
     lately: Map[str, int] = Map()
@@ -73,7 +73,7 @@ def churn_of(now: Held, before: Held | None) -> float:
 def identity_after(
     known: Identity, use: IdentityUse | None, modes: Mapping[str, float], decision: str = ""
 ) -> Identity:
-    """Return how a citizen uses its identity after a tick; ``use`` is None where an answer was given without a soul."""
+    """Return how an agent uses its identity after a tick; ``use`` is None where an answer was given without a soul."""
     parts = known.parts
     if use is not None:
         current = frozenset(use.current)
@@ -91,7 +91,7 @@ def identity_after(
 
 
 def drift_of(identity: Identity) -> float:
-    """Return how far a citizen is from its identity, in [0, 1]: from its soul where it has one, and from its modes."""
+    """Return how far an agent is from its identity, in [0, 1]: from its soul where it has one, and from its modes."""
     found = [churn_of(_as_held(identity.lately), _as_held(identity.long_run))]
     if identity.parts:
         found.append(1.0 - sum(identity.parts.values()) / len(identity.parts) / MICRO)

@@ -1,4 +1,4 @@
-"""What self-review keeps of a citizen, and how a tick changes it. Pure.
+"""What self-review keeps of an agent, and how a tick changes it. Pure.
 
 Statistics, records, scores and the working memory of the last tick go on with every tick, whether the gate may fire or
 not. Every tick knows its session: of a forgotten one the ticks go, and the records and statistics that they are in.
@@ -56,7 +56,7 @@ class Seat(msgspec.Struct, frozen=True):
 
 
 class Mind(msgspec.Struct, frozen=True, kw_only=True):
-    """A citizen.
+    """An agent's mind.
 
     Attributes:
         ticks: How many there were.
@@ -64,7 +64,7 @@ class Mind(msgspec.Struct, frozen=True, kw_only=True):
             lowest to the highest; ``highest`` the highest of each ever.
         armed: A review has fired, and the next waits for its resolution; ``scores`` are the latest since,
             ``unscored`` the ticks since that there was nothing to score of, ``waited`` all ticks since.
-        criticality: How tense the citizen is, as a moving average.
+        criticality: How tense the agent is, as a moving average.
         memory: What was in the working memory at the last tick; None before the first.
         identity: How it uses its identity.
         fatigue: What guardrails said since the last tick, by loop family; ``found``: whether they found something.

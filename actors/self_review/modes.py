@@ -1,4 +1,4 @@
-"""The modes of a citizen: which conflict, and which of its signals each calls attention to. Pure.
+"""The modes of an agent: which conflict, and which of its signals each calls attention to. Pure.
 
 How opposed two modes are is learned from what was decided under each: the total variation distance (half the sum of the
 differences) of the shares of decisions. It starts from an assumption, and weighs as much as the assumption once

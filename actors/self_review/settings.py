@@ -20,7 +20,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         warm_up: Ticks that only seed the statistics.
         good_above: Score from which a prompt is good; the seat of an entity's quality is centred on it.
         scores_needed: Latest scores since a review that must all be good for the gate to open again.
-        calm_below: Criticality below which the citizen is calm.
+        calm_below: Criticality below which the agent is calm.
         criticality_alpha: Weight of the newest tick in the moving average of criticality.
         active_from: Activation from which a mode counts as active.
         mode_weight: What an active mode multiplies its signals with when reasons are put in order.
@@ -37,7 +37,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
         token_budget: Tokens that the memories of an exchange may come to after a swap; an outside tick names its own.
         terms_per_memory: The first terms of a memory, which it is compared by.
         agreed_by: Memories that must share a term for it to count as the context's, where the stimulus has it not.
-        citizens: Citizens of a partition that are known; an eighth of them, seen least lately, goes when there are
+        agents: Agents of a partition that are known; an eighth of them, seen least lately, goes when there are
             more.
         ended_lifetime_ms: A repeated input of an exchange is recognised for at least this long after its end.
 
@@ -65,7 +65,7 @@ class SelfReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
     token_budget: Annotated[int, msgspec.Meta(ge=0)] = 512
     terms_per_memory: Few = 8
     agreed_by: Few = 3
-    citizens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
+    agents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
     ended_lifetime_ms: Milliseconds = 600 * 1000
 
     def __post_init__(self) -> None:

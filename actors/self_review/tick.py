@@ -1,4 +1,4 @@
-"""One tick of a citizen's mind, whoever saw it: an exchange of ours (``exchange``) or an engine outside. Pure."""
+"""One tick of an agent's mind, whoever saw it: an exchange of ours (``exchange``) or an engine outside. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from hashlib import blake2b

@@ -15,7 +15,11 @@ def make_read() -> None:
     """Make what examples read in the current folder: such arguments are looked at when they are parsed."""
     for name in ("prompts.jsonl", "turns.jsonl"):
         Path(name).touch()
-    shutil.copytree(Path(__file__).parents[2] / "actors" / "intuition" / "scorer", "weights-of-march")
+    Path("backup").mkdir()
+    for name in ("ledger.db", "backup/ledger.db"):
+        Path(name).touch()
+    for name in ("weights-of-march", "models"):
+        shutil.copytree(Path(__file__).parents[2] / "actors" / "intuition" / "scorer", name)
 
 
 def arguments_of(line: str) -> list[list[str]]:

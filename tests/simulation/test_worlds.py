@@ -79,7 +79,7 @@ def _decide_again_what_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(self: View, own: Delivery) -> None:
         self.own_last = max(self.own_last, own.stored.seq)
 
-    monkeypatch.setattr(View, "record", forgetful)
+    monkeypatch.setattr(View, "apply_own", forgetful)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ class Partition:
             assert self.outbox.popleft() is group
         self.last = last_seq
 
-    def lost(self, reason: str, last: int | None = None) -> None:
+    def reset(self, reason: str, last: int | None = None) -> None:
         self.lost_for.append(reason)
         self.forget()
 

@@ -332,7 +332,7 @@ def test_a_redelivery_to_the_worker_that_is_at_it_is_not_performed_again(
     async def silent(delivery: object) -> None:
         """Send no sign of life."""
 
-    monkeypatch.setattr(shell.Delivery, "keep", silent)
+    monkeypatch.setattr(shell.Delivery, "in_progress", silent)
 
     async def body(log: JetStreamLog) -> None:
         again = asyncio.Event()

@@ -334,8 +334,8 @@ def test_a_citizen_whose_prompts_nobody_tells_is_reviewed_again_once_it_is_calm(
     assert mind(felix).armed
 
 
-def test_of_too_many_citizens_those_seen_least_lately_are_forgotten():
-    partition = Partition(ACTOR).configure(SelfReviewSettings(citizens=8))
+def test_of_too_many_agents_those_seen_least_lately_are_forgotten():
+    partition = Partition(ACTOR).configure(SelfReviewSettings(agents=8))
     for number in (*range(8), 0, 8):
         partition.hear(TickObserved(), Address(f"citizen-{number}", "", ""), after_ms=1)
     assert sorted(partition.state.minds) == ["citizen-0", *(f"citizen-{number}" for number in range(2, 9))]

@@ -8,6 +8,7 @@ import msgspec
 
 from actors.registry import ACTORS
 from actors.responder.settings import ResponderSettings
+from deploy.replaying.what_if import REQUESTS
 from events.bundles import Redaction
 from events.log import Stored
 from events.replay.whatif import Changes, PastReader, Report, Timeline
@@ -15,15 +16,11 @@ from events.sealing.sealing import closed_sealing
 from schemas.envelope import decode_headers
 from schemas.event import Event
 from schemas.subjects import Partitions
-from schemas.vocabulary.act import ActPlanRequested
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmCompleted
-from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
-from schemas.vocabulary.router import TiebreakRequested
+from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import Address
 from tests.events.recording import PARTITIONS, Recording
-
-REQUESTS: frozenset[type[Event]] = frozenset({ActPlanRequested, ResponseRequested, TiebreakRequested})
 
 
 def whatif(
