@@ -3,7 +3,8 @@
 LEAST = 6
 """Characters that a decoded text has."""
 
-_PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
+PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
+"""Characters of ASCII that texts have."""
 
 
 def is_text(said: str) -> bool:
@@ -11,7 +12,7 @@ def is_text(said: str) -> bool:
     if len(said) < LEAST:
         return False
     if said.isascii():
-        return len(said.encode().translate(None, _PRINTED)) <= 0.03 * len(said)
+        return len(said.encode().translate(None, PRINTED)) <= 0.03 * len(said)
     return sum(char.isprintable() or char in "\n\t\r" for char in said) >= 0.97 * len(said)
 
 
