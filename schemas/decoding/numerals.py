@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from schemas.decoding.left import Left
 from schemas.decoding.plausible import is_worded
 
 _APART = r"[\s,;|/.+-]{1,3}"
@@ -24,25 +23,21 @@ _FEWEST = 8
 _LONGEST_GAP = 5
 """Characters between the digits of two numbers that belong together: a separator or two, and ``0o``."""
 
-_MOST = 16_384
-"""Characters of one run that are read together."""
-
 _MOST_RUNS = 1_024
-_LETTER_CODES = 0.9
-"""Of the numbers of a run, the share in the range of letters' codes from which it counts where it is not read."""
+"""Runs that are read in every way: of more, some from everywhere, and the others as decimal numbers."""
 
 _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)])
 
 
-def numerals(text: str) -> Iterator[str | Left]:
+def numerals(text: str) -> Iterator[str]:
     """Yield what runs of numbers say."""
     runs = _runs(text)
     chosen: Sequence[int] = range(len(runs))
     if len(runs) > _MOST_RUNS:
         # Some from everywhere: what comes first must not hide what comes later.
         chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
-        others = set(range(len(runs))).difference(chosen)
-        yield Left(sum(len(runs[place]) for place in others if _may_say(runs[place])))
+        for place in sorted(set(range(len(runs))).difference(chosen)):
+            yield from _said([int(each) for each in _NUMBER.findall(runs[place])])
     for place in chosen:
         run = runs[place]
         for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
@@ -69,18 +64,7 @@ def _runs(text: str) -> list[str]:
     bounds = np.flatnonzero(np.diff(near, prepend=False, append=False))
     firsts, lasts = bounds[::2], bounds[1::2]
     enough = np.flatnonzero(lasts - firsts + 1 >= _FEWEST)
-    found = []
-    for place in enough.tolist():
-        start, end = max(0, int(starts[firsts[place]]) - 2), int(ends[lasts[place]])
-        found += [text[at : min(end, at + _MOST)] for at in range(start, end, _MOST)]
-    return found
-
-
-def _may_say(run: str) -> bool:
-    """Return whether a run may be the codes of letters: tables seldom have only numbers of that range."""
-    numbers = _NUMBER.findall(run)
-    fits = sum(32 <= int(each) <= 176 if len(each) <= 3 else not each.strip("01") for each in numbers)
-    return fits >= _LETTER_CODES * len(numbers)
+    return [text[max(0, int(starts[firsts[place]]) - 2) : int(ends[lasts[place]])] for place in enough.tolist()]
 
 
 def _said(codes: list[int]) -> Iterator[str]:
