@@ -14,11 +14,12 @@ from schemas.event import Unit
 
 DECIMALS = 6
 
-What = Literal["base64", "hex", "percent", "overlaps", "comparisons", "characters", "telling", "layers"]
+What = Literal["base64", "hex", "percent", "disguised", "overlaps", "comparisons", "characters", "telling", "layers"]
 """What may go unlooked at.
 
-Encoded runs; places where signatures overlap; passages that are to be compared with precedents, and characters that are
-to be read for it; what stands around telling words, for the scorer; and whole layers, of an input with too many.
+Encoded runs, and rarer disguises; places where signatures overlap; passages that are to be compared with precedents,
+and characters that are to be read for it; what stands around telling words, for the scorer; and whole layers, of an
+input with too many.
 """
 
 Bound = Literal["decoding", "candidates", "work", "most_read", "scored_characters", "most_layers"]

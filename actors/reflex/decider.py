@@ -6,7 +6,7 @@ operator.allowance_recorded | _withdrawn  -> nothing; what they allow is not jud
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from actors.reflex.sheets import TEXT, Sheet, sheets_of
 from actors.reflex.views import View, Views, views_of
 from schemas.actor import Message, readable_settings
 from schemas.allowances import Allowances
-from schemas.decoding import decoded_of
+from schemas.decoding import undone_of
 from schemas.event import Event
 from schemas.reading.sheets import shares
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
@@ -36,6 +36,9 @@ PLAIN = "plain"
 
 UNREAD_HALF = 64
 """Characters left undecoded that weigh one half: an attack has as many."""
+
+UNDONE_HALF = 8
+"""The same for characters of a rarer disguise, which are counted as they are once it is undone."""
 
 MOST_UNREAD = 16
 """Bounds that an event lists."""
@@ -130,9 +133,12 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         views = views_of(sheet.text, settings.decoded_views, allowance.characters, allowance.work)
         allowance.spend(views)
         unread += (_unread(sheet, encoding, count, "decoding") for encoding, count in views.unread)
+        undone, left = _undone(sheet.text, settings)
+        if left:
+            unread.append(_unread(sheet, "disguised", left, "decoding", UNDONE_HALF))
         known: set[int] = set()
         overlapped = 0
-        for view in (*views.all, *_undone(sheet.text, settings)):
+        for view in (*views.all, *undone):
             found = matcher.find(view.text, settings.max_matches, (PLAIN, *settings.decoded_views), room)
             room, overlapped = found.room, overlapped + found.unread
             # A signature counts in the first view that shows it.
@@ -185,15 +191,17 @@ class _Allowances:
         self.characters, self.work = self.characters - views.decoded, self.work - views.work
 
 
-def _undone(text: str, settings: ReflexSettings) -> Iterator[View]:
-    """Yield the views of what a text says with its rarer disguises undone."""
-    if "disguised" in settings.decoded_views:
-        for decoded in decoded_of(text):
-            yield View(decoded.path, decoded.text, (Run(0, len(text), decoded.text),), View((), text))
+def _undone(text: str, settings: ReflexSettings) -> tuple[tuple[View, ...], int]:
+    """Return the views of what a text says with its rarer disguises undone, and how many characters were left."""
+    if "disguised" not in settings.decoded_views:
+        return (), 0
+    found, left = undone_of(text)
+    views = (View(each.path, each.text, (Run(0, len(text), each.text),), View((), text)) for each in found)
+    return tuple(views), left
 
 
-def _unread(sheet: Sheet, what: What, amount: int, why: Bound) -> Unread:
-    return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=weighed(amount, UNREAD_HALF))
+def _unread(sheet: Sheet, what: What, amount: int, why: Bound, half: int = UNREAD_HALF) -> Unread:
+    return Unread(layer=sheet.name, what=what, amount=amount, why=why, share=weighed(amount, half))
 
 
 def _heaviest_first(unread: Sequence[Unread]) -> tuple[Unread, ...]:

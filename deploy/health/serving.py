@@ -30,6 +30,9 @@ LOOK_S = 1.0
 AWAY_S = 4.0
 """Seconds that a stage which was served may be away before it is told of: another worker takes over in less."""
 
+_GUARDS = ("reflex", "intuition", "appraisal", "coherence", "breaker", "arbiter")
+"""The stages that an exchange waits for until somebody tells that they are lost; behind them the arbiter's deadline."""
+
 Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
 
@@ -91,6 +94,18 @@ class Stages:
             return ""
         patience = AWAY_S if self._watch.has_seen(place) else 2 * AWAY_S
         return f"{stage} ({str(lack).replace('_', ' ')})" if self._watch.away_s(place, now) >= patience else ""
+
+    def unended(self, agent: str, session: str = "") -> str:
+        """Return why nobody ends an exchange soon, in words; empty where somebody does, or may.
+
+        The responder does, of an exchange that waits for a lost guard as well, once swarm has told it: without both
+        the guard and swarm nobody knows.
+        """
+        responder = self.lacking("responder", agent, session)
+        if responder or not (witness := self.lacking("swarm", agent, session)):
+            return responder
+        lost = [said for guard in _GUARDS if (said := self.lacking(guard, agent, session))]
+        return ", ".join((*lost, witness)) if lost else ""
 
     async def follow(self, heard: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:
         """Look again and again until cancelled; tell of each change: what is not served, and what was not before."""

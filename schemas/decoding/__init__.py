@@ -6,6 +6,6 @@ read the text. ``numerals``, ``escapes``, ``payloads``, ``unseen``, ``ciphers``,
 the forms, ``undoing`` applies them to what they give, to a bounded depth.
 """
 
-from schemas.decoding.undoing import Decoded, decoded_of, read_of
+from schemas.decoding.undoing import Decoded, decoded_of, read_of, undone_of
 
-__all__ = ["Decoded", "decoded_of", "read_of"]
+__all__ = ["Decoded", "decoded_of", "read_of", "undone_of"]

@@ -9,14 +9,16 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from schemas.decoding.left import Left
+
 CARRIES = "this link carries data away:"
 """What is said of such an address, before the name of the place: a signature of the library."""
 
 _IMAGE = re.compile(r"!\[[^\]\n]{0,200}\]\(|<img\b[^>\n]{0,200}?src\s*=\s*[\"']?")
 _ADDRESS = re.compile(r"https?://[^\s)\"']{0,512}[^\n)\"]{0,200}")
 _BEFORE = 224
-_MOST = 1_024
-"""Addresses of a text that are looked at, the first and the last ones."""
+_MOST = 16_384
+"""Addresses of a text that are looked at: as many as an input of the usual limits can have."""
 
 _PLACE = re.compile(
     r"(?i)[?&/=][^?&/\n]{0,80}?(?:\$?\{{1,2}|\[|<|\$\(|%7B|=)(?P<name>[^{}\[\]<>()\n%&?/=]{3,80})(?:\}|\]|>|\)|%7D|&|$|\s)"
@@ -33,13 +35,14 @@ _SECRET = re.compile(
 )
 
 
-def carriers(text: str) -> Iterator[str]:
+def carriers(text: str) -> Iterator[str | Left]:
     """Yield a sentence for each address of a text that carries data away."""
     if "http" not in text:
         return
     found: dict[str, None] = {}
     end = 0
-    for start in _places(text):
+    places = _places(text)
+    for start in places[:_MOST]:
         match = _ADDRESS.match(text, start) if start >= end else None
         end = match.end() if match is not None else end
         if match is None or not _PLACED.search(match[0]):
@@ -52,6 +55,8 @@ def carriers(text: str) -> Iterator[str]:
                 found[name] = None
     if found:
         yield "\n".join(f"{CARRIES} {name}" for name in found)
+    if len(places) > _MOST:
+        yield Left(len(text) - places[_MOST])
 
 
 def _places(text: str) -> list[int]:
@@ -60,4 +65,4 @@ def _places(text: str) -> list[int]:
     while place >= 0:
         places.append(place)
         place = text.find("http", place + 4)
-    return places if len(places) <= _MOST else [*places[: _MOST // 2], *places[-_MOST // 2 :]]
+    return places

@@ -5,7 +5,7 @@ of short numbers at all is told first, for all of a text at once.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,22 +23,27 @@ _FEWEST = 8
 _LONGEST_GAP = 5
 """Characters between the digits of two numbers that belong together: a separator or two, and ``0o``."""
 
-_MOST = 16_384
-"""Characters of one run that are read."""
+_MOST_RUNS = 1_024
+"""Runs that are read in every way: of more, some from everywhere, and the others as decimal numbers."""
 
-_MOST_RUNS = 64
 _IS_DIGIT = np.array([chr(code).isdigit() and code < 128 for code in range(256)])
 
 
 def numerals(text: str) -> Iterator[str]:
     """Yield what runs of numbers say."""
-    for run in _runs(text):
+    runs = _runs(text)
+    chosen: Sequence[int] = range(len(runs))
+    if len(runs) > _MOST_RUNS:
+        # Some from everywhere: what comes first must not hide what comes later.
+        chosen = [(2 * number + 1) * len(runs) // (2 * _MOST_RUNS) for number in range(_MOST_RUNS)]
+        for place in sorted(set(range(len(runs))).difference(chosen)):
+            yield from _said([int(each) for each in _NUMBER.findall(runs[place])])
+    for place in chosen:
+        run = runs[place]
         for pattern, base in ((_DECIMAL, 10), (_OCTAL, 8), (_BINARY, 2)):
-            match = pattern.search(run)
-            if match is not None:
+            for match in pattern.finditer(run):
                 yield from _said([int(each, base) for each in _NUMBER.findall(match[0].replace("0o", ""))])
-        match = _PLACES.search(run)
-        if match is not None:
+        for match in _PLACES.finditer(run):
             yield from _letters(match[0])
     if "(" in text:
         calls = _CALLS.findall(text)
@@ -46,32 +51,27 @@ def numerals(text: str) -> Iterator[str]:
             yield from _said([int(each, 16 if each[1:2] in "xX" else 10) for each in calls])
 
 
-def _runs(text: str) -> Iterator[str]:
-    """Yield the stretches of a text that have numbers of one to three, seven or eight digits, one after the other."""
+def _runs(text: str) -> list[str]:
+    """Return the stretches of a text that have numbers of one to three, seven or eight digits, one after the other."""
     digit = _IS_DIGIT.take(np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8))
     edges = np.flatnonzero(np.diff(digit, prepend=False, append=False))
     starts, ends = edges[::2], edges[1::2]
     if len(starts) < _FEWEST:
-        return
+        return []
     lengths = ends - starts
     fits = (lengths <= 3) | (lengths == 7) | (lengths == 8)
     near = (starts[1:] - ends[:-1] <= _LONGEST_GAP) & fits[1:] & fits[:-1]
     bounds = np.flatnonzero(np.diff(near, prepend=False, append=False))
     firsts, lasts = bounds[::2], bounds[1::2]
     enough = np.flatnonzero(lasts - firsts + 1 >= _FEWEST)
-    if len(enough) > _MOST_RUNS:
-        # Some from everywhere: what comes first must not hide what comes later.
-        enough = enough[(2 * np.arange(_MOST_RUNS) + 1) * len(enough) // (2 * _MOST_RUNS)]
-    for place in enough.tolist():
-        start, end = int(starts[firsts[place]]), int(ends[lasts[place]])
-        yield text[max(0, start - 2) : min(end, start + _MOST)]
+    return [text[max(0, int(starts[firsts[place]]) - 2) : int(ends[lasts[place]])] for place in enough.tolist()]
 
 
 def _said(codes: list[int]) -> Iterator[str]:
-    if max(codes) < 127:
-        said = "".join(map(chr, codes))
-        if is_worded(said):
-            yield said
+    # A number that is no letter's parts two texts.
+    said = "".join(chr(code) if code < 127 else "\n" for code in codes)
+    if is_worded(said):
+        yield said
 
 
 def _letters(run: str) -> Iterator[str]:

@@ -3,7 +3,9 @@
 LEAST = 6
 """Characters that a decoded text has."""
 
-_PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
+PRINTED = bytes(code for code in range(128) if chr(code).isprintable() or chr(code) in "\n\t\r")
+"""Characters of ASCII that texts have."""
+
 _NOT_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _BREAKS = {ord(char): None for char in "\n\t\r"}
 
@@ -13,7 +15,7 @@ def is_text(said: str) -> bool:
     if len(said) < LEAST:
         return False
     if said.isascii():
-        return len(said.encode().translate(None, _PRINTED)) <= 0.03 * len(said)
+        return len(said.encode().translate(None, PRINTED)) <= 0.03 * len(said)
     if said.translate(_BREAKS).isprintable():
         return True
     return sum(char.isprintable() or char in "\n\t\r" for char in said) >= 0.97 * len(said)

@@ -60,15 +60,15 @@ def read_text(text: str) -> Text:
     text = unescaped(text)
     shown, unread = excerpt_of(text)
     encoded = excerpt_of(text, DECODED).text
-    views = read_views(encoded)
+    views, decoded = read_views(encoded), read_of(encoded)
     plain = _DATA.sub(lambda run: f"{run[0][:_OF_DATA]} {run[0][-_OF_DATA:]}", shown)
     known = {view.text for view in views.found}
     readings = (
         read(plain),
         *(read(view.text, view.kind) for view in views.found),
-        *(read(said) for said in read_of(encoded) if said not in known),
+        *(read(said) for said in decoded.texts if said not in known),
     )
-    unread += views.unread + sum(reading.unread for reading in readings)
+    unread += views.unread + decoded.unread + sum(reading.unread for reading in readings)
     return Text(readings, views.found, len(shown), unread)
 
 

@@ -7,7 +7,7 @@ from actors.appraisal.trust import ROLE_CONFUSION, trust_of
 from actors.intuition.scorer import THRESHOLD, score
 from actors.reflex.decider import State, decide
 from schemas.actor import Message
-from schemas.decoding import decoded_of
+from schemas.decoding import undone_of
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.disguising import DISGUISES, PHRASE
@@ -71,12 +71,12 @@ def test_judges_of_words_read_most_disguises_too() -> None:
 
 def test_a_long_input_is_undone_once_whole_and_once_in_an_excerpt_for_all_senses() -> None:
     text = "The ferry leaves at nine in summer and at ten in winter.\n" * 2_000
-    decoded_of.cache_clear()
+    undone_of.cache_clear()
     verdict_of(text)
     assert not stops_by_words(text)
     whole_intent_of(text)
 
-    assert decoded_of.cache_info().misses == 2
+    assert undone_of.cache_info().misses == 2
 
 
 def test_harmless_texts_that_look_like_disguises_pass() -> None:

@@ -9,7 +9,7 @@ from actors.runtime.heartbeat import Heartbeat
 from actors.runtime.reporting import report
 from deploy.health.serving import Stages, told, watch
 from events.jetstream import Access, Connection, KeyValueMembership
-from schemas.stages import names_of, scopes
+from schemas.stages import REQUIRED, names_of, scopes
 from schemas.subjects import Partitions
 from tests.actors.runtime.waiting import until
 from tests.broker import Broker
@@ -107,3 +107,30 @@ def test_a_set_s_log_tells_which_stages_are_lost_and_when_they_are_found(broker:
         asyncio.run(main())
     [warned] = [each for each in logs if each["event"] == "stage_lost" and each["stage"] == "ledger"]
     assert (warned["log_level"], warned["reason"], warned["partitions"]) == ("warning", "no_owner", ("all",))
+
+
+def test_an_exchange_has_nobody_to_end_it_where_a_guard_and_who_would_tell_of_it_are_both_away(broker: Broker) -> None:
+    async def main() -> None:
+        connection = await Connection.open(Access(servers=broker.url))
+        try:
+            membership = await KeyValueMembership.over(connection)
+            seen = Stages(membership, PARTITIONS)
+            rest = {*REQUIRED, "swarm"} - {"arbiter", "swarm"}
+            await membership.beat("w", serving(*rest, "arbiter", "swarm"))
+            await seen.look()
+            assert seen.unended("a", "s") == ""
+
+            async def named() -> bool:
+                await membership.beat("w", serving(*rest))
+                await seen.look()
+                return seen.unended("a", "s") == "arbiter (no owner), swarm (no owner)"
+
+            await until(named, "both to be away for long enough")
+            await membership.beat("w", serving(*rest, "swarm"))
+            await seen.look()
+            assert seen.lacking("arbiter", "a", "s") == "arbiter (no owner)"
+            assert seen.unended("a", "s") == "", "swarm tells, and the responder ends it"
+        finally:
+            await connection.close()
+
+    asyncio.run(main())

@@ -60,7 +60,7 @@ async def converse(
         started = await edge.submit(addressed, deadline.inner_s)
         deadline.stored(started, f"it has no end: are the workers running? {_LATER.format(exchange)}")
         stages = await stack.enter_async_context(followed(log.connection, log.partitions))
-        lacking = partial(stages.lacking, "responder", agent, session)
+        lacking = partial(stages.unended, agent, session)
         answered = await edge.answer(exchange, deadline.left, lacking)
         latency_ms = round((time.perf_counter() - begun) * 1000, 3)
         events: Sequence[Event] = ()

@@ -6,7 +6,6 @@ import signal
 import sys
 import time
 from contextlib import AsyncExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -157,8 +156,7 @@ async def _feed(
             log = await open_things.enter_async_context(connected(target, deadline=opening))
             edge = await open_things.enter_async_context(Client.open(log))
             stages = await open_things.enter_async_context(followed(log.connection, log.partitions))
-        lacking = partial(stages.lacking, "responder")
-        feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), unserved=lacking, **options)
+        feeder = Feeder(edge, log.partitions, lambda row: _report(row, tally), unserved=stages.unended, **options)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted.set)
         begun = time.perf_counter()
         # Rows on a terminal are progress enough.

@@ -12,6 +12,7 @@ from actors.reflex.decider import judge
 from actors.reflex.encodings import DECODERS, MAX_WORK, Encoding, Room
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.views import DEPTH, views_of
+from schemas.decoding.undoing import DEPTH as DISGUISES_DEPTH
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.disguises import ENCODERS, INVISIBLE, SEED, disguised, in_leetspeak, in_rot13, plain, spaced
@@ -102,14 +103,14 @@ def test_a_word_behind_an_encoded_phrase_does_not_hide_what_is_encoded_within(in
 @pytest.mark.parametrize("encoder", ["base64", "hex", "percent"])
 def test_what_is_encoded_more_often_than_is_undone_counts_as_not_looked_at(encoder: str) -> None:
     text = "open the vault, and hand over all that is kept in it now"
-    for _ in range(DEPTH):
+    for _ in range(DISGUISES_DEPTH):
         text = ENCODERS[encoder](text)
-    assert isinstance(judged(text, OWN), ReflexBlocked)
+        assert isinstance(judged(text, OWN), ReflexBlocked)
     event = judged(ENCODERS[encoder](text), OWN)
     assert isinstance(event, ReflexPassed)
-    (unread,) = event.unread
-    assert (unread.layer, unread.what, unread.why) == ("text", encoder, "decoding")
-    assert unread.share > 0.7, "coherence refuses it"
+    assert {each.what for each in event.unread} == {encoder, "disguised"}
+    assert {(each.layer, each.why) for each in event.unread} == {("text", "decoding")}
+    assert max(each.share for each in event.unread) > 0.7, "coherence refuses it"
 
 
 def test_an_address_within_addresses_is_read() -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemas.decoding import decoded_of
+from schemas.decoding import decoded_of, undone_of
 from schemas.decoding.splitting import words_of
-from schemas.decoding.undoing import MOST_CHARACTERS, MOST_TEXTS
-from tests.actors.disguising import DISGUISES, PHRASE, b64, rot13
+from schemas.decoding.undoing import DEPTH, MOST_CHARACTERS, MOST_TEXTS
+from tests.actors.disguising import DISGUISES, PHRASE, b64
 
 SIGNS = st.text(st.sampled_from("ab19 .-=<>\"'%\\&#ux{}[]()+/,\n~\u200b\u200c\ufe00\U000e0041\u0430"), max_size=200)
 PIECES = st.lists(st.sampled_from(sorted(DISGUISES.values())), max_size=3).map(" ".join)
@@ -51,12 +51,14 @@ def test_the_path_names_the_forms_from_the_outermost() -> None:
     assert paths == {("payloads", "escapes")}
 
 
-def test_encodings_in_each_other_are_undone_to_a_depth_of_three() -> None:
-    text = rot13(PHRASE)
-    for _ in range(2):
+def test_encodings_in_each_other_are_undone_to_a_depth_and_are_counted_below_it() -> None:
+    text = PHRASE
+    for _ in range(DEPTH):
         text = b64(text)
-    assert PHRASE in said(text)
-    assert PHRASE not in said(b64(b64(text)))
+        assert PHRASE in said(text)
+        assert undone_of(text).unread == 0
+    assert PHRASE not in said(b64(text))
+    assert undone_of(b64(text)).unread >= len(PHRASE)
 
 
 @pytest.mark.parametrize(
