@@ -38,7 +38,7 @@ def load_model(data: bytes, kind: str) -> Model:
     found = arrays_in(data, kind, ("keys", "weights"), "thresholds")
     keys, weights, head = found["keys"], found["weights"], found["thresholds"]
     fits = are_keys(keys) and head.shape == (_HEAD,) and weights.shape == keys.shape and len(keys) > 0
-    if not fits or np.abs(weights.astype(np.int64)).max() >= _MOST:
+    if not fits or not -_MOST < int(weights.min()) <= int(weights.max()) < _MOST:
         raise unfit(kind)
     name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"
     return Model(name, Table(keys, weights.astype(np.int32)), *map(float, head))
