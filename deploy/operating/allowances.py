@@ -9,10 +9,11 @@ from deploy.operating.operator_edge import InvalidOrder, Order
 from deploy.operating.recorded import recorded_about
 from deploy.operating.withdrawing import orders_for
 from events.codec import Recorded, decode
+from events.log import Seal
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
 from schemas.allowances import MOST, MOST_CHARACTERS
-from schemas.event import Event, topic_of
+from schemas.event import topic_of
 from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
@@ -72,16 +73,28 @@ async def judged_input(source: Source, exchange: str) -> Judged:
     """Return the input of an exchange.
 
     Raises:
-        NothingThere: the exchange has none that can be read.
+        NothingThere: the exchange has none that can be read, or its session was forgotten.
+        InvalidOrder: it has no text of its own.
     """
     for stored in await source.exchange(exchange):
         record = decode(stored)
         if isinstance(record, Recorded) and isinstance(record.message.event, InputReceived):
+            if stored.seal not in (Seal.AS_STORED, Seal.OPENED):
+                raise NothingThere(
+                    f"the words of exchange {exchange} are sealed, and their key is gone or out of reach"
+                )
+            if not record.message.event.text.strip():
+                raise InvalidOrder(
+                    f"exchange {exchange} has no text of its own, which a verdict is on: name what stands in its "
+                    "layers by `neuraxis precedents import` or `neuraxis allowances add`"
+                )
             return Judged(exchange=exchange, agent=record.message.agent, received=record.message.event)
     raise NothingThere(f"exchange {exchange} in the {source.name} has no input that this release can read")
 
 
-def events_of(judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str) -> tuple[Event, ...]:
+def events_of(
+    judged: Judged, verdict: Verdict, harm_level: float, by: str, why: str
+) -> tuple[PrecedentRecorded, *tuple[AllowanceRecorded, ...]]:
     """Return what a verdict puts on record: a precedent, and for a false alarm an allowance of the text as well."""
     name = judged.precedent
     precedent = PrecedentRecorded(
@@ -91,6 +104,7 @@ def events_of(judged: Judged, verdict: Verdict, harm_level: float, by: str, why:
         outcome="harmful" if verdict == "harm" else "benign",
         harm_level=harm_level if verdict == "harm" else 0.0,
         by=by,
+        why=why,
     )
     if verdict != "false-alarm":
         return (precedent,)
@@ -102,15 +116,23 @@ async def verdict_orders(
 ) -> tuple[Judged, list[Order]]:
     """Return the input that a verdict is on, and the orders that put it on record.
 
+    The latest verdict on an exchange counts: what an earlier one allowed is withdrawn, unless this one allows it, too.
+
     Raises:
         NothingThere: the exchange has no input that can be read.
-        InvalidOrder: its text is too long to be allowed.
+        InvalidOrder: it has no text, or one too long to be allowed; or its agent has as many allowances as are held.
     """
     judged = await judged_input(source, exchange)
     if verdict == "false-alarm" and len(judged.received.text) > MOST_CHARACTERS:
         raise InvalidOrder(f"the text has more than {MOST_CHARACTERS:,} characters: `neuraxis allowances add` a phrase")
-    events = events_of(judged, verdict, harm_level, by, why)
-    return judged, [Order(event=event, agent=judged.agent) for event in events]
+    precedent, *allowances = events_of(judged, verdict, harm_level, by, why)
+    orders = [Order(event=precedent, agent=judged.agent)]
+    for allowance in allowances:
+        orders += await allowance_orders(source, judged.agent, allowance)
+    if not allowances and any(each.allowance == judged.precedent for each in await listed(source, judged.agent)):
+        withdrawn = AllowanceWithdrawn(allowance=judged.precedent, by=by, why=why)
+        orders.append(Order(event=withdrawn, agent=judged.agent))
+    return judged, orders
 
 
 async def allowance_orders(source: Source, agent: str, allowance: AllowanceRecorded) -> list[Order]:

@@ -42,6 +42,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     answer: str
     by: str
+    why: str
     seq: int
 
 
@@ -121,6 +122,7 @@ def _listed(event: PrecedentRecorded, seq: int) -> Listed:
         description=event.description,
         answer=event.answer,
         by=event.by,
+        why=event.why,
         seq=seq,
     )
 

@@ -75,7 +75,19 @@ def tally(rows: Sequence[Row], judged: dict[str, Flags]) -> Tally:
 
 def report_of(found: Tally, path: Path) -> None:
     """Write a report into a Markdown file, in place of the one it has between the marks."""
+    before, after = around_report(path)
     table = "\n".join((BEGIN, *_markdown(found), END))
+    path.write_text(f"{before}{table}{after}")
+
+
+def around_report(path: Path) -> tuple[str, str]:
+    """Return what a Markdown file has before and after the report's marks.
+
+    Raises:
+        ValueError: it has no marks, or its folder is not there.
+    """
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}: make it")
     text = path.read_text() if path.exists() else f"{BEGIN}{END}\n"
     before, begun, rest = text.partition(BEGIN)
     _, ended, after = rest.partition(END)
@@ -83,7 +95,7 @@ def report_of(found: Tally, path: Path) -> None:
         raise ValueError(
             f"{path.name}: no lines {BEGIN} and {END} to put the report between: add them, or name a new file"
         )
-    path.write_text(f"{before}{table}{after}")
+    return before, after
 
 
 def _markdown(found: Tally) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from deploy.training.corpus import APART, Row, family_of, load_rows
 from deploy.training.fitting import held_out_scores, prepare, trained
 from deploy.training.recipes import SCORER, TRUST
-from deploy.training.report import fired_by_fold, report_of, tally
+from deploy.training.report import around_report, fired_by_fold, report_of, tally
 from schemas.reading.model import dump_model
 
 RECIPES = {"scorer": SCORER, "trust": TRUST}
@@ -30,9 +30,12 @@ def train_into(
     """
     rows = [*(row for file in files for row in load_rows(file)), *judged]
     _check(rows, ", ".join(file.name for file in files))
+    # Training takes minutes: what could not be written at its end is refused before.
+    into.mkdir(parents=True, exist_ok=True)
+    if report is not None:
+        around_report(report)
     prepared = prepare(rows)
     yield f"{len(rows)} rows, {len(prepared.rows) - len(rows)} of our own, {len(prepared.grams.keys)} n-grams"
-    into.mkdir(parents=True, exist_ok=True)
     fired = {}
     for name, recipe in RECIPES.items():
         scores = held_out_scores(prepared, recipe)

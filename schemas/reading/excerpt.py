@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.reading.telling import WORDS, telling_in
+from schemas.reading.telling import WORDS, Numbers, telling_in
 
 WHOLE = 49_152
 """Characters up to which a text is read whole; of a longer one less is read."""
@@ -50,7 +50,7 @@ def excerpt_of(text: str, most: int = WHOLE) -> Excerpt:
 def _of_long(text: str, most: int) -> Excerpt:
     # Several actors read the same text, and searching it takes most of the time.
     head, last = most // _HEAD, len(text) - most // _TAIL
-    places, unread = telling_places(text, head, last, most // _PLACE, 2 * _AROUND)
+    places, unread = _chosen(_told(text), text, head, last, most // _PLACE, 2 * _AROUND)
     parts = [text[:head]]
     end = head
     for place in places:
@@ -61,12 +61,25 @@ def _of_long(text: str, most: int) -> Excerpt:
     return Excerpt("\n".join((*parts, text[last:])), unread)
 
 
+@lru_cache(maxsize=2)
+def _told(text: str) -> tuple[Numbers, Numbers]:
+    """Return the telling words of a long text between the ends that any excerpt of it holds: searched once for all."""
+    return telling_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)
+
+
 def telling_places(text: str, begin: int, end: int, most: int, stretch: int) -> tuple[list[int], int]:
     """Return where to read a text between two places: at most so many places, ascending, one for each stretch.
 
     Also how many characters of stretches with several telling words are not among them.
     """
-    places, words = telling_in(text, begin, end)
+    return _chosen(telling_in(text, begin, end), text, begin, end, most, stretch)
+
+
+def _chosen(
+    told: tuple[Numbers, Numbers], text: str, begin: int, end: int, most: int, stretch: int
+) -> tuple[list[int], int]:
+    within = (told[0] >= begin) & (told[0] < end)
+    places, words = told[0][within], told[1][within]
     if not len(places):
         return [], 0
     stretches = (places - begin) // stretch

@@ -41,8 +41,11 @@ _LONGEST_SPELLED = 24
 
 _SUFFIXES = ("ings", "ing", "edly", "ed", "es", "s", "ly")
 _ENDS = frozenset(".!?;\u3002\uff01\uff1f")
-_ALONE, _BULLETS = frozenset("\n|"), frozenset("-*+\u2022")
-_QUOTES, _BEFORE_VALUE = frozenset("\"'"), frozenset(",:{[(")
+_ALONE, _BULLETS = frozenset("\n|<"), frozenset("-*+\u2022#>/;%")
+_QUOTES, _BEFORE_VALUE = frozenset("\"'*`"), frozenset(",:{[(=\"'*`")
+_ENDS_OF_NUMBERS = frozenset(".)")
+_LONGEST_NUMBER = 3
+_LEADING_MOST = 3
 _NEIGHBOURS = 6
 
 
@@ -213,16 +216,23 @@ def _mark_key(mark: str) -> int:
 def _segments(words: list[str]) -> Places:
     """Return the first tokens of the segments: sentences, lines, cells, values; long ones are cut.
 
-    Line ends and bars are segments of their own, and so is what leads to an item of a list or to a value: what is a
-    sentence by itself is the same segment wherever it stands.
+    Line ends and bars are segments of their own, and so is what leads to an item of a list, a line of a comment or of
+    quoted mail, a value, or what stands between tags: what is a sentence by itself is the same segment wherever it
+    stands.
     """
     if not words:
         return np.zeros(1, dtype=np.int64)
     # Of each word: what it is, and what it is next to; only where a segment may begin is looked at one by one.
-    kinds = np.fromiter(map(_mark_of, words), dtype=np.uint8, count=len(words))
+    kinds = np.fromiter(map(_mark_of, words), dtype=np.uint16, count=len(words))
     said = np.concatenate(([0], np.cumsum(kinds & _WORD != 0)))
     before = np.concatenate(([_LINE], kinds[:-1]))
-    begins = (kinds & _LONE) | (((kinds & _BULLET) != 0) & (before & _LINE != 0))
+    leads = (before & _LINE != 0) & (kinds & (_BULLET | _NUMBER) != 0)
+    begins = (kinds & (_LONE | _TAG_END) != 0) | (leads & (kinds & _BULLET != 0))
+    for _ in range(_LEADING_MOST - 1):
+        leads = np.concatenate(([False], leads[:-1]))
+        numbered = (before & _NUMBER != 0) & (kinds & _BEHIND_NUMBER != 0)
+        leads &= numbered | ((before & _BULLET != 0) & (kinds & _BULLET != 0))
+        begins |= leads
     begins |= ((kinds & _QUOTE) != 0) & (before & _OPENS_VALUE != 0)
     forced = begins[:-1].astype(np.bool_) | (kinds[1:] & _LONE != 0)
     ends = kinds[:-1] & _END != 0
@@ -244,6 +254,7 @@ def _segments(words: list[str]) -> Places:
 
 
 _WORD, _LONE, _END, _BULLET, _QUOTE, _OPENS_VALUE, _LINE = (1 << bit for bit in range(7))
+_NUMBER, _BEHIND_NUMBER, _TAG_END = (1 << bit for bit in range(7, 10))
 
 
 @lru_cache(maxsize=65536)
@@ -258,4 +269,7 @@ def _mark_of(word: str) -> int:
         | _QUOTE * (word in _QUOTES)
         | _OPENS_VALUE * (word in _BEFORE_VALUE)
         | _LINE * (first == "\n")
+        | _NUMBER * (len(word) <= _LONGEST_NUMBER and word.isdecimal())
+        | _BEHIND_NUMBER * (word in _ENDS_OF_NUMBERS)
+        | _TAG_END * (word == ">")
     )

@@ -6,22 +6,18 @@ that was fixed, on rows held out in training, for a false-alarm rate; its unit i
 
 import hashlib
 import io
-from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
 
+from schemas.reading.archives import InvalidModel, are_keys, arrays_in, unfit
 from schemas.reading.evidence import Table, Text, worst_of
+
+__all__ = ["InvalidModel", "Model", "dump_model", "load_model", "log_odds", "margin", "squashed"]
 
 _HEAD = 2
 _MOST = 1 << 15
 """Weights have 16 bits (``passages``)."""
-
-
-class InvalidModel(ValueError):
-    """A weights file that was trained on other numbers than this release reads, or that is damaged."""
-
-    code = "invalid_model"
 
 
 class Model(msgspec.Struct, frozen=True, eq=False):
@@ -39,16 +35,13 @@ def load_model(data: bytes, kind: str) -> Model:
     Raises:
         InvalidModel: it is no such file, or does not fit this release.
     """
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            head = archive["thresholds"].astype(np.float64)
-            table = Table(archive["keys"].astype(np.uint32), archive["weights"].astype(np.int32))
-    except (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile) as wrong:
-        raise InvalidModel(f"{kind}: not a weights file: {wrong}; train it anew") from wrong
-    if head.shape != (_HEAD,) or not len(table.keys) == len(table.weights) > 0 or np.abs(table.weights).max() >= _MOST:
-        raise InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")
+    found = arrays_in(data, kind, ("keys", "weights"), "thresholds")
+    keys, weights, head = found["keys"], found["weights"], found["thresholds"]
+    fits = are_keys(keys) and head.shape == (_HEAD,) and weights.shape == keys.shape and len(keys) > 0
+    if not fits or not -_MOST < int(weights.min()) <= int(weights.max()) < _MOST:
+        raise unfit(kind)
     name = f"{kind}-{hashlib.sha256(data).hexdigest()[:8]}"
-    return Model(name, table, *map(float, head))
+    return Model(name, Table(keys, weights.astype(np.int32)), *map(float, head))
 
 
 def dump_model(model: Model) -> bytes:

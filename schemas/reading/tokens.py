@@ -6,7 +6,6 @@ from functools import lru_cache
 from schemas.reading.folding import SPACELESS, fold, fold_word
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-_OTHERS = re.compile(r"[^\x00-\x7f]")
 _NO_LETTERS = bytes(ord(" ") if not chr(code).isalpha() or code >= 128 else code for code in range(256))
 _TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|\n+|[^\w\s]|_")
 
@@ -36,7 +35,7 @@ def letters_of(text: str) -> list[str]:
 
 
 def _has_other_letters(text: str) -> bool:
-    return not text.isascii() and any(map(str.isalnum, set(_OTHERS.findall(text))))
+    return not text.isascii() and any(each > "\x7f" and each.isalnum() for each in set(text))
 
 
 @lru_cache(maxsize=16)

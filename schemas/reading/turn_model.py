@@ -8,13 +8,12 @@ the probabilities that training began from: most likely it can be answered as it
 import hashlib
 import io
 from typing import Literal, get_args
-from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from schemas.reading.model import InvalidModel
+from schemas.reading.archives import are_keys, arrays_in, unfit
 from schemas.reading.turns import Keys, Turn, features_of, turn_of, within, word_keys
 
 TurnKind = Literal["answerable", "underspecified", "social", "recall", "task"]
@@ -90,15 +89,13 @@ def load_turn_model(data: bytes) -> TurnModel:
     Raises:
         InvalidModel: it is no such file, or does not fit this release.
     """
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            keys, weights = archive["keys"].astype(np.uint32), archive["weights"].astype(np.int16)
-            common, words = archive["common"].astype(np.uint32), archive["words"].astype(np.uint32)
-            head = archive["head"].astype(np.float64).tolist()
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as wrong:
-        raise InvalidModel(f"{KIND}: not a weights file: {wrong}; train it anew") from wrong
-    if weights.shape != (len(keys), len(KINDS)) or not len(keys) or len(head) != len(KINDS) + 1:
-        raise InvalidModel(f"{KIND}: trained on other numbers than this release reads; train it anew")
+    found = arrays_in(data, KIND, ("keys", "weights", "common", "words"), "head")
+    keys, common, words = found["keys"], found["common"], found["words"]
+    head = found["head"].tolist()
+    fits = all(map(are_keys, (keys, common, words))) and len(head) == len(KINDS) + 1
+    if not fits or not len(keys) or found["weights"].shape != (len(keys), len(KINDS)):
+        raise unfit(KIND)
+    weights = found["weights"].astype(np.int16)
     name = f"{KIND}-{hashlib.sha256(data).hexdigest()[:8]}"
     return TurnModel(name, keys, weights, tuple(head[:-1]), common, words, head[-1])
 

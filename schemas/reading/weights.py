@@ -47,7 +47,7 @@ def supply(folder: Path) -> tuple[str, ...]:
             f"{folder} holds no weights: give a folder with files such as scorer.npz or trust-of-march.npz, in their "
             "releases' actors/intuition/scorer and actors/appraisal"
         )
-    models = [_READERS[kind](_read(path, _READABLE)) for kind, path in found]
+    models = [_model(kind, path) for kind, path in found]
     _supplied.update({model.name: model for model in models})
     return tuple(model.name for model in models)
 
@@ -61,7 +61,7 @@ def judge_by(folder: Path) -> tuple[str, ...]:
         InvalidModel: the folder holds no ``scorer.npz``, ``trust.npz`` or ``turn.npz``, or one that cannot be read.
     """
     paths = {kind: folder / f"{kind}.npz" for kind in KINDS}
-    found = {kind: _READERS[kind](_read(path, _READABLE)) for kind, path in paths.items() if path.exists()}
+    found = {kind: _model(kind, path) for kind, path in paths.items() if path.exists()}
     if not found:
         raise InvalidModel(
             f"{folder} holds no weights: give a folder that `neuraxis train detection` or `neuraxis router train` wrote"
@@ -116,11 +116,10 @@ def check_own() -> None:
         InvalidModel: the folder holds no weights, or some that cannot be read or do not fit; it names the file.
     """
     for kind, path in _own().items():
-        data = _read(path, _READABLE)
         try:
-            _READERS[kind](data)
+            _model(kind, path)
         except InvalidModel as wrong:
-            raise InvalidModel(f"{path}: {wrong}, or unset {FOLDER}") from wrong
+            raise InvalidModel(f"{wrong}, or unset {FOLDER}") from wrong
 
 
 def _bytes_of(kind: str, package: str) -> bytes:
@@ -144,6 +143,14 @@ def _own() -> Mapping[str, Path]:
             "`neuraxis router train` wrote, or nothing"
         )
     return found
+
+
+def _model(kind: str, path: Path) -> Weights:
+    data = _read(path, _READABLE)
+    try:
+        return _READERS[kind](data)
+    except InvalidModel as wrong:
+        raise InvalidModel(f"{path}: {wrong}") from wrong
 
 
 def _read(path: Path, remedy: str) -> bytes:

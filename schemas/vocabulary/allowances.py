@@ -9,6 +9,7 @@ from schemas.entry import Entry, Severity
 from schemas.event import Event, Personal
 from schemas.vocabulary.precedents import Name
 
+Why = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 Allowed = Annotated[Personal, msgspec.Meta(max_length=16_000)]
 
 
@@ -24,7 +25,7 @@ class AllowanceRecorded(Event, frozen=True, kw_only=True, tag="forged_id.operato
     text: Allowed = ""
     phrase: Allowed = ""
     by: Name
-    why: Name
+    why: Why
 
 
 class AllowanceWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operator.allowance_withdrawn"):
@@ -32,7 +33,7 @@ class AllowanceWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operat
 
     allowance: Name
     by: Name
-    why: Name
+    why: Why
 
 
 ENTRIES = (

@@ -18,7 +18,7 @@ class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precede
     """A situation, what was done in it, and how that turned out; ``precedent`` names it within its agent.
 
     ``harm_level`` is 0 for a benign outcome; ``answer`` an approved answer to the same situation, empty when there is
-    none. ``by`` says who recorded it.
+    none. ``by`` says who recorded it, ``why`` what for, where that was told.
     """
 
     precedent: Name
@@ -29,6 +29,7 @@ class PrecedentRecorded(Event, frozen=True, kw_only=True, tag="forged_id.precede
     harm_level: Unit = 0.0
     answer: Personal = ""
     by: str = ""
+    why: str = ""
 
 
 class PrecedentWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.precedent.withdrawn"):

@@ -11,8 +11,10 @@ from click.testing import CliRunner, Result
 from actors.gateway import Client
 from actors.gateway.inputs import new_input
 from deploy.cli import main
-from deploy.operating.allowances import Judged, events_of
+from deploy.operating.allowances import Judged, events_of, judged_input
+from deploy.operating.operator_edge import InvalidOrder
 from events.jetstream import JetStreamLog
+from events.replay.sources import StreamSource
 from schemas.allowances import MOST, Allowances
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
@@ -133,10 +135,27 @@ def test_a_false_alarm_becomes_a_precedent_and_an_allowance_of_its_agent(with_in
     assert (allowance["allowance"], allowance["text"]) == (told["precedent"], TEXT)
 
 
+def test_an_input_without_a_text_of_its_own_has_no_verdict(broker: Broker) -> None:
+    async def judged() -> None:
+        log = await JetStreamLog.connect(broker.url)
+        try:
+            addressed = new_input("", agent="ann", session="m", partitions=log.partitions, now_ns=10**18)
+            async with Client.open(log) as edge:
+                await edge.submit(addressed)
+            await judged_input(StreamSource(log), addressed.exchange)
+        finally:
+            await log.close()
+
+    with pytest.raises(InvalidOrder, match="no text of its own"):
+        asyncio.run(judged())
+
+
 def test_a_harm_becomes_a_motif_of_danger_and_allows_nothing() -> None:
     judged = Judged(exchange="e-1", agent="ann", received=InputReceived(text=TEXT))
     assert events_of(judged, "harm", 0.8, "ann", "x") == (
-        PrecedentRecorded(precedent="verdict-e-1", description=TEXT, outcome="harmful", harm_level=0.8, by="ann"),
+        PrecedentRecorded(
+            precedent="verdict-e-1", description=TEXT, outcome="harmful", harm_level=0.8, by="ann", why="x"
+        ),
     )
     (benign,) = events_of(judged, "benign", 0.8, "ann", "x")
     assert isinstance(benign, PrecedentRecorded)

@@ -41,6 +41,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return older
 
 
+def test_weights_to_try_that_cannot_be_read_are_named_by_their_file(tmp_path: Path) -> None:
+    (tmp_path / "trust.npz").write_bytes(b"no archive")
+    for option in ("--weights", "--models"):
+        refused = CliRunner().invoke(main, ["what-if", option, str(tmp_path)])
+        assert (refused.exit_code, f"{tmp_path}/trust.npz: trust: not a weights file" in refused.stderr) == (2, True)
+
+
 def names_in(folder: Path) -> tuple[str, ...]:
     kinds = {path: path.name.partition("-")[0] for path in folder.iterdir()}
     return tuple(load_model(path.read_bytes(), kind).name for path, kind in sorted(kinds.items()))

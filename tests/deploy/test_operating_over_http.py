@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -13,9 +14,11 @@ from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
 from actors.gateway.http.loop_service import LoopService
+from deploy.operating.operator_edge import Order, append
 from deploy.processes.gateway_operating import BrokerOperations
-from events.jetstream import Access
-from schemas.allowances import MOST_CHARACTERS
+from events.jetstream import Access, JetStreamLog
+from schemas.allowances import MOST, MOST_CHARACTERS
+from schemas.vocabulary.allowances import AllowanceRecorded
 from tests.broker import Broker
 from tests.deploy.test_allowances import TEXT, neuraxis, rows, with_input
 
@@ -79,6 +82,45 @@ def test_a_verdict_by_http_puts_on_record_what_the_command_does(with_input: Brok
     assert ask(with_input.url, "POST", "/v1/verdicts", harm).status_code == 200
     (precedent,) = rows(neuraxis(with_input, "precedents", "list", "--agent", "ann", "--json"))
     assert (precedent["outcome"], precedent["harm_level"], precedent["by"]) == ("harmful", 0.8, "bob")
+    assert precedent["why"] == "somebody was locked out"
+    assert rows(neuraxis(with_input, "allowances", "list", "--agent", "ann", "--json")) == []
+
+
+def test_a_reason_may_be_as_long_as_the_body_says(with_input: Broker) -> None:
+    added = ask(with_input.url, "POST", "/v1/allowances", {**BUTTON, "why": "w" * 2_000})
+    assert added.status_code == 200, added.text
+
+
+def test_a_false_alarm_that_could_not_be_allowed_is_refused(with_input: Broker) -> None:
+    exchange = exchange_of(with_input)
+
+    async def fill() -> None:
+        log = await JetStreamLog.connect(with_input.url)
+        try:
+            held = [AllowanceRecorded(allowance=f"a-{n}", phrase=f"p {n}", by="ann", why="x") for n in range(MOST)]
+            await append(log, [Order(event=each, agent="ann") for each in held], time.time_ns(), 20.0)
+        finally:
+            await log.close()
+
+    asyncio.run(fill())
+    refused = ask(with_input.url, "POST", "/v1/verdicts", {**JUDGED, "exchange": exchange})
+    assert (refused.status_code, f"has {MOST} allowances" in refused.json()["message"]) == (400, True)
+
+
+@pytest.mark.parametrize("field", ["by", "why"])
+def test_who_and_why_are_not_blank(field: str) -> None:
+    for path, body in (
+        ("/v1/verdicts", {**JUDGED, "exchange": "e-1"}),
+        ("/v1/allowances", BUTTON),
+        ("/v1/allowances/button/withdraw", {"by": "ann", "why": "gone"}),
+    ):
+        refused = ask(NOWHERE, "POST", path, {**body, field: " "})
+        assert (refused.status_code, refused.json().get("field")) == (400, field)
+
+
+def test_an_allowance_is_named_as_a_path_can_name_it() -> None:
+    refused = ask(NOWHERE, "POST", "/v1/allowances", {**BUTTON, "allowance": "a/b"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "allowance")
 
 
 def test_allowances_are_added_listed_and_withdrawn_by_http_as_by_command(with_input: Broker) -> None:

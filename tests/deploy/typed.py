@@ -13,10 +13,8 @@ _SHELL = "|&;<>()"
 
 def make_read() -> None:
     """Make what examples read in the current folder: such arguments are looked at when they are parsed."""
-    for name in ("prompts.jsonl", "turns.jsonl"):
-        Path(name).touch()
-    Path("backup").mkdir()
-    for name in ("ledger.db", "backup/ledger.db"):
+    for name in ("prompts.jsonl", "turns.jsonl", "ledger.db", "backup/ledger.db"):
+        Path(name).parent.mkdir(exist_ok=True)
         Path(name).touch()
     for name in ("weights-of-march", "models"):
         shutil.copytree(Path(__file__).parents[2] / "actors" / "intuition" / "scorer", name)

@@ -80,6 +80,9 @@ class Tick(TickObserved, frozen=True, kw_only=True, tag=False, forbid_unknown_fi
         """Take what holds too much, too: ``observed`` refuses it by its field."""
 
 
+_ON_RECORD = ("by", "why", "override_by", "override_reason")
+"""Fields that say who does something and what for: blank ones would say nothing."""
+
 _SEEN = frozenset(TickObserved.__struct_fields__) - {"token_budget"}
 """The fields of which one at least has to say something; a budget is one for parts that others name."""
 
@@ -196,6 +199,10 @@ def read(raw: bytes, kind: type[Body]) -> Body:
         body = strict.read(raw, kind, open_to=(BiasTag,))
     except strict.BadInput as wrong:
         raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
+    for name in _ON_RECORD:
+        said = getattr(body, name, None)
+        if isinstance(said, str) and said and not said.strip():
+            raise InvalidField(name, f"{name} is blank: it is put on record, write a word")
     # A tick of zeros says something; one that leaves everything out would be learned from all the same.
     if kind is Tick and not any(_says(value) for name, value in msgspec.json.decode(raw).items() if name in _SEEN):
         what = "the tick says nothing: it needs modes, arousal, valence or another of its fields (/schema has them)"

@@ -179,6 +179,10 @@ async def add_allowance(
     check_name("agent", agent)
     if wrong := wrong_with_name(data.allowance):
         raise InvalidField("allowance", f"allowance: the name {wrong}")
+    if "/" in data.allowance:
+        raise InvalidField(
+            "allowance", "allowance: the name has a slash, and a path that withdraws it could not hold it"
+        )
     if bool(data.phrase.strip()) == bool(data.text.strip()):
         raise InvalidField("phrase", "give either phrase or text, and something in it")
     event = AllowanceRecorded(allowance=data.allowance, text=data.text, phrase=data.phrase, by=data.by, why=data.why)

@@ -9,7 +9,7 @@ def tell_training(steps: Callable[[], Iterable[str]]) -> None:
     """Train, and print a line about each step; ``steps`` imports what it needs.
 
     Raises:
-        WrongUse: scipy is not installed, or the files cannot be trained on; the message says what to do.
+        WrongUse: scipy is not installed, or files cannot be read, trained on or written; the message says what to do.
     """
     from deploy.cli.failures import WrongUse
 
@@ -20,5 +20,7 @@ def tell_training(steps: Callable[[], Iterable[str]]) -> None:
         if missing.name != "scipy":
             raise
         raise WrongUse("training needs scipy: pip install 'neuraxis[train]'") from missing
+    except OSError as wrong:
+        raise WrongUse(f"{wrong.filename}: {wrong.strerror}: name what can be read and written") from wrong
     except ValueError as wrong:
         raise WrongUse(str(wrong)) from wrong

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import click
 
 from deploy.cli.groups import command
-from deploy.cli.options import examples
+from deploy.cli.options import examples, whole_number
 
 BENCHES = {
     "append": "fenced append and group commit, against raw nats-py",
@@ -37,9 +37,9 @@ BENCHES = {
 @click.option("--llm", metavar="URL|local", help="Measure what a language model's judgement adds to detection.")
 @click.option("--corpus", type=click.Path(exists=True, dir_okay=False), help="With --llm: labelled prompts to judge.")
 @click.option("--model", metavar="NAME", help="With --llm: the model there, instead of llm.models.appraise.")
-@click.option("--rows", type=click.IntRange(4, 100_000), help="With --llm: prompts to judge, a quarter of each aim.")
+@click.option("--rows", type=whole_number(4), help="With --llm: prompts to judge, a quarter of each aim.")
 @click.option("--gate", type=click.Choice(["llm", "both"]), help="With --llm: ask about open prompts, or all let pass.")
-@click.option("--characters", type=click.IntRange(256, 1_000_000), help="With --llm: characters shown of a prompt.")
+@click.option("--characters", type=whole_number(256), help="With --llm: characters of a prompt shown at most.")
 @click.option("--record", type=click.Path(dir_okay=False), help="With --llm: file that keeps the answers, for reruns.")
 def bench(names: tuple[str, ...], **judged: str | int | None) -> None:
     """Measure beside the peers, in the same run; all benchmarks, or those NAMED.

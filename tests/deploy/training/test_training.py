@@ -178,6 +178,26 @@ def test_the_report_lists_weak_sources_first_and_replaces_the_one_between_its_ma
         report_of(found, file)
 
 
+@pytest.mark.parametrize("wrong", ["into", "report", "no folder"])
+def test_what_cannot_be_written_is_refused_before_any_training(
+    wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deploy.training.writing.prepare", lambda rows: pytest.fail("trained"))
+    lines = [
+        {"text": f"words {source}", "label": label, "category": "jailbreak", "source": f"{label} {source}"}
+        for source in "abc"
+        for label in ("attack", "benign")
+    ]
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    into = file / "models" if wrong == "into" else tmp_path / "models"
+    report = {"report": file, "no folder": tmp_path / "nowhere" / "x.md"}.get(wrong, tmp_path / "new.md")
+    command = ["train", "detection", str(file), "--into", str(into), "--report", str(report)]
+    result = CliRunner().invoke(neuraxis, command)
+    assert result.exit_code == 2, result.output
+    assert {"into": "rows.jsonl", "report": "no lines", "no folder": "there is no folder"}[wrong] in result.stderr
+
+
 def test_a_line_that_is_no_row_is_named(tmp_path: Path) -> None:
     file = tmp_path / "prompts.jsonl"
     file.write_text(json.dumps({"text": "a", "label": "benign", "category": "c", "source": "s"}) + "\n{}\n")

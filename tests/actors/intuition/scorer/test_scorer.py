@@ -1,6 +1,10 @@
+import contextlib
+import io
 import subprocess
 import sys
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,3 +94,49 @@ def test_the_version_names_the_weights() -> None:
 def test_a_damaged_weights_file_is_refused(data: bytes) -> None:
     with pytest.raises(InvalidModel, match="train it anew"):
         load_model(data, "scorer")
+
+
+GOOD: dict[str, Any] = {
+    "keys": np.array([2, 5, 9], dtype=np.uint32),
+    "weights": np.array([1, -2, 3], dtype=np.int16),
+    "thresholds": np.array([-1.0, 1.0]),
+}
+WRONG = {
+    "a bias that is no number, by which nothing is an attack": {"thresholds": np.array([np.nan, 1.0])},
+    "an endless threshold": {"thresholds": np.array([0.0, np.inf])},
+    "keys out of order": {"keys": np.array([5, 2, 9], dtype=np.uint32)},
+    "a key twice": {"keys": np.array([2, 2, 9], dtype=np.uint32)},
+    "a table of keys": {"keys": np.array([[2], [5], [9]], dtype=np.uint32)},
+    "a table of weights": {"weights": np.array([[1], [2], [3]], dtype=np.int16)},
+    "words for weights": {"weights": np.array(["a", "b", "c"])},
+    "shares for weights": {"weights": np.array([0.1, 0.2, 0.3])},
+    "the least of whole numbers": {"weights": np.array([1, 2, -(2**63)])},
+}
+
+
+def archive_of(arrays: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_weights_that_could_not_be_judged_by_are_refused(what: str) -> None:
+    assert load_model(archive_of(GOOD), "scorer").threshold == 1.0
+    with pytest.raises(InvalidModel, match="train it anew"):
+        load_model(archive_of({**GOOD, **WRONG[what]}), "scorer")
+
+
+def test_one_array_is_no_weights_file() -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([1, 2]))
+    with pytest.raises(InvalidModel, match="not a weights file"):
+        load_model(buffer.getvalue(), "scorer")
+
+
+@pytest.mark.parametrize("place", range(0, 700, 7))
+def test_a_harmed_file_is_refused_or_read_as_it_was(place: int) -> None:
+    data = bytearray(archive_of(GOOD))
+    data[place % len(data)] ^= 0xFF
+    with contextlib.suppress(InvalidModel):
+        assert load_model(bytes(data), "scorer").threshold == 1.0

@@ -1,0 +1,48 @@
+"""Files of weights as arrays: what is damaged, or holds other things, is refused before anything is judged by it."""
+
+import io
+import zlib
+from collections.abc import Mapping
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_WRONG = (OSError, ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile, NotImplementedError, zlib.error)
+
+
+class InvalidModel(ValueError):
+    """A weights file that was trained on other numbers than this release reads, or that is damaged."""
+
+    code = "invalid_model"
+
+
+def arrays_in(data: bytes, kind: str, whole: tuple[str, ...], shares: str) -> Mapping[str, Array]:
+    """Return the arrays of a weights file by name: whole numbers those of ``whole``, finite ones that of ``shares``.
+
+    Raises:
+        InvalidModel: it is no such file.
+    """
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            found = {name: np.asarray(archive[name]) for name in (*whole, shares)}
+    except _WRONG as wrong:
+        raise InvalidModel(f"{kind}: not a weights file: {wrong}; train it anew") from wrong
+    if any(found[name].dtype.kind not in "iu" for name in whole):
+        raise unfit(kind)
+    if found[shares].dtype.kind != "f" or found[shares].ndim != 1 or not np.isfinite(found[shares]).all():
+        raise unfit(kind)
+    return found
+
+
+def are_keys(keys: Array) -> bool:
+    """Whether an array holds keys as they are searched: of 32 bits, ascending, each once."""
+    return keys.ndim == 1 and keys.dtype == np.uint32 and bool((keys[1:] > keys[:-1]).all())
+
+
+def unfit(kind: str) -> InvalidModel:
+    """Return the error of a file whose arrays are not what this release reads."""
+    return InvalidModel(f"{kind}: trained on other numbers than this release reads; train it anew")
