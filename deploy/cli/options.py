@@ -3,8 +3,8 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -202,12 +202,11 @@ def models_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def weights_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--weights``, which has this process judge by other weights; the command gets the folder, or nothing."""
+    """Add ``--weights``; the command gets the folder, or nothing, and judges by it within :func:`judging_by`."""
     return click.option(
         "--weights",
         type=click.Path(exists=True, file_okay=False),
         metavar="DIR",
-        callback=_judge_by,
         help="These weights (scorer.npz, trust.npz, turn.npz) instead of those that decisions rest on.",
     )(command)
 
@@ -226,24 +225,33 @@ def check_own_weights() -> None:
         raise WrongUse(str(wrong)) from wrong
 
 
-def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    from schemas.reading.weights import supply
+@contextmanager
+def judging_by(folder: str | None) -> Iterator[None]:
+    """Judge by the weights in a folder for the length of the block; by this release's where none is named.
 
-    return _with_weights(supply, folder)
-
-
-def _judge_by(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
-    from schemas.reading.weights import judge_by
-
-    return _with_weights(judge_by, folder)
-
-
-def _with_weights(use: Callable[[Path], object], folder: str | None) -> str:
+    Raises:
+        WrongUse: the folder holds none that can be judged by.
+    """
+    from deploy.cli.failures import WrongUse
+    from schemas.reading import weights
     from schemas.reading.model import InvalidModel
+
+    with ExitStack() as judging:
+        if folder:
+            try:
+                judging.enter_context(weights.judging_by(Path(folder)))
+            except InvalidModel as wrong:
+                raise WrongUse(f"--weights: {wrong}") from wrong
+        yield
+
+
+def _supply(_context: click.Context, _option: click.Parameter, folder: str | None) -> str:
+    from schemas.reading.model import InvalidModel
+    from schemas.reading.weights import supply
 
     if folder:
         try:
-            use(Path(folder))
+            supply(Path(folder))
         except InvalidModel as wrong:
             raise click.BadParameter(str(wrong)) from wrong
     return folder or ""

@@ -5,7 +5,8 @@ where a folder with their files is supplied.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -52,8 +53,9 @@ def supply(folder: Path) -> tuple[str, ...]:
     return tuple(model.name for model in models)
 
 
-def judge_by(folder: Path) -> tuple[str, ...]:
-    """Have this process judge by the weights in a folder, whatever weights a record rests on; return their names.
+@contextmanager
+def judging_by(folder: Path) -> Iterator[None]:
+    """Judge by the weights in a folder for the length of the block, whatever weights a record rests on.
 
     For trying weights on a recorded log before they are adopted; kinds that the folder lacks are left as they are.
 
@@ -66,8 +68,13 @@ def judge_by(folder: Path) -> tuple[str, ...]:
         raise InvalidModel(
             f"{folder} holds no weights: give a folder that `neuraxis train detection` or `neuraxis router train` wrote"
         )
+    before = dict(_instead)
     _instead.update(found)
-    return tuple(model.name for model in found.values())
+    try:
+        yield
+    finally:
+        _instead.clear()
+        _instead.update(before)
 
 
 def supplied(name: str) -> Weights | None:

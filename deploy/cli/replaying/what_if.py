@@ -15,6 +15,7 @@ from deploy.cli.options import (
     content_of,
     examples,
     json_option,
+    judging_by,
     models_option,
     target_options,
     weights_option,
@@ -85,7 +86,7 @@ def what_if(
     plot: Path | None,
     behaviour: str,
     models: str,
-    weights: str,
+    weights: str | None,
     upto: str,
     shown: int,
     fail_over: float | None,
@@ -121,7 +122,10 @@ def what_if(
     if plot is not None:
         _check_plot(plot, values)
     point = point_of(upto) if upto else END
-    reports = asyncio.run(_run(target, log_file, written, flags, values, sets, known, agent, behaviour, point, shown))
+    with judging_by(weights):
+        reports = asyncio.run(
+            _run(target, log_file, written, flags, values, sets, known, agent, behaviour, point, shown)
+        )
     if not texts:
         from deploy.cli.rendering.what_if import without_texts
 
