@@ -1,5 +1,6 @@
 """A call of a language model, as the events that ask for one carry it."""
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,8 @@ Ended = Literal["stop", "length", "content_filter", "unknown"]
 
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; where no tokenizer is at hand, an estimate from characters."""
+
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,3 +68,8 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: Milliseconds = 30_000
     stream_to: str = ""
     cuts: tuple[Cut, ...] = ()
+
+
+def unfenced(answer: str) -> str:
+    """Return a model's answer without the white space around it, and without the code fence that it may stand in."""
+    return _FENCE.sub("", answer.strip())

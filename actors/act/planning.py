@@ -1,6 +1,5 @@
 """What a loop does next: by rule, or as a model plans it. Pure; the prompt is a file beside this one."""
 
-import re
 from collections.abc import Mapping
 from importlib.resources import files
 from types import MappingProxyType
@@ -10,7 +9,7 @@ import msgspec
 
 from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
-from schemas.calls import ModelCall, Said, cuts_of
+from schemas.calls import ModelCall, Said, cuts_of, unfenced
 from schemas.reading.shortening import Shortened, shorten
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
@@ -40,7 +39,6 @@ MOST_TOKENS = 512
 _SEEDS = 3
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 _PROMPT = files(__package__).joinpath("prompt.md").read_text(encoding="utf-8")
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -127,7 +125,7 @@ def read_plan(answer: str, settings: ActSettings) -> tuple[Action, ...] | None:
     if len(answer) > PLAN_CHARACTERS or answer.count("[") + answer.count("{") > PLAN_BRACKETS:
         return None
     try:
-        decoded = _decode(_FENCE.sub("", answer.strip()))
+        decoded = _decode(unfenced(answer))
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     planned = decoded.actions if isinstance(decoded, Plan) else decoded

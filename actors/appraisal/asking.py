@@ -5,7 +5,6 @@ model is told that they are material. And its word may raise a falsehood only: a
 won nothing, since the local numbers stand.
 """
 
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Annotated, Any, get_args
@@ -14,7 +13,7 @@ import msgspec
 
 from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import TrustSettings
-from schemas.calls import ModelCall, Said, cuts_of
+from schemas.calls import ModelCall, Said, cuts_of, unfenced
 from schemas.fencing import fenced
 from schemas.reading.excerpt import excerpt
 from schemas.reading.shortening import shares, shorten
@@ -27,7 +26,6 @@ SCALE = 10
 """The model's highest falsehood: whole numbers, which a schema can list, and small models can tell apart."""
 
 _INSTRUCTION = files(__package__).joinpath("judge.md").read_text(encoding="utf-8").strip()
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 _KINDS: tuple[AttackKind, ...] = get_args(AttackKind)
 _SPOKEN = {
     "text": "what the user says",
@@ -100,7 +98,7 @@ def judged_by(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ..
     if len(answer) > LONGEST_ANSWER:
         return None
     try:
-        said = msgspec.json.decode(_FENCE.sub("", answer.strip()), type=_Answer).parts
+        said = msgspec.json.decode(unfenced(answer), type=_Answer).parts
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     if {each.part for each in said} != set(range(1, len(layers) + 1)):

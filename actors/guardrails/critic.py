@@ -1,13 +1,12 @@
 """The critic that is a language model: what it is asked as the pessimist, and how its answer is read. Pure."""
 
-import re
 from importlib.resources import files
 from typing import Annotated, Any
 
 import msgspec
 
 from actors.guardrails.settings import GuardrailsSettings
-from schemas.calls import ModelCall, Said, cuts_of
+from schemas.calls import ModelCall, Said, cuts_of, unfenced
 from schemas.event import Unit
 from schemas.fencing import fenced
 from schemas.reading.shortening import shorten
@@ -18,7 +17,6 @@ LONGEST_ANSWER = 4_000
 """Characters; far more than is asked for, and too short to nest deeper than can be read."""
 
 _INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 _TAG = r"^[a-z][a-z_]{1,39}$"
 
 _SCHEMA: dict[str, Any] = {
@@ -64,6 +62,6 @@ def critique_of(answer: str) -> Critique | None:
     if len(answer) > LONGEST_ANSWER:
         return None
     try:
-        return msgspec.json.decode(_FENCE.sub("", answer.strip()), type=Critique)
+        return msgspec.json.decode(unfenced(answer), type=Critique)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None

@@ -1,13 +1,12 @@
 """The question that settles two modes which are too close to tell apart by scores, and how its answer is read."""
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from schemas.calls import ModelCall, Said, cuts_of
+from schemas.calls import ModelCall, Said, cuts_of, unfenced
 from schemas.reading.shortening import shorten
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
@@ -31,8 +30,6 @@ MEANINGS: Mapping[Mode, str] = MappingProxyType(
     }
 )
 """Mode -> when it is right, in the words of the prompt. IGNORE is never offered."""
-
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
 def ask(text: str, selected: ModeSelected, timeout_ms: int) -> TiebreakRequested:
@@ -65,7 +62,7 @@ def outcome_of(answer: str, candidates: tuple[Mode, ...]) -> str:
     """
     if len(answer) > ANSWER_CHARACTERS:
         return INVALID
-    bare = _FENCE.sub("", answer.strip())
+    bare = unfenced(answer)
     try:
         decoded = msgspec.json.decode(bare)
     except (msgspec.DecodeError, UnicodeEncodeError):
