@@ -23,6 +23,7 @@ from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
 from deploy.processes.gateway_operating import BrokerOperations
+from deploy.processes.gateway_records import BrokerRecords
 from deploy.processes.lifeline import Lifeline
 from deploy.processes.listening import url_of
 from deploy.processes.stopping import told_to_stop
@@ -146,6 +147,7 @@ async def _serve(
                 local=local,
                 limits=limits,
                 operations=operations,
+                records=BrokerRecords(connection, log, stop),
                 operator_keys=job.operator_keys,
                 agent_per=settings.agent_per,
             )

@@ -1,7 +1,8 @@
 """Questions about what is recorded, as NATS micro services: they read a state and never change it.
 
 ``forged_id.query.ledger.exchange`` tells how an exchange ended, for a caller that missed its copy of the answer,
-``forged_id.query.ledger.health`` whether the ledger can be written.
+``forged_id.query.ledger.exchanges`` lists exchanges, ``forged_id.query.ledger.health`` tells whether the ledger can be
+written.
 ``forged_id.query.<actor>.partitions`` tells what a worker does with each partition of an actor it hosts. Both are found
 by ``$SRV.PING``, ``$SRV.INFO`` and ``$SRV.STATS``, as any NATS micro service.
 """
@@ -23,13 +24,14 @@ from deploy.health.readiness import LEDGER_QUERY, LedgerHealth, writing_fault
 from deploy.processes.inbox import is_inbox
 from events.errors import LogError
 from events.jetstream import Connection
-from events.ledger import exchange_result
+from events.ledger import Wanted, exchange_result, list_exchanges
 from events.loggers import get_logger
 from events.sealing.sealing import Sealing
 from schemas.event import ROOT
 from schemas.intake.strict import BadInput, read
 
 EXCHANGE_QUERY = f"{ROOT}.query.ledger.exchange"
+EXCHANGES_QUERY = f"{ROOT}.query.ledger.exchanges"
 
 
 class ExchangeQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +75,7 @@ async def serving(
             service = await _service(connection, "ledger", "How an exchange ended, from the ledger.")
             stack.push_async_callback(service.stop)
             await service.add_endpoint(name="exchange", subject=EXCHANGE_QUERY, handler=_Exchange(ledger, sealing))
+            await service.add_endpoint(name="exchanges", subject=EXCHANGES_QUERY, handler=_Exchanges(ledger))
             if projector is not None:
                 handler = _LedgerHealth(ledger, projector)
                 await service.add_endpoint(name="health", subject=LEDGER_QUERY, handler=handler)
@@ -112,6 +115,24 @@ class _Exchange:
                 await request.respond_error("404", f"the ledger holds no exchange {question.exchange[:64]!r} (yet)")
             else:
                 await request.respond(msgspec.json.encode(found))
+
+
+class _Exchanges:
+    def __init__(self, ledger: Path) -> None:
+        self._ledger = ledger
+
+    async def __call__(self, request: Request) -> None:
+        if not _answerable(request):
+            return
+        try:
+            wanted = read(request.data.strip() or b"{}", Wanted, "the question")
+            page = await asyncio.to_thread(list_exchanges, self._ledger, wanted)
+        except BadInput as wrong:
+            await request.respond_error("400", f'ask with {{"limit": 50}} and what they are to be: {wrong}')
+        except LogError as wrong:
+            await request.respond_error("503", f"the ledger cannot be read now: {wrong}")
+        else:
+            await request.respond(msgspec.json.encode(page))
 
 
 _logger = get_logger("neuraxis.ledger")

@@ -12,6 +12,7 @@ from events.ledger.checking.chain import Head
 from events.ledger.checking.compare import compare
 from events.ledger.checking.report import Check, Comparison, Finding, Verification
 from events.ledger.checking.verify import verify
+from events.ledger.listing import Listed, Page, Wanted, list_exchanges
 from events.ledger.reader import Extent, Folded, LedgerInfo, LedgerReader
 from events.ledger.rebuild import rebuild
 from events.ledger.results import ExchangeResult, exchange_result
@@ -30,12 +31,16 @@ __all__ = [
     "LedgerReader",
     "LedgerRow",
     "LedgerWriter",
+    "Listed",
+    "Page",
     "Verification",
+    "Wanted",
     "Written",
     "back_up",
     "compare",
     "exchange_result",
     "is_of_another",
+    "list_exchanges",
     "place_aside",
     "put_aside",
     "rebuild",

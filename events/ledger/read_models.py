@@ -28,7 +28,7 @@ from events.ledger.rows import (
     from_text,
     to_row,
 )
-from events.ledger.tables import TABLES, VIEWS, make
+from events.ledger.tables import INDEXES, TABLES, VIEWS, make
 from schemas.catalogue import ALERTS, decode_event
 from schemas.envelope import LATENCY
 from schemas.errors import VocabularyError
@@ -353,7 +353,7 @@ FOLDS: Mapping[Text, Fold] = {
 }
 """Public subject -> how its events change the tables."""
 
-FINGERPRINT = content_hash([TABLES, VIEWS, {topic: fold.insert for topic, fold in FOLDS.items()}])
+FINGERPRINT = content_hash([TABLES, INDEXES, VIEWS, {topic: fold.insert for topic, fold in FOLDS.items()}])
 """Names this release's read models; a file with another one has them rebuilt when it is opened for writing."""
 
 

@@ -102,6 +102,12 @@ TABLES: Mapping[str, str] = {
 }
 """Table -> its columns. Latencies are milliseconds between server times, ``_ns`` Unix nanoseconds."""
 
+INDEXES: Mapping[str, str] = {
+    # Lists of exchanges are read from the latest on. Sequences grow: the index is written at its end.
+    "exchanges_by_start": "exchanges (started_seq)",
+}
+"""Index -> the table and columns that it covers. It goes with its table."""
+
 VIEWS: Mapping[str, str] = {
     # Feedback and reflection are on the mode that was answered in: where an ACT loop ran, on its exchange's second one.
     "routing_decisions": """
@@ -136,5 +142,7 @@ def make(connection: sqlite3.Connection) -> None:
             connection.execute(f"DROP {found[name]} {name}")
     for name, columns in TABLES.items():
         connection.execute(f"CREATE TABLE {name} {columns}")
+    for name, covered in INDEXES.items():
+        connection.execute(f"CREATE INDEX {name} ON {covered}")
     for name, query in VIEWS.items():
         connection.execute(f"CREATE VIEW {name} AS {query}")

@@ -286,8 +286,12 @@ class StreamSource:
             latest = exchange_of(stored) or latest
         return latest
 
-    async def exchange(self, exchange: str) -> list[Stored]:
-        """Look up an exchange; see ``Source``."""
+    async def exchange(self, exchange: str, begin: int = 0) -> list[Stored]:
+        """Look up an exchange; see ``Source``. ``begin`` is the sequence of its input, where somebody knows it."""
+        if begin:
+            async for batch in self._stored(_INPUTS, begin - 1, begin):
+                if exchange_of(batch[0]) == exchange:
+                    return await self._from(batch[0], exchange)
         async for stored in self._inputs():
             if exchange_of(stored) == exchange:
                 return await self._from(stored, exchange)

@@ -18,6 +18,8 @@ from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
+from actors.gateway.http.records import endpoints as records_endpoints
+from actors.gateway.http.records.endpoints import Records
 
 SCHEMA = "/schema"
 """Where the document is."""
@@ -28,6 +30,7 @@ ENDPOINTS = (
     loops.override_guardrails,
     ticks.observe_tick,
     *operating.ENDPOINTS,
+    *records_endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
     front.show_front,
@@ -41,6 +44,7 @@ def application(
     local: bool,
     limits: Limits,
     operations: Operations,
+    records: Records,
     operator_keys: ApiKeys | None = None,
     agent_per: AgentPer = "shared",
 ) -> AccessMiddleware:
@@ -70,7 +74,9 @@ def application(
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
-        state=State({"desk": desk, "agent_per": agent_per, "operations": operations, "operators": operators}),
+        state=State(
+            {"desk": desk, "agent_per": agent_per, "operations": operations, "operators": operators, "records": records}
+        ),
         exception_handlers=failures.HANDLERS,
         openapi_config=document,
         logging_config=None,

@@ -62,6 +62,7 @@ async def gateway(
     agent_per: AgentPer = "shared",
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     operations: Any = None,
+    records: Any = None,
     operator_keys: Sequence[str] = (),
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block."""
@@ -91,6 +92,7 @@ async def gateway(
             local=local,
             limits=limits,
             operations=operations,
+            records=records,
             operator_keys=ApiKeys(operator_keys),
             agent_per=agent_per,
         )

@@ -30,6 +30,10 @@ def test_every_endpoint_is_described() -> None:
         "/v1/verdicts": {"post"},
         "/v1/allowances": {"get", "post"},
         "/v1/allowances/{allowance}/withdraw": {"post"},
+        "/api/exchanges": {"get"},
+        "/api/exchanges/{exchange}": {"get"},
+        "/api/exchanges/{exchange}/why": {"get"},
+        "/api/events": {"get"},
         "/healthz": {"get"},
         "/readyz": {"get"},
     }

@@ -1,0 +1,172 @@
+"""What is recorded, over HTTP: lists of exchanges, how one ended and why, and events as they come.
+
+It holds people's words and everybody's decisions, so it takes an operator's key where there are keys
+(:func:`operators_only`). Whoever makes the application gives the reading itself (:class:`Records`).
+"""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Protocol
+
+import msgspec
+from litestar import MediaType, Request, Response, get
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, QueryParameter
+from litestar.response import ServerSentEvent, ServerSentEventMessage
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.bodies import Failure
+from actors.gateway.http.operating import operators_only
+from actors.gateway.http.reading import QUERY
+from events.ledger import ExchangeResult, Page, Wanted
+from events.ledger.listing import MOST
+from schemas.event import ROOT
+from schemas.subjects import topic_filter
+
+LAST_EVENT = "Last-Event-ID"
+"""Header by which a browser says which event it had last: its sequence."""
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """An event of the log as it is shown: its sequence, its public subject, and itself as JSON."""
+
+    seq: int
+    topic: str
+    data: str
+
+
+class Records(Protocol):
+    """What reads the log and its ledger; each raises NotFound or a LogError."""
+
+    async def exchanges(self, wanted: Wanted) -> Page:
+        """Return a page of exchanges, the latest first."""
+        ...
+
+    async def exchange(self, exchange: str) -> ExchangeResult:
+        """Return how an exchange ended; it is named by its whole id."""
+        ...
+
+    async def why(self, exchange: str) -> bytes:
+        """Return why an exchange ended so, as ``neuraxis why --json`` does."""
+        ...
+
+    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
+        """Return the events behind a sequence (None: those to come), without end; None where nothing came for a while.
+
+        An event comes once, and in order, whatever happens to the connection.
+        """
+        ...
+
+
+_BAD = ResponseSpec(Failure, description="The question cannot be taken: the message names the parameter.")
+_FORBIDDEN = ResponseSpec(Failure, description="It takes an operator's key.")
+_UNKNOWN = ResponseSpec(Failure, description="There is no such exchange.")
+_UNREAD = ResponseSpec(Failure, description="The log or its ledger cannot be read now.")
+_RESPONSES = {400: _BAD, 403: _FORBIDDEN, 503: _UNREAD}
+_OF_ONE = {403: _FORBIDDEN, 404: _UNKNOWN, 503: _UNREAD}
+_ONLY = [operators_only]
+
+_FILTERS = ("agent", "session", "stage", "action", "reason", "mode", "before", "at", "limit")
+
+Word = Annotated[str, QueryParameter(description="Only those with this; all where it is not given.")]
+Count = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many, at most.")]
+Before = Annotated[int, QueryParameter(ge=0, description="Only those whose input stands before this sequence.")]
+At = Annotated[
+    int,
+    QueryParameter(ge=0, description="As the log was at this sequence: what came behind it has not happened. 0: now."),
+]
+Topic = Annotated[str, QueryParameter(description="Only this public subject; * and > are wildcards.")]
+After = Annotated[int | None, QueryParameter(ge=0, description="From behind this sequence on; else what is to come.")]
+Words = Annotated[bool, QueryParameter(description="With people's words, which are hidden otherwise.")]
+LastEvent = Annotated[str, HeaderParameter(name=LAST_EVENT, description="What a browser sends when it comes back.")]
+
+
+@get("/api/exchanges", guards=_ONLY, responses=_RESPONSES, opt={QUERY: _FILTERS})
+async def list_exchanges(
+    request: Request[Any, Any, State],
+    agent: Word = "",
+    session: Word = "",
+    stage: Word = "",
+    action: Word = "",
+    reason: Word = "",
+    mode: Word = "",
+    before: Before = 0,
+    at: At = 0,
+    limit: Count = 50,
+) -> Page:
+    """Return exchanges, the latest first: whose they are, how and when they ended; no words of the people who spoke."""
+    records: Records = request.app.state.records
+    return await records.exchanges(
+        Wanted(
+            agent=agent,
+            session=session,
+            stage=stage,
+            action=action,
+            reason=reason,
+            mode=mode,
+            before=before,
+            at=at,
+            limit=limit,
+        )
+    )
+
+
+@get("/api/exchanges/{exchange:str}", guards=_ONLY, responses=_OF_ONE)
+async def show_exchange(exchange: FromPath[str], request: Request[Any, Any, State]) -> ExchangeResult:
+    """Return how an exchange ended, with the answer; ``ended`` is null while it is open."""
+    records: Records = request.app.state.records
+    return await records.exchange(exchange)
+
+
+@get("/api/exchanges/{exchange:str}/why", guards=_ONLY, responses=_OF_ONE)
+async def show_why(exchange: FromPath[str], request: Request[Any, Any, State]) -> Response[bytes]:
+    """Return why an exchange ended so: its events as a tree of causes, with every number; as `neuraxis why --json`."""
+    records: Records = request.app.state.records
+    return Response(await records.why(exchange), media_type=MediaType.JSON)
+
+
+@get("/api/events", guards=_ONLY, responses=_RESPONSES, opt={QUERY: ("topic", "after", "words")})
+async def follow_events(
+    request: Request[Any, Any, State],
+    topic: Topic = "",
+    after: After = None,
+    words: Words = False,
+    last_event: LastEvent = "",
+) -> ServerSentEvent:
+    """Send events as they are stored, each once and in order: server-sent events, whose ids are the log's sequences.
+
+    A client that comes back says which it had last (`Last-Event-ID`), and gets those behind it.
+    """
+    records: Records = request.app.state.records
+    if last_event:
+        if not (last_event.isascii() and last_event.isdecimal() and len(last_event) <= _DIGITS):
+            raise InvalidField(LAST_EVENT, f"the header {LAST_EVENT} is no sequence of the log: it is a number")
+        after = int(last_event)
+    return ServerSentEvent(_sent(await records.follow(_filter_of(topic), after, words=words)))
+
+
+_DIGITS = 19
+
+
+async def _sent(happened: AsyncIterator[Happened | None]) -> AsyncIterator[ServerSentEventMessage]:
+    async for each in happened:
+        if each is None:
+            yield ServerSentEventMessage(comment="nothing new")
+        else:
+            yield ServerSentEventMessage(data=each.data, event=each.topic, id=str(each.seq))
+
+
+def _filter_of(topic: str) -> str:
+    """Return the filter of a public subject, with or without the root; raises InvalidField for what is none."""
+    subject = topic or ">"
+    if subject != ROOT and not subject.startswith(f"{ROOT}."):
+        subject = f"{ROOT}.{subject}"
+    tokens = subject.split(".")
+    if any(not token or any(sign.isspace() or not sign.isprintable() for sign in token) for token in tokens) or (
+        ">" in tokens[:-1]
+    ):
+        raise InvalidField("topic", "topic is no subject: write tokens with dots between, such as forged_id.alert.>")
+    return topic_filter(subject)
+
+
+ENDPOINTS = (list_exchanges, show_exchange, show_why, follow_events)

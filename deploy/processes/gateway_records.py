@@ -1,0 +1,127 @@
+"""What a gateway shows of what is recorded: lists from the ledger's process, all else from the log itself.
+
+The ledger's process has the file and its index; the gateway may stand on another machine. An exchange's place in the
+log comes from there too, and where no ledger is written from the log's inputs.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from actors.gateway.http.operating import NotFound
+from actors.gateway.http.records.endpoints import Happened
+from deploy.processes.queries import EXCHANGE_QUERY, EXCHANGES_QUERY
+from events.errors import LogError, Unavailable
+from events.jetstream import Connection, JetStreamLog
+from events.ledger import ExchangeResult, Page, Wanted
+from events.log import Stored, Tail
+from events.replay.explain import explain
+from events.replay.sources import StreamSource
+
+PATIENCE_S = 5.0
+"""Seconds that the ledger's process has for an answer."""
+
+FOLLOWERS = 16
+"""Readers of events at once, at most: each is a consumer of the broker's."""
+
+QUIET_S = 15.0
+"""Seconds without an event after which a reader is told that nothing came: a dead connection shows, a proxy waits."""
+
+_NO_LEDGER = "no process writes the ledger, and lists come from it: run `neuraxis up`, or `neuraxis worker ledger`"
+T = TypeVar("T")
+
+
+class BrokerRecords:
+    """Reads the log of a broker and asks the ledger's process.
+
+    Args:
+        connection: The broker's.
+        log: What is followed and read.
+        stop: Set once the gateway is to stop: whoever follows events is let go.
+    """
+
+    def __init__(self, connection: Connection, log: JetStreamLog, stop: asyncio.Event) -> None:
+        self._connection = connection
+        self._log = log
+        self._stop = stop
+        self._followers = 0
+
+    async def exchanges(self, wanted: Wanted) -> Page:
+        """Return a page of exchanges, the latest first."""
+        return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page)
+
+    async def exchange(self, exchange: str) -> ExchangeResult:
+        """Return how an exchange ended."""
+        return await self._asked(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)
+
+    async def why(self, exchange: str) -> bytes:
+        """Return why an exchange ended so, as ``neuraxis why --json`` does."""
+        from deploy.cli.rendering.why import plain_sentence
+
+        source = StreamSource(self._log)
+        explanation = explain(await source.exchange(exchange, await self._begin(exchange)))
+        if explanation is None:
+            raise NotFound(f"the log holds no exchange {exchange[:64]!r}")
+        missing = source.gaps.missing(await source.losses())
+        told = {"sentence": plain_sentence(explanation), **msgspec.structs.asdict(explanation), "missing": missing}
+        return msgspec.json.encode(told)
+
+    async def follow(self, filter: str, after: int | None, *, words: bool) -> AsyncIterator[Happened | None]:
+        """Return the events behind a sequence, without end; None where nothing came for a while."""
+        if self._followers >= FOLLOWERS:
+            raise Unavailable(f"{FOLLOWERS} readers follow the events, as many as may be: close one of them")
+        last = (await self._log.info()).last_seq
+        return self._following(filter, last if after is None else min(after, last), words)
+
+    async def _following(self, filter: str, after: int, words: bool) -> AsyncIterator[Happened | None]:
+        from deploy.cli.rendering.entries import entry_of
+
+        self._followers += 1
+        stopping = asyncio.create_task(self._stop.wait(), name="events stop")
+        reading: Tail | None = None
+        coming: asyncio.Task[Sequence[Stored]] | None = None
+        try:
+            reading = await self._log.tail([filter], after)
+            while not stopping.done():
+                coming = coming or asyncio.create_task(_next(reading), name="events come")
+                await asyncio.wait((coming, stopping), timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED)
+                if not coming.done():
+                    yield None
+                    continue
+                batch, coming = coming.result(), None
+                for stored in batch:
+                    entry = entry_of(stored, words=words)
+                    yield Happened(stored.seq, entry.topic, msgspec.json.encode(entry).decode())
+        finally:
+            self._followers -= 1
+            stopping.cancel()
+            if coming is not None:
+                coming.cancel()
+            if reading is not None:
+                await reading.close()
+
+    async def _begin(self, exchange: str) -> int:
+        """Return the sequence of an exchange's input as the ledger has it; 0 where that does not help."""
+        try:
+            return (await self.exchange(exchange)).started_seq
+        except (NotFound, LogError):
+            return 0
+
+    async def _asked(self, subject: str, question: bytes, kind: type[T]) -> T:
+        try:
+            answer = await self._connection.request(subject, question, deadline=PATIENCE_S)
+        except Unavailable as wrong:
+            raise Unavailable(_NO_LEDGER if self._connection.connected else str(wrong)) from wrong
+        if code := answer.headers.get("Nats-Service-Error-Code"):
+            told = answer.headers.get("Nats-Service-Error", "")
+            raise NotFound(told) if code == "404" else Unavailable(told)
+        try:
+            return msgspec.json.decode(answer.data, type=kind)
+        except msgspec.DecodeError as wrong:
+            raise Unavailable(f"the ledger's process answers what this release does not read: {wrong}") from wrong
+
+
+async def _next(reading: Tail) -> Sequence[Stored]:
+    return await reading.next()

@@ -1,0 +1,123 @@
+"""Lists of exchanges from a ledger's read models, the latest first, page by page."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from events.ledger.failures import explained
+from events.ledger.reader import END
+from events.ledger.rows import Text, from_text, to_text
+from events.ledger.schema import connect_read_only
+from schemas.intake.moments import to_milliseconds
+
+MOST = 500
+"""Exchanges of one page, at most."""
+
+_OF_ITS_BEGINNING = ("agent", "session")
+_WORDS = (*_OF_ITS_BEGINNING, "stage", "action", "reason", "mode")
+_COLUMNS = (
+    "exchange, agent, session, started_seq, started_ns, ended_seq, stage, action, reason, mode, first_mode, latency_ms"
+)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which exchanges: those with these words where they are given, of which no word is said; ``before`` a sequence.
+
+    ``at`` is a point of the log: nothing behind it has happened, so that an exchange which ended later is open. 0 is
+    the log's end. ``before`` 0: from the latest on.
+    """
+
+    agent: str = ""
+    session: str = ""
+    stage: str = ""
+    action: str = ""
+    reason: str = ""
+    mode: str = ""
+    before: Annotated[int, msgspec.Meta(ge=0)] = 0
+    at: Annotated[int, msgspec.Meta(ge=0)] = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MOST)] = 50
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """An exchange in a list; it has no words of the people who spoke.
+
+    ``seq`` is the sequence of its input, ``started`` the server's time of that (RFC 3339). What it ended as is empty
+    while it is open; ``latency_ms`` is between the server's times of both.
+    """
+
+    exchange: str
+    agent: str
+    session: str
+    seq: int
+    started: str
+    ended_seq: int = 0
+    stage: str = ""
+    action: str = ""
+    reason: str = ""
+    mode: str = ""
+    first_mode: str = ""
+    latency_ms: float | None = None
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """Exchanges, the latest first; ``before`` asks for those that follow, 0 at the end of the list.
+
+    ``head`` is the sequence up to which the ledger is written.
+    """
+
+    exchanges: tuple[Listed, ...]
+    before: int
+    head: int
+
+
+def list_exchanges(path: Path, wanted: Wanted) -> Page:
+    """Return a page of the exchanges in a ledger file.
+
+    Raises:
+        LedgerDamaged, Misconfigured, Unavailable: see ``LedgerReader``.
+    """
+    at = wanted.at or END
+    conditions = ["started_seq < ?", "started_seq <= ?"]
+    values: list[int | Text] = [wanted.before or END, at]
+    for name in _WORDS:
+        if word := getattr(wanted, name):
+            conditions.append(f"{name} = ?")
+            values.append(to_text(word))
+            if name not in _OF_ITS_BEGINNING:
+                # At that point the exchange had not ended so yet.
+                conditions.append("ended_seq <= ?")
+                values.append(at)
+    with closing(connect_read_only(path)) as ledger, explained(path, "list its exchanges"):
+        rows = ledger.execute(
+            f"SELECT {_COLUMNS} FROM exchanges WHERE {' AND '.join(conditions)} ORDER BY started_seq DESC LIMIT ?",
+            (*values, wanted.limit + 1),
+        ).fetchall()
+        (head,) = ledger.execute("SELECT ifnull(max(seq), 0) FROM events").fetchone()
+    listed = tuple(_listed(row, at) for row in rows[: wanted.limit])
+    return Page(exchanges=listed, before=listed[-1].seq if len(rows) > wanted.limit else 0, head=head)
+
+
+def _listed(row: tuple[Any, ...], at: int) -> Listed:
+    exchange, agent, session, seq, started_ns, ended_seq, *end, latency_ms = row
+    begun = Listed(
+        exchange=from_text(exchange),
+        agent=from_text(agent),
+        session=from_text(session),
+        seq=seq,
+        started=to_milliseconds(started_ns),
+    )
+    if ended_seq is None or ended_seq > at:
+        return begun
+    stage, action, reason, mode, first_mode = (from_text(each or "") for each in end)
+    return msgspec.structs.replace(
+        begun,
+        ended_seq=ended_seq,
+        stage=stage,
+        action=action,
+        reason=reason,
+        mode=mode,
+        first_mode=first_mode,
+        latency_ms=latency_ms,
+    )

@@ -1,0 +1,100 @@
+"""What is recorded, read over HTTP from a running set: lists, why, and events as they come."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.deploy.waiting import until
+from tests.e2e.live import Live
+
+
+@pytest.fixture(scope="module")
+def client(live: Live) -> Iterator[httpx.Client]:
+    address = json.loads((live.data / "run.json").read_text())["http"]
+    with httpx.Client(base_url=address, timeout=60, trust_env=False) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def asked(live: Live, client: httpx.Client) -> dict[str, Any]:
+    """An exchange that ended, once the ledger has it."""
+    row = live.ask("What is the capital of Peru?", "--session", "recorded-over-http")
+    until(lambda: client.get(f"/api/exchanges/{row['exchange']}").is_success, "the ledger has it")
+    return row
+
+
+def events(
+    client: httpx.Client, count: int, headers: dict[str, str] | None = None, **given: Any
+) -> list[dict[str, Any]]:
+    """Return the first events of a reading: their ids, names and bodies as server-sent events have them."""
+    found, event = list[dict[str, Any]](), dict[str, Any]()
+    with client.stream("GET", "/api/events", params=given, headers=headers or {}) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream"), answer.read()
+        for line in answer.iter_lines():
+            if line:
+                name, _, value = line.partition(": ")
+                event[name] = value
+            elif event:
+                found.append(event)
+                event = {}
+                if len(found) == count:
+                    return found
+    raise AssertionError("the reading ended")
+
+
+def test_an_exchange_is_listed_and_shown_as_it_ended(client: httpx.Client, asked: dict[str, Any]) -> None:
+    page = client.get("/api/exchanges", params={"session": "recorded-over-http", "limit": 5}).json()
+    (row,) = page["exchanges"]
+    assert (row["exchange"], row["stage"], row["mode"]) == (asked["exchange"], asked["stage"], asked["mode"])
+    assert page["head"] >= row["ended_seq"] > row["seq"]
+    shown = client.get(f"/api/exchanges/{asked['exchange']}").json()
+    assert shown["ended"]["response"] == asked["response"]
+    assert "Peru" not in json.dumps(page)
+
+
+def test_why_says_what_the_command_says(client: httpx.Client, live: Live, asked: dict[str, Any]) -> None:
+    (told,) = live.rows("why", asked["exchange"], "--json")
+    assert client.get(f"/api/exchanges/{asked['exchange']}/why").json() == told
+
+
+def test_events_come_in_order_and_go_on_where_a_client_was(
+    client: httpx.Client, live: Live, asked: dict[str, Any]
+) -> None:
+    first = events(client, 6, after=0)
+    assert [int(each["id"]) for each in first] == sorted(int(each["id"]) for each in first)
+    assert json.loads(first[0]["data"])["seq"] == int(first[0]["id"])
+    again = events(client, 3, headers={"Last-Event-ID": first[2]["id"]})
+    assert again == first[3:]
+    (received,) = events(client, 1, topic="input.received", after=0)
+    assert received["event"] == "forged_id.input.received"
+    (with_words,) = events(client, 1, topic="input.received", after=0, words="true")
+    hidden, told = (json.loads(each["data"])["data"]["text"] for each in (received, with_words))
+    assert hidden != told
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "word"),
+    [
+        ("/api/exchanges/none-such", 404, "none-such"),
+        ("/api/exchanges/none-such/why", 404, "none-such"),
+        ("/api/exchanges?limit=0", 400, "limit"),
+        ("/api/exchanges?limit=501", 400, "limit"),
+        ("/api/exchanges?before=-1", 400, "before"),
+        ("/api/exchanges?agents=ann", 400, "agent"),
+        ("/api/events?topic=a..b", 400, "topic"),
+        ("/api/events?topic=>.a", 400, "topic"),
+        ("/api/events?after=x", 400, "after"),
+        ("/api/events?words=maybe", 400, "words"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_says_why(client: httpx.Client, path: str, status: int, word: str) -> None:
+    answer = client.get(path)
+    assert (answer.status_code, word in answer.text) == (status, True), answer.text
+
+
+def test_a_last_event_that_is_no_sequence_is_refused(client: httpx.Client) -> None:
+    answer = client.get("/api/events", headers={"Last-Event-ID": "yesterday"})
+    assert (answer.status_code, "Last-Event-ID" in answer.text) == (400, True), answer.text

@@ -1,0 +1,73 @@
+"""Lists of exchanges: the latest first, page by page, as of any point of the log."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from events.errors import Misconfigured
+from events.ledger import Page, Wanted, list_exchanges
+from events.log import Stored
+from tests.events.ledger.messages import INPUT, RESPONSE, stored, write
+
+COUNT = 7
+
+
+def listed(path: Path, **wanted: object) -> Page:
+    return list_exchanges(path, msgspec.convert(wanted, Wanted))
+
+
+def ids(page: Page) -> list[str]:
+    return [each.exchange for each in page.exchanges]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Seven exchanges, of which each input is followed by the end of the one before; the last is open."""
+    path, messages = tmp_path / "ledger.db", list[Stored]()
+    for number in range(COUNT):
+        messages.append(stored(2 * number + 1, INPUT, at_ms=10 * number, exchange=f"x{number}"))
+        end = msgspec.structs.replace(RESPONSE, reason=f"r{number % 2}")
+        if number < COUNT - 1:
+            messages.append(stored(2 * number + 2, end, at_ms=10 * number + 4, exchange=f"x{number}"))
+    write(path, messages)
+    return path
+
+
+def test_the_latest_comes_first_with_its_end_and_times(ledger: Path) -> None:
+    page = listed(ledger)
+    assert ids(page) == [f"x{number}" for number in reversed(range(COUNT))]
+    assert (page.before, page.head) == (0, 2 * COUNT - 1)
+    latest, ended = page.exchanges[:2]
+    assert (latest.stage, latest.ended_seq, latest.latency_ms) == ("", 0, None)
+    assert (ended.seq, ended.ended_seq, ended.stage, ended.latency_ms) == (11, 12, RESPONSE.stage, 4.0)
+    assert ended.started.endswith(".050Z")
+
+
+def test_pages_follow_each_other_without_a_gap_or_a_repeat(ledger: Path) -> None:
+    found, before = list[str](), 0
+    for _ in range(4):
+        page = listed(ledger, limit=2, before=before)
+        found, before = [*found, *ids(page)], page.before
+    assert found == [f"x{number}" for number in reversed(range(COUNT))]
+    assert before == 0
+
+
+def test_at_a_point_nothing_behind_it_has_happened(ledger: Path) -> None:
+    for at in range(1, 2 * COUNT):
+        page = listed(ledger, at=at)
+        assert all(each.seq <= at and each.ended_seq <= at for each in page.exchanges)
+        assert len(page.exchanges) == (at + 1) // 2
+        assert [each.exchange for each in page.exchanges if not each.ended_seq] == ([f"x{at // 2}"] if at % 2 else [])
+
+
+def test_words_narrow_a_list_and_an_end_counts_from_where_it_stands(ledger: Path) -> None:
+    assert ids(listed(ledger, reason="r1")) == ["x5", "x3", "x1"]
+    assert ids(listed(ledger, reason="r1", at=11)) == ["x3", "x1"]
+    assert ids(listed(ledger, agent="nobody")) == []
+    assert len(listed(ledger, agent="ada", session="s1").exchanges) == COUNT
+
+
+def test_where_there_is_no_ledger_that_is_said(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match="no ledger is here"):
+        listed(tmp_path / "none.db")
