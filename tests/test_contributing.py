@@ -26,6 +26,15 @@ OF_EVERY_ACTOR = (
 )
 """The tests that a new actor is found by; no file is left out by its name."""
 
+GUIDED = re.compile(
+    r"^<!-- (?P<guide>field|command): (?P<path>\S+) -->\n```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+IN_COMMANDS = re.compile(r"^<!-- command in COMMANDS -->\n```python\n(?P<line>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+OF_EVERY_COMMAND = ("tests/deploy/test_cli.py", "tests/deploy/cli/test_sessions.py", "tests/test_architecture.py")
+OF_COMMANDS = "sessions or every or no_option or list_of_commands or loads_no_actor or imports or docstring"
+"""Of those tests, the command's own and those that are written once for all commands."""
+
 OF_IT_OR_OF_ALL = "greeter or none_stopped or not ["
 """Of the tests that are written once for many, its own: the others run beside this one, on what this is a copy of."""
 
@@ -79,6 +88,58 @@ def test_the_actor_of_the_guide_is_typed_and_formatted(project: Path) -> None:
     run(project, "mypy", "--no-incremental", *own)
     run(project, "ruff", "check", "--no-cache", *own, "tests/actors/greeter")
     run(project, "ruff", "format", "--no-cache", "--check", *own, "tests/actors/greeter")
+
+
+def test_the_field_of_the_guide_is_decided_and_a_log_of_before_it_verifies(project: Path) -> None:
+    files = guided("field")
+    assert set(files) == {
+        "schemas/vocabulary/greeter.py",
+        "actors/greeter/decider.py",
+        "tests/actors/greeter/test_words.py",
+    }
+    replace_definition(project / "schemas/vocabulary/greeter.py", files["schemas/vocabulary/greeter.py"])
+    replace_definition(project / "actors/greeter/decider.py", files["actors/greeter/decider.py"])
+    (project / "tests/actors/greeter/test_words.py").write_text(files["tests/actors/greeter/test_words.py"])
+    run_tests(
+        project, "tests/actors/greeter/test_words.py", "tests/schemas/test_catalogue.py", "-k", "words or greeter"
+    )
+    own = ("schemas/vocabulary/greeter.py", "actors/greeter", "tests/actors/greeter")
+    run(project, "ruff", "check", "--no-cache", *own)
+    run(project, "ruff", "format", "--no-cache", "--check", *own)
+
+
+def test_the_command_of_the_guide_passes_the_tests_of_every_command(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
+    files = guided("command")
+    assert set(files) == {"deploy/cli/logs/sessions.py", "tests/deploy/cli/test_sessions.py"}
+    for path, code in files.items():
+        (folder / path).write_text(code)
+    commands, before = folder / "deploy/cli/__init__.py", '    "backup": '
+    (line,) = [match["line"] for match in IN_COMMANDS.finditer((ROOT / "CONTRIBUTING.md").read_text())]
+    assert commands.read_text().count(before) == 1
+    commands.write_text(commands.read_text().replace(before, line + before))
+    run_tests(folder, *OF_EVERY_COMMAND, "-k", OF_COMMANDS)
+    run(folder, "mypy", "--no-incremental", "deploy/cli/logs/sessions.py")
+    run(folder, "ruff", "check", "--no-cache", *files, "deploy/cli/__init__.py")
+    run(folder, "ruff", "format", "--no-cache", "--check", *files, "deploy/cli/__init__.py")
+
+
+def guided(guide: str) -> dict[str, str]:
+    """Return the files of one of the guides in CONTRIBUTING.md."""
+    found = GUIDED.finditer((ROOT / "CONTRIBUTING.md").read_text())
+    return {match["path"]: match["code"] for match in found if match["guide"] == guide}
+
+
+def replace_definition(file: Path, code: str) -> None:
+    """Put a function or class of the guide in the place of the one of its name."""
+    head = code.partition("(")[0]
+    text = file.read_text()
+    begin = text.index(head)
+    end = re.compile(r"^\S", re.MULTILINE)
+    after = end.search(text, begin + len(head) + text[begin + len(head) :].index("\n"))
+    assert after is not None
+    file.write_text(f"{text[:begin]}{code}\n\n{text[after.start() :]}")
 
 
 def test_both_behaviours_of_the_guide_are_decided(project: Path) -> None:

@@ -20,8 +20,12 @@ def lines(page: Path) -> list[str]:
 
 
 def spoken_of(page: Path) -> Iterator[list[str]]:
-    """Yield the words of the commands that a page's prose and tables name, as far as they stand on one line."""
-    for found in re.finditer(r"`neuraxis ([a-z][a-z-]*(?: [^`|#\n]*)?)", page.read_text()):
+    """Yield the words of the commands that a page's prose and tables name, as far as they stand on one line.
+
+    Code is passed over: a guide may show how a command is made that there is not.
+    """
+    prose = re.sub(r"^```python\n.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for found in re.finditer(r"`neuraxis ([a-z][a-z-]*(?: [^`|#\n]*)?)", prose):
         yield found[1].split()
 
 
