@@ -1,1 +1,4 @@
-"""The minds: a package an actor, and the runtime that runs them."""
+"""The minds: a package an actor, and what actors share: the runtime that runs them, and how they read texts."""
+
+SHARED = frozenset({"runtime", "text"})
+"""Packages here that are no actors."""

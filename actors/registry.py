@@ -12,8 +12,6 @@ from schemas.actor import Actor
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 
-_NOT_ACTORS = frozenset({"runtime"})
-
 
 class InvalidActor(ValueError):
     """An actor package contradicts the catalogue or its own name: a mistake in the code, found at load."""
@@ -64,7 +62,7 @@ def load(package: ModuleType = actors) -> dict[str, Actor[Any]]:
 
 def _packages(package: ModuleType) -> Iterable[str]:
     names = (found.name for found in pkgutil.iter_modules(package.__path__) if found.ispkg)
-    return sorted(name for name in names if name not in _NOT_ACTORS)
+    return sorted(name for name in names if name not in actors.SHARED)
 
 
 def _listed(event: type[Event]) -> bool:

@@ -12,14 +12,13 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import actors
+
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("schemas", "events", "actors", "deploy")
 """Imports point from later ones to earlier ones."""
 
 PACKAGES = (*LAYERS, "bench")
-SHARED_BY_ACTORS = {"runtime", "text"}
-"""Packages below ``actors`` that are no actors: what runs them, and how they read texts."""
-
 IMPURE = {
     "aiosqlite", "asyncio", "concurrent", "datetime", "getpass", "http", "httpx", "io", "locale", "logging",
     "multiprocessing", "nats", "openai", "os", "pathlib", "platform", "queue", "random", "secrets", "select",
@@ -153,7 +152,7 @@ def test_no_actor_imports_another() -> None:
         for file in sources("actors")
         if len(file.relative_to(ROOT / "actors").parts) > 1
         for name in imports_of(file)
-        if name.startswith("actors.") and name.split(".")[1] not in {actor_of(file), *SHARED_BY_ACTORS}
+        if name.startswith("actors.") and name.split(".")[1] not in {actor_of(file), *actors.SHARED}
     ]
     assert wrong == []
 
@@ -161,7 +160,7 @@ def test_no_actor_imports_another() -> None:
 def test_what_actors_share_knows_no_actor() -> None:
     wrong = [
         f"{named(file)}: {name}"
-        for shared in SHARED_BY_ACTORS
+        for shared in actors.SHARED
         for file in sources(f"actors/{shared}")
         for name in imports_of(file)
         if name.startswith("actors.") and name.split(".")[1] != shared

@@ -126,7 +126,7 @@ def all_sections() -> Sections:
 
 def section_names() -> tuple[str, ...]:
     """Return the names of :func:`all_sections`, and load none: each package of actors has one."""
-    packages = (each.name for each in iter_modules(actors.__path__) if each.ispkg)
+    packages = (each.name for each in iter_modules(actors.__path__) if each.ispkg and each.name not in actors.SHARED)
     return tuple(dict.fromkeys((*SET_SECTIONS, *sorted(packages))))
 
 
