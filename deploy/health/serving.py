@@ -50,7 +50,7 @@ class Stages:
 
     def __init__(self, membership: Membership, partitions: Partitions, needed: Sequence[str] = NEEDED) -> None:
         self._membership = membership
-        self._needed = tuple(needed)
+        self.needed = tuple(needed)
         self._partitions = partitions
         self._watch = Watch(partitions)
 
@@ -79,7 +79,7 @@ class Stages:
             for place, lack in self._watch.lacks.items()
             if self._watch.away_s(place, now) >= AWAY_S or not (patient or self._watch.has_seen(place))
         }
-        return by_stage(away, self._needed)
+        return by_stage(away, self.needed)
 
     def lacking(self, stage: str, agent: str, session: str = "") -> str:
         """Return why nobody serves a stage for an agent and session, in words; empty where somebody does, or may soon.

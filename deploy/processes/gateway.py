@@ -16,7 +16,9 @@ from actors.gateway.http.entrance import Entrance
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.serving import serve
+from actors.gateway.metrics import Metrics
 from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
@@ -29,6 +31,7 @@ from deploy.processes.listening import url_of
 from deploy.processes.stopping import told_to_stop
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import storing_fault
+from events.log import Log
 from events.loggers import get_logger
 
 GRACE_S = 3.0
@@ -140,6 +143,8 @@ async def _serve(
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
+        records, metrics = BrokerRecords(connection, log, stop), Metrics()
+        counting = around.create_task(metrics.follow(log.as_stored()), name="metrics")
         entrance.open(
             application(
                 desk,
@@ -147,7 +152,8 @@ async def _serve(
                 local=local,
                 limits=limits,
                 operations=operations,
-                records=BrokerRecords(connection, log, stop),
+                records=records,
+                measuring=measuring_of(metrics, log, records, stages),
                 operator_keys=job.operator_keys,
                 agent_per=settings.agent_per,
             )
@@ -163,8 +169,21 @@ async def _serve(
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
         hurrying = around.create_task(_hurry(desk, stop), name="hurry")
         await serving
-        for task in (following, looking, announcing, hurrying):
+        for task in (following, looking, counting, announcing, hurrying):
             task.cancel()
+
+
+def measuring_of(metrics: Metrics, log: Log, records: BrokerRecords, stages: Stages) -> Measuring:
+    """Return what the gateway tells Prometheus, measured at each question."""
+
+    async def log_seq() -> int:
+        return (await log.info()).last_seq
+
+    def served() -> dict[str, bool]:
+        lost = stages.unserved()
+        return {stage: stage not in lost for stage in stages.needed}
+
+    return Measuring(metrics, log_seq=log_seq, ledger_seq=records.written, served=served)
 
 
 async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline) -> None:

@@ -52,6 +52,13 @@ class BrokerRecords:
         """Return a page of exchanges, the latest first."""
         return await self._asked(EXCHANGES_QUERY, msgspec.json.encode(wanted), Page)
 
+    async def written(self) -> int:
+        """Return the sequence up to which the ledger is written, -1 where nobody can say."""
+        try:
+            return (await self.exchanges(Wanted(limit=1))).head
+        except LogError:
+            return -1
+
     async def exchange(self, exchange: str) -> ExchangeResult:
         """Return how an exchange ended."""
         return await self._asked(EXCHANGE_QUERY, msgspec.json.encode({"exchange": exchange}), ExchangeResult)

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deploy.waiting import until
 from tests.e2e.live import Live
@@ -98,3 +99,20 @@ def test_a_question_that_cannot_be_answered_says_why(client: httpx.Client, path:
 def test_a_last_event_that_is_no_sequence_is_refused(client: httpx.Client) -> None:
     answer = client.get("/api/events", headers={"Last-Event-ID": "yesterday"})
     assert (answer.status_code, "Last-Event-ID" in answer.text) == (400, True), answer.text
+
+
+@pytest.mark.usefixtures("asked")
+def test_prometheus_reads_what_the_set_did_and_how_it_stands(client: httpx.Client) -> None:
+    def ended() -> bool:
+        families = {each.name: each for each in text_string_to_metric_families(client.get("/metrics").text)}
+        return any(sample.value for sample in families["neuraxis_exchanges"].samples)
+
+    until(ended, "an end is counted")
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    samples = [each for family in text_string_to_metric_families(answer.text) for each in family.samples]
+    served = {each.labels["stage"]: each.value for each in samples if each.name == "neuraxis_stage_served"}
+    assert served["reflex"] == served["responder"] == 1
+    values = {each.name: each.value for each in samples}
+    assert values["neuraxis_log_sequence"] >= values["neuraxis_ledger_sequence"] > 0
+    assert any(each.name == "neuraxis_http_requests_total" for each in samples)

@@ -10,12 +10,13 @@ from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 
 from actors.gateway.agents import AgentPer
-from actors.gateway.http import failures, front, health, operating
+from actors.gateway.http import failures, front, health, metrics, operating
 from actors.gateway.http.access import AccessMiddleware, Limits
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.metrics import REQUESTS, Measuring
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 from actors.gateway.http.records import endpoints as records_endpoints
@@ -33,6 +34,7 @@ ENDPOINTS = (
     *records_endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
+    metrics.show_metrics,
     front.show_front,
 )
 
@@ -45,6 +47,7 @@ def application(
     limits: Limits,
     operations: Operations,
     records: Records,
+    measuring: Measuring,
     operator_keys: ApiKeys | None = None,
     agent_per: AgentPer = "shared",
 ) -> AccessMiddleware:
@@ -75,8 +78,16 @@ def application(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
         state=State(
-            {"desk": desk, "agent_per": agent_per, "operations": operations, "operators": operators, "records": records}
+            {
+                "desk": desk,
+                "agent_per": agent_per,
+                "operations": operations,
+                "operators": operators,
+                "records": records,
+                "measuring": measuring,
+            }
         ),
+        middleware=[REQUESTS.middleware],
         exception_handlers=failures.HANDLERS,
         openapi_config=document,
         logging_config=None,

@@ -14,6 +14,7 @@ from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
 from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.records.endpoints import Records
 from actors.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import Order, append
@@ -42,6 +43,7 @@ async def gateway(
         limits=Limits(concurrent=8, body_s=5.0),
         operations=BrokerOperations(Access(servers=url), "NEURAXIS", wait_s=wait_s),
         records=cast(Records, None),
+        measuring=cast(Measuring, None),
         operator_keys=ApiKeys(operators),
     )
     transport = httpx.ASGITransport(app, raise_app_exceptions=True)  # type: ignore[arg-type]

@@ -63,6 +63,7 @@ async def gateway(
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
     operations: Any = None,
     records: Any = None,
+    measuring: Any = None,
     operator_keys: Sequence[str] = (),
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a gateway on a log, and a client to it, for the length of a block."""
@@ -93,6 +94,7 @@ async def gateway(
             limits=limits,
             operations=operations,
             records=records,
+            measuring=measuring,
             operator_keys=ApiKeys(operator_keys),
             agent_per=agent_per,
         )

@@ -34,6 +34,7 @@ def test_every_endpoint_is_described() -> None:
         "/api/exchanges/{exchange}": {"get"},
         "/api/exchanges/{exchange}/why": {"get"},
         "/api/events": {"get"},
+        "/metrics": {"get"},
         "/healthz": {"get"},
         "/readyz": {"get"},
     }

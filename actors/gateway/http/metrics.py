@@ -1,0 +1,53 @@
+"""The endpoint that Prometheus reads: what the log told of the set, and how this gateway's own requests went."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from litestar import Request, Response, get
+from litestar.datastructures import State
+from litestar.plugins.prometheus import PrometheusConfig
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
+
+from actors.gateway.metrics import Metrics
+
+PATH = "/metrics"
+
+REQUESTS = PrometheusConfig(app_name="neuraxis", prefix="neuraxis_http", group_path=True, exclude=[PATH])
+"""How Litestar counts and times this gateway's requests, in the process's registry."""
+
+
+class Measuring:
+    """What is told on the endpoint.
+
+    Args:
+        metrics: Counted from the log.
+        log_seq: Returns the sequence of the log's last event.
+        ledger_seq: Returns the sequence that the ledger is written up to, -1 where nobody can say.
+        served: Returns, of each stage that has to be served, whether it is.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        *,
+        log_seq: Callable[[], Awaitable[int]],
+        ledger_seq: Callable[[], Awaitable[int]],
+        served: Callable[[], Mapping[str, bool]],
+    ) -> None:
+        self._metrics = metrics
+        self._log_seq = log_seq
+        self._ledger_seq = ledger_seq
+        self._served = served
+
+    async def render(self) -> bytes:
+        """Return all metrics as Prometheus reads them; raises LogError where the log cannot be asked."""
+        log_seq, ledger_seq = await self._log_seq(), await self._ledger_seq()
+        counted = self._metrics.render(log_seq=log_seq, ledger_seq=ledger_seq, served=self._served())
+        return counted + generate_latest(REGISTRY)
+
+
+@get(PATH)
+async def show_metrics(request: Request[Any, Any, State]) -> Response[bytes]:
+    """Tell Prometheus of inputs and their ends, latencies, alerts, models, the ledger, and this gateway's requests."""
+    measuring: Measuring = request.app.state.measuring
+    return Response(await measuring.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})

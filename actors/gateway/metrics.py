@@ -1,0 +1,133 @@
+"""What Prometheus is told of a running set: inputs, how they ended and how long that took, alerts, and models.
+
+Counted from the log, from when this gateway began to read it: a counter that begins anew is what Prometheus expects of
+a process that was started again. Every gateway counts the whole log, so that one of them is asked, or the greatest
+taken. Labels come from the vocabulary alone: no agent, session or word is one.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from events.codec import Recorded, decode
+from events.log import Log, Stored
+from schemas.event import ROOT, topic_of
+from schemas.subjects import split_stored, topic_filter
+from schemas.vocabulary.alerts import Alert
+from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
+from schemas.vocabulary.responder import ResponseEmitted
+
+LATENCIES_S = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Upper edges of the buckets of an exchange's latency, in seconds."""
+
+MOST_OPEN = 100_000
+"""Open exchanges whose beginnings are kept: the oldest go, and the latency of one that is gone is not observed."""
+
+_INPUT = topic_of(InputReceived)
+_FILTERS = (
+    *(topic_filter(topic_of(event)) for event in (InputReceived, ResponseEmitted, LlmCompleted, LlmFailed)),
+    topic_filter(f"{ROOT}.alert.>"),
+)
+_NS_PER_S = 1e9
+
+
+class Metrics:
+    """The metrics of one gateway, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self._begun: OrderedDict[str, int] = OrderedDict()
+        self._inputs = Counter("neuraxis_inputs", "Inputs that were accepted.", registry=registry)
+        self._ends = Counter(
+            "neuraxis_exchanges",
+            "Exchanges that ended, by the stage that ended them, what it did, and the mode of the answer.",
+            ("stage", "action", "mode"),
+            registry=registry,
+        )
+        self._latency = Histogram(
+            "neuraxis_exchange_seconds",
+            "From an input to its end, between the broker's times of both.",
+            ("stage",),
+            buckets=LATENCIES_S,
+            registry=registry,
+        )
+        self._alerts = Counter(
+            "neuraxis_alerts",
+            "Announcements of alerts, by severity, what they are about, and whether it fires or is resolved.",
+            ("severity", "source", "status"),
+            registry=registry,
+        )
+        self._tokens = Counter(
+            "neuraxis_model_tokens",
+            "Tokens of language models, by what for, and whether they were read or written.",
+            ("purpose", "kind"),
+            registry=registry,
+        )
+        self._failures = Counter(
+            "neuraxis_model_failures",
+            "Requests that no language model answered, by what for and why.",
+            ("purpose", "reason"),
+            registry=registry,
+        )
+        self._log = Gauge("neuraxis_log_sequence", "The sequence of the log's last event.", registry=registry)
+        self._ledger = Gauge(
+            "neuraxis_ledger_sequence", "The sequence that the ledger is written up to; -1: unknown.", registry=registry
+        )
+        self._served = Gauge(
+            "neuraxis_stage_served",
+            "1 where a stage that has to be served is, 0 else.",
+            ("stage",),
+            registry=registry,
+        )
+
+    async def follow(self, log: Log) -> None:
+        """Count the events that come, until cancelled; nobody's words are needed, and a log may give them sealed.
+
+        Raises:
+            Unavailable: the log cannot be read at the start; later outages are waited out.
+        """
+        tail = await log.tail(_FILTERS, (await log.info()).last_seq)
+        try:
+            while True:
+                self.count(await tail.next())
+        finally:
+            await tail.close()
+
+    def count(self, batch: Sequence[Stored]) -> None:
+        """Count events of the log; what cannot be read is passed over."""
+        for stored in batch:
+            if split_stored(stored.subject)[0] == _INPUT:
+                self._inputs.inc()
+                self._begin(stored.headers.get("ce-exchange", ""), stored.time_ns)
+            elif isinstance(recorded := decode(stored), Recorded):
+                self._count(recorded, stored.headers.get("ce-exchange", ""))
+
+    def render(self, *, log_seq: int, ledger_seq: int, served: Mapping[str, bool]) -> bytes:
+        """Return the metrics as Prometheus reads them, with what was just measured of the set."""
+        self._log.set(log_seq)
+        self._ledger.set(ledger_seq)
+        for stage, is_served in served.items():
+            self._served.labels(stage).set(is_served)
+        return generate_latest(self._registry)
+
+    def _begin(self, exchange: str, time_ns: int) -> None:
+        self._begun[exchange] = time_ns
+        if len(self._begun) > MOST_OPEN:
+            self._begun.popitem(last=False)
+
+    def _count(self, recorded: Recorded, exchange: str) -> None:
+        match recorded.message.event:
+            case ResponseEmitted() as end:
+                self._ends.labels(end.stage, end.action, end.mode or "").inc()
+                begun = self._begun.pop(exchange, None)
+                if begun is not None:
+                    self._latency.labels(end.stage).observe((recorded.message.time_ns - begun) / _NS_PER_S)
+            case Alert() as alert:
+                self._alerts.labels(alert.severity, alert.source, alert.status).inc()
+            case LlmCompleted() as answer:
+                self._tokens.labels(answer.purpose, "read").inc(answer.prompt_tokens)
+                self._tokens.labels(answer.purpose, "written").inc(answer.completion_tokens)
+            case LlmFailed() as failure:
+                self._failures.labels(failure.purpose or "", failure.reason).inc()
