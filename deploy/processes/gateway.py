@@ -13,11 +13,14 @@ from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.entrance import Entrance
+from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.serving import serve
+from actors.gateway.http.terms import Terms
 from actors.runtime.heartbeat import heartbeat_of
+from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
@@ -107,7 +110,7 @@ async def _serve(
     serving, up = server
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
-    judgements = Judgements(settings.loops)
+    judgements, terms = Judgements(settings.loops), Terms(settings.wait_s)
     membership = KeyValueMembership(connection)
     stages = Stages(membership, log.partitions, needed_by(job.config))
 
@@ -131,10 +134,18 @@ async def _serve(
             log,
             edge,
             judgements,
-            wait_s=settings.wait_s,
+            terms=terms,
             hosted=hosted,
             unserved=partial(stages.lacking, "guardrails"),
             looks=looks,
+        )
+        guard = GuardService(
+            log,
+            edge,
+            terms,
+            limits=settings.limits,
+            unended=stages.unended,
+            sentence=sentence_on,
         )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
@@ -143,6 +154,7 @@ async def _serve(
             application(
                 desk,
                 job.keys,
+                guard=guard,
                 local=local,
                 limits=limits,
                 operations=operations,
@@ -159,7 +171,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry(desk, stop), name="hurry")
+        hurrying = around.create_task(_hurry(terms, stop), name="hurry")
         await serving
         for task in (following, looking, announcing, hurrying):
             task.cancel()
@@ -174,9 +186,9 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(desk: LoopService, stop: asyncio.Event) -> None:
+async def _hurry(terms: Terms, stop: asyncio.Event) -> None:
     await stop.wait()
-    desk.hurry(GRACE_S)
+    terms.hurry(GRACE_S)
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:

@@ -12,6 +12,8 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, loops, operating, ticks
 from actors.gateway.http.access import AccessMiddleware, Limits
+from actors.gateway.http.guard import endpoints as guard_endpoints
+from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.operating import Operations, Operators
@@ -25,6 +27,7 @@ ENDPOINTS = (
     loops.show_guardrails,
     loops.override_guardrails,
     ticks.observe_tick,
+    *guard_endpoints.ENDPOINTS,
     *operating.ENDPOINTS,
     health.healthz,
     health.readyz,
@@ -36,6 +39,7 @@ def application(
     desk: LoopService,
     keys: ApiKeys,
     *,
+    guard: GuardService,
     local: bool,
     limits: Limits,
     operations: Operations,
@@ -68,7 +72,9 @@ def application(
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
-        state=State({"desk": desk, "agent_per": agent_per, "operations": operations, "operators": operators}),
+        state=State(
+            {"desk": desk, "guard": guard, "agent_per": agent_per, "operations": operations, "operators": operators}
+        ),
         exception_handlers=failures.HANDLERS,
         openapi_config=document,
         logging_config=None,

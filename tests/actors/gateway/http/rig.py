@@ -12,14 +12,18 @@ from actors.gateway import Client
 from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
+from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.terms import Terms
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
+from deploy.cli.rendering.sentences import sentence_on
 from deploy.health.serving import Stages
 from deploy.processes.gateway import hosted_by
 from schemas.actor import Actor
+from schemas.limits import InputLimits
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of
 from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream
@@ -71,7 +75,7 @@ async def gateway(
         return hosted_by(tuple((await membership.members()).values()))
 
     async with Client.open(log) as edge, asyncio.TaskGroup() as tasks:
-        judgements = Judgements(most)
+        judgements, terms = Judgements(most), Terms(wait_s)
         following = tasks.create_task(judgements.follow(log))
         stages = Stages(membership, log.partitions)
         looking = tasks.create_task(stages.follow())
@@ -79,15 +83,25 @@ async def gateway(
             log,
             edge,
             judgements,
-            wait_s=wait_s,
+            terms=terms,
             hosted=hosted,
             looks=looks,
             unserved=partial(stages.lacking, "guardrails"),
             now_ns=VirtualClock().now_ns,
         )
+        guard = GuardService(
+            log,
+            edge,
+            terms,
+            limits=InputLimits(),
+            unended=stages.unended,
+            sentence=sentence_on,
+            now_ns=VirtualClock().now_ns,
+        )
         app = application(
             desk,
             ApiKeys(keys),
+            guard=guard,
             local=local,
             limits=limits,
             operations=operations,
