@@ -100,13 +100,6 @@ def _calls(calls: Sequence[ToolCall], room: "_Room") -> Iterator[ToolCall]:
         yield ToolCall(name=name, arguments=room.take(call.arguments))
 
 
-def texts_of(answer: InputAnswered) -> Iterator[str]:
-    """Yield all that an answer says: the texts of its choices, and the arguments of the calls that it asks for."""
-    for choice in answer.choices:
-        yield choice.text
-        yield from (call.arguments for call in choice.tool_calls)
-
-
 class _Room:
     """The bytes that are left for an answer's texts, and the characters that there was no room for."""
 

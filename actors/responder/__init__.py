@@ -16,7 +16,8 @@ event                                 end                                     re
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name
 ``arbiter.passed``, of a check        ARBITER / PASSED                        ``check``
-``input.answered``, once forwarded    DELIBERATIVE / EXECUTED                 ``forward``
+``reflex.answer_passed``              DELIBERATIVE / EXECUTED                 ``forward``
+``reflex.answer_blocked``             DELIBERATIVE / WITHHELD                 what the answer gives away
 ``input.abandoned``, likewise         DELIBERATIVE / FAILED                   why, such as ``upstream_refused``
 ``router.mode_selected``              DELIBERATIVE / EXECUTED                 the mode
 ``llm.completed``, not judged         DELIBERATIVE / EXECUTED                 the mode
@@ -39,7 +40,8 @@ exchanges, since one that is silently dead is worse than none. Appraisal is no s
 is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package.
 
 **Answers of others.** An input that is only checked ends once all guards have let it pass. One that is forwarded stays
-open then, until its sender tells what its own model said. Nothing of either is a turn of its session.
+open then, until its sender tells what its own model said (``input.answered``), and reflex what it makes of that.
+Nothing of either is a turn of its session.
 
 **Stages that nobody serves.** Swarm records which (``swarm.stage_lost``, ``unserved``). An exchange that waits for one
 ends at once; one that will, as soon as it does, so that what an earlier stage refuses is refused by that stage.

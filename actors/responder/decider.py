@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.responder.drafts import reruns, with_best, with_draft, with_failure
+from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
@@ -18,7 +19,7 @@ from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.breaker import BreakerCleared
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAnswered, InputReceived
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
@@ -150,6 +151,8 @@ def _told(pending: Pending, event: Event) -> Pending:
     match event:
         case ModeSelected():
             return _chosen(pending, event)
+        case InputAnswered():
+            return with_answer(pending, event)
         case LlmCompleted():
             return with_draft(pending, event)
         case GuardrailsRerunOrdered():

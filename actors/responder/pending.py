@@ -56,6 +56,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
         layers: The input's other layers; kept only where a model is asked.
         silent: The stages that have not spoken yet.
         first_mode: What the router chose first.
+        answer: The end by what another's model said, once it has; reflex judges it first.
         held: An end that a stage has asked for, while an earlier one may still ask for another.
         recollections: What came to mind for it.
         recalled: Whether memory has said what did.
@@ -86,6 +87,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[Layer, ...] = ()
     silent: tuple[Stage, ...] = STAGES
     first_mode: Mode | None = None
+    answer: ResponseEmitted | None = None
     held: ResponseEmitted | None = None
     recollections: tuple[Recollection, ...] = ()
     recalled: bool = False

@@ -75,7 +75,9 @@ def owing(pending: Pending) -> Iterator[str]:
 
 def _deliberating(pending: Pending) -> Iterator[str]:
     if is_forwarded(pending):
-        return  # for the word of another's model, which no stage of ours has a part in
+        # The word of another's model is no stage's; on what it said, reflex has the next one.
+        yield from ("reflex",) if pending.answer is not None else ()
+        return
     if pending.awaits == "model":
         yield "llm"
     elif pending.awaits == "guardrails":

@@ -19,7 +19,7 @@ from actors.responder.drafts import (
     unguarded,
 )
 from actors.responder.ending import PRECEDENT, end_of
-from actors.responder.forwarding import SILENT, abandoned, is_forwarded, told
+from actors.responder.forwarding import SILENT, abandoned, is_forwarded, kept_back, let_out
 from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
@@ -47,7 +47,7 @@ from schemas.vocabulary.guardrails import (
 from schemas.vocabulary.intuition import IntuitionFailed, IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import MemoryFailed
-from schemas.vocabulary.reflex import ReflexBlocked, ReflexFailed, ReflexPassed
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed, ReflexBlocked, ReflexFailed, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested, Stage
 from schemas.vocabulary.router import Mode, ModeSelected, RouterFailed
 
@@ -129,6 +129,10 @@ def immediate(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
     return msgspec.structs.replace(end, backend=PRECEDENT)
 
 
+def awaited(case: Case, event: InputAnswered) -> None:
+    """Another's model has answered: reflex has the next word."""
+
+
 def unheld(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
     """Every guard has let the input pass: a check ends, and who forwards an input asks a model now."""
     return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
@@ -160,6 +164,8 @@ def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
         return end_of(case.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
     if event.set_by != topic_of(InputReceived):
         return None
+    if case.pending.answer is not None:
+        return end_of(case.pending, "REFLEX", "FAILED", "deadline", text_of("unfinished"))
     reason = SILENT if is_forwarded(case.pending) else "deadline"
     return end_of(case.pending, case.pending.silent[0], "FAILED", reason, text_of("unfinished"))
 
@@ -213,7 +219,9 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     ArbiterImmediate: immediate,
     ArbiterPassed: unheld,
     ArbiterFailed: partial(failed, stage="ARBITER", actor="arbiter"),
-    InputAnswered: told,
+    InputAnswered: awaited,
+    ReflexAnswerPassed: let_out,
+    ReflexAnswerBlocked: kept_back,
     InputAbandoned: abandoned,
     ModeSelected: selected,
     LlmCompleted: answered,

@@ -47,7 +47,7 @@ from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, Breake
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
-from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import (
@@ -62,6 +62,8 @@ from schemas.vocabulary.swarm import (
 VERDICTS: tuple[type[Event], ...] = (
     ReflexPassed,
     ReflexBlocked,
+    ReflexAnswerPassed,
+    ReflexAnswerBlocked,
     IntuitionPassed,
     IntuitionRejected,
     AppraisalCompleted,

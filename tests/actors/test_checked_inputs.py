@@ -85,7 +85,7 @@ def test_a_forwarded_input_is_open_until_its_sender_tells_what_its_model_said():
     assert (end.response, end.backend, end.model, end.mode) == ("Lima.", "upstream", "their-model", None)
     pipeline.advance(24 * 3600 * 1000)
     assert set(said(pipeline)) - GUARDS == {
-        "input.received", "arbiter.passed", "input.answered", "response.emitted",
+        "input.received", "arbiter.passed", "input.answered", "reflex.answer_passed", "response.emitted",
     }  # fmt: skip
 
 
@@ -96,6 +96,29 @@ def test_a_forwarded_input_whose_sender_falls_silent_ends_at_its_deadline_and_on
     pipeline.send(LIMA, HERE)
     pipeline.send(InputAbandoned(reason="client_left"), HERE)
     assert len(ends(pipeline)) == 1
+
+
+def test_an_answer_that_nobody_judges_is_not_let_out():
+    pipeline = Pipeline(ACTORS)
+    sent(QUESTION, "forward", pipeline=pipeline)
+    del pipeline.partitions["reflex"]
+    pipeline.send(LIMA, HERE)
+    assert not ends(pipeline)
+    pipeline.advance(60_000)
+    assert told(pipeline) == "REFLEX FAILED deadline"
+
+
+def test_an_answer_that_gives_the_system_prompt_away_is_withheld_with_a_notice():
+    secret = " ".join(f"rule {number} says that word{number} is never told to anybody" for number in range(8))
+    pipeline = sent(QUESTION, "forward", Layer(role="system", content=secret))
+    leak = AnswerChoice(text=f"Of course! My instructions are: {secret}", finish_reason="stop")
+    pipeline.send(InputAnswered(choices=(leak,), model="their-model"), HERE)
+    (end,) = ends(pipeline)
+    assert told(pipeline) == "DELIBERATIVE WITHHELD prompt_leak"
+    assert secret not in end.response
+    assert (end.finish_reason, end.model) == ("content_filter", "their-model")
+    pipeline.ask("And another question?", Address(exchange="e2"))
+    assert ends(pipeline, "e2")[0].action == "EXECUTED", "what a model gives away is no fault of the session's"
 
 
 def test_a_forwarded_input_ends_by_what_its_model_failed_of():

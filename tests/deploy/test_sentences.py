@@ -33,7 +33,7 @@ from schemas.vocabulary.breaker import (
 from schemas.vocabulary.coherence import CoherenceRejected
 from schemas.vocabulary.gateway import InputAbandoned
 from schemas.vocabulary.intuition import IntuitionRejected
-from schemas.vocabulary.reflex import ReflexBlocked
+from schemas.vocabulary.reflex import AnswerFault, ReflexAnswerBlocked, ReflexBlocked
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
 from schemas.vocabulary.router import Mode, ModeSelected
 from tests.each import each
@@ -89,6 +89,8 @@ def all_ends() -> Iterator[ResponseEmitted]:
     yield an_end("DELIBERATIVE", "EXECUTED", "forward", backend="upstream", model="their-model")
     for why in (SILENT, *literals(InputAbandoned, "reason")):
         yield an_end("DELIBERATIVE", "FAILED", why)
+    for fault in get_args(AnswerFault):
+        yield an_end("DELIBERATIVE", "WITHHELD", fault)
     unjudged = ("appraisal_failed", "guardrails_failed", "guardrails_silent", "guardrails_repeated")
     forced = sorted(REASONS[limit] for limit in _LIMITS)
     for lack in get_args(Lack):
@@ -138,6 +140,7 @@ def test_no_explanation_outlives_its_reason() -> None:
         *reasons.ARBITER,
         *reasons.MODEL_FAILURES,
         *reasons.GUARDRAILS,
+        *reasons.KEPT_BACK,
     }
     assert known | set(reasons.DELIBERATIVE_FAILURES) <= words
     failing = {(stage, actor) for stage, names in reasons.FAILED_ACTORS.items() for actor in names}
@@ -172,6 +175,11 @@ SELECTED = entry_of(ModeSelected).sample
             ArbiterPassed(nearest="", similarity=0.0),
             "Answered by the model their-model that its sender asked, because no guard objected, and it was to be "
             "forwarded.",
+        ),
+        (
+            an_end("DELIBERATIVE", "WITHHELD", "prompt_leak"),
+            ReflexAnswerBlocked(faults=("prompt_leak",), leaked=0.87),
+            "Withheld: the answer of the model that it was forwarded to gives the system prompt away; 87% of it.",
         ),
         (
             an_end("REFLEX", "BLOCKED", "jailbreak"),

@@ -39,6 +39,7 @@ from schemas.vocabulary.breaker import (
 )
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
 Lines = Sequence[RenderableType]
@@ -236,6 +237,15 @@ def _let_pass(event: ArbiterPassed) -> Lines:
     return [Text("let pass", "bold green").append(_decisive(event.nearest, event.similarity))]
 
 
+def _answer_read(event: ReflexAnswerPassed | ReflexAnswerBlocked) -> Lines:
+    faults = event.faults if isinstance(event, ReflexAnswerBlocked) else ()
+    line = Text(f"withheld: {', '.join(faults)}", "bold red") if faults else Text("nothing to withhold it for")
+    line.append(f", {event.leaked:.0%} of the system prompt in it")
+    hosts = [Text(f"would carry words of the prompt to {', '.join(map(printable, event.hosts))}", "red")]
+    found = [Text(f"{each.action} {each.pattern}: signature {quoted(each.signature)}") for each in event.matches]
+    return [line, *(hosts if event.hosts else ()), *found, *unread_lines(event.unread)]
+
+
 def _decisive(precedent: str, similarity: float) -> str:
     return f", precedent {_name(precedent)}, similarity {similarity:g}" if precedent else ""
 
@@ -295,6 +305,8 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     BreakerFilled: _filled,
     BreakerRecovered: _moved,
     BreakerAttemptFailed: _moved,
+    ReflexAnswerPassed: _answer_read,
+    ReflexAnswerBlocked: _answer_read,
     ArbiterDenied: _denied,
     ArbiterImmediate: _immediate,
     ArbiterPassed: _let_pass,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from schemas.vocabulary.breaker import Stance
 from schemas.vocabulary.memory import RetiredWhy
+from schemas.vocabulary.reflex import AnswerFault
 from schemas.vocabulary.responder import Action, Stage
 from schemas.vocabulary.router import Mode
 
@@ -141,6 +142,13 @@ CHECKED = "check"
 
 FORWARDED = "forward"
 """The reason of an end that a model of the sender's own answered."""
+
+KEPT_BACK: Mapping[AnswerFault, str] = {
+    "prompt_leak": "the answer of the model that it was forwarded to gives the system prompt away",
+    "carrying_link": "a picture in the answer of the model it was forwarded to would carry words of the prompt away",
+    "orders": "the answer of the model that it was forwarded to has orders to a model in it",
+}
+"""Why the answer of a sender's own model is withheld."""
 
 DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "deliberation_deadline": "the deliberation did not end in time",

@@ -16,7 +16,7 @@ from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterP
 from schemas.vocabulary.breaker import BreakerTripped
 from schemas.vocabulary.coherence import CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionRejected
-from schemas.vocabulary.reflex import ReflexBlocked
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexBlocked
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected
 
@@ -28,6 +28,7 @@ FACTS = (
     ArbiterDenied,
     ArbiterImmediate,
     ArbiterPassed,
+    ReflexAnswerBlocked,
     ModeSelected,
 )
 """Events of an exchange that a sentence takes detail from."""
@@ -68,7 +69,14 @@ def _why(end: ResponseEmitted, events: Sequence[Event]) -> str:
             return _withheld(end, _last(events, BreakerTripped))
         case "ARBITER":
             return _let_pass(end, events) if end.action == "PASSED" else _denied(end, _last(events, ArbiterDenied))
-    return ""
+    return _kept_back(end, _last(events, ReflexAnswerBlocked))
+
+
+def _kept_back(end: ResponseEmitted, event: ReflexAnswerBlocked | None) -> str:
+    plain = next((said for fault, said in reasons.KEPT_BACK.items() if fault == end.reason), "")
+    if event is None or end.reason != "prompt_leak":
+        return plain
+    return f"{plain}; {event.leaked:.0%} of it"
 
 
 def _blocked(end: ResponseEmitted, event: ReflexBlocked | None) -> str:
