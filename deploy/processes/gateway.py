@@ -18,7 +18,6 @@ from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.serving import serve
-from actors.gateway.http.terms import Terms
 from actors.runtime.heartbeat import heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
@@ -110,7 +109,7 @@ async def _serve(
     serving, up = server
     settings = job.config.gateway
     log = await configured_log(connection, job.config.log)
-    judgements, terms = Judgements(settings.loops), Terms(settings.wait_s)
+    judgements = Judgements(settings.loops)
     membership = KeyValueMembership(connection)
     stages = Stages(membership, log.partitions, needed_by(job.config))
 
@@ -134,7 +133,7 @@ async def _serve(
             log,
             edge,
             judgements,
-            terms=terms,
+            wait_s=settings.wait_s,
             hosted=hosted,
             unserved=partial(stages.lacking, "guardrails"),
             looks=looks,
@@ -142,7 +141,7 @@ async def _serve(
         guard = GuardService(
             log,
             edge,
-            terms,
+            wait_s=settings.wait_s,
             limits=settings.limits,
             unended=stages.unended,
             sentence=sentence_on,
@@ -171,7 +170,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry(terms, stop), name="hurry")
+        hurrying = around.create_task(_hurry((desk, guard), stop), name="hurry")
         await serving
         for task in (following, looking, announcing, hurrying):
             task.cancel()
@@ -186,9 +185,10 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(terms: Terms, stop: asyncio.Event) -> None:
+async def _hurry(services: Sequence[LoopService | GuardService], stop: asyncio.Event) -> None:
     await stop.wait()
-    terms.hurry(GRACE_S)
+    for service in services:
+        service.hurry(GRACE_S)
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:

@@ -68,7 +68,7 @@ class LoopService:
         log: The log.
         edge: What appends to it, through restarts of the broker.
         judgements: What guardrails have said; somebody must follow the log with it.
-        terms: How long requests wait for their answers.
+        wait_s: Seconds a request waits for its answer.
         hosted: Returns the names of the actors that some living worker runs.
         unserved: (agent) -> why nobody judges its loops, empty while somebody may: see ``patience.answered``.
         looks: Further checks of readiness by name; each returns ``ok``, ``n/a``, or what is wrong.
@@ -81,7 +81,7 @@ class LoopService:
         edge: Client,
         judgements: Judgements,
         *,
-        terms: Terms,
+        wait_s: float,
         hosted: Callable[[], Awaitable[frozenset[str]]],
         unserved: Callable[[str], str] = lambda agent: "",
         looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
@@ -90,13 +90,17 @@ class LoopService:
         self.judgements = judgements
         self._log = log
         self._edge = edge
-        self._terms = terms
+        self._terms = Terms(wait_s)
         self._hosted = hosted
         self._unserved = unserved
         self._looks = dict(looks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
         self._failing: Mapping[str, str] = {}
         self._now_ns = now_ns
+
+    def hurry(self, seconds: float) -> None:
+        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        self._terms.hurry(seconds)
 
     async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
         """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.

@@ -1,4 +1,4 @@
-"""How long requests wait: each for so long from its beginning, and all of them shorter once the process is to stop."""
+"""How long requests wait, and that they wait less once their process is to stop."""
 
 import asyncio
 import contextlib
@@ -19,19 +19,19 @@ class Term(NamedTuple):
 
     @property
     def left(self) -> float:
-        """Seconds that are left of it; none once it is over."""
+        """Seconds until it must be answered, none at least."""
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
 
 class Terms:
-    """The terms of the requests that are under way; ``wait_s``: seconds that a request waits for its answer."""
+    """The times of the requests under way; each waits ``wait_s`` seconds at most, all its steps together."""
 
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
         self._deadlines: set[asyncio.Timeout] = set()
 
     def begin(self) -> Term:
-        """Return the term of a request that begins now, for all its steps together."""
+        """Return the time of a request that begins now."""
         now = asyncio.get_running_loop().time()
         return Term(now, now + self._wait_s)
 
@@ -45,7 +45,7 @@ class Terms:
 
     @contextlib.asynccontextmanager
     async def deadline(self, term: Term) -> AsyncIterator[None]:
-        """Raise TimeoutError in the block once a term is over."""
+        """Raise TimeoutError in a block that is not done in time."""
         # A process that is to stop has given everybody less by now, perhaps.
         async with asyncio.timeout_at(min(term.until, self.begin().until)) as deadline:
             self._deadlines.add(deadline)

@@ -141,7 +141,8 @@ def decision_line(found: Exchange) -> str:
         parts.append(f"mode {found.mode}{first}")
     if found.confidence is not None:
         parts.append(f"confidence {found.confidence:.2f}")
-    parts.append(f"by {found.backend}{f' {found.model}' if found.model else ''}")
+    if found.action != "PASSED":
+        parts.append(f"by {found.backend}{f' {found.model}' if found.model else ''}")
     if found.memories:
         parts.append("1 memory" if found.memories == 1 else f"{found.memories} memories")
     if found.finish_reason not in ("", "stop"):

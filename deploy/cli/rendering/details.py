@@ -185,6 +185,8 @@ def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
     verdict = Text().append(event.action, f"bold {colour}").append(f" at {event.stage}, because {event.reason}")
     if event.mode is not None:
         verdict.append(f", mode {event.mode} (first {event.first_mode})")
+    if event.action == "PASSED":
+        return [verdict]
     verdict.append(f", written by {event.backend}{f' ({event.model})' if event.model else ''}")
     verdict.append(f", of loop {event.loop_id}" if event.loop_id else "")
     answer = Text(quoted(event.response), "italic") if event.response else Text("(no words)", "dim")

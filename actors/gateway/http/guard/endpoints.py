@@ -83,7 +83,7 @@ async def _checked(
     request: Request[Any, Any, State], checks: Sequence[tuple[str, Check]]
 ) -> tuple[GuardService, Sequence[Checked]]:
     service: GuardService = request.app.state.guard
-    term = service.terms.begin()
+    term = service.begin()
     inputs = []
     # Every one of them, before the first is stored.
     for place, check in checks:

@@ -85,7 +85,7 @@ class GuardService:
     Args:
         log: The log.
         edge: What appends to it, and hears of the ends.
-        terms: How long requests wait.
+        wait_s: Seconds a request waits for its verdicts.
         limits: How large an input may be.
         unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
         sentence: (end, what was said before it) -> a sentence on it.
@@ -96,8 +96,8 @@ class GuardService:
         self,
         log: Log,
         edge: Client,
-        terms: Terms,
         *,
+        wait_s: float,
         limits: InputLimits,
         unended: Callable[[str, str], str] = lambda agent, session: "",
         sentence: Callable[[ResponseEmitted, Sequence[Event]], str] = lambda end, said: end.reason,
@@ -106,10 +106,18 @@ class GuardService:
         self.sentence = sentence
         self._log = log
         self._edge = edge
-        self.terms = terms
+        self._terms = Terms(wait_s)
         self._limits = limits
         self._unended = unended
         self._now_ns = now_ns
+
+    def hurry(self, seconds: float) -> None:
+        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        self._terms.hurry(seconds)
+
+    def begin(self) -> Term:
+        """Return the time of a request that begins now."""
+        return self._terms.begin()
 
     def addressed(self, check: Check, term: Term) -> tuple[Check, Addressed]:
         """Check an input's form, and wrap it; raises InvalidInput."""
@@ -154,7 +162,7 @@ class GuardService:
     async def _ended(self, check: Check, addressed: Addressed, term: Term) -> tuple[int, Answered]:
         seq = 0
         try:
-            async with self.terms.deadline(term):
+            async with self._terms.deadline(term):
                 seq = await self._edge.submit(addressed)
                 ending = self._edge.answer(addressed.exchange, term.left + 1)
                 return seq, await answered(ending, partial(self._unended, check.agent, check.session))
@@ -181,7 +189,7 @@ class GuardService:
         filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
         said: dict[str, list[Event]] = {}
         try:
-            async with self.terms.deadline(term):
+            async with self._terms.deadline(term):
                 async for batch in self._log.history(filters, min(seq for seq, _ in found), max(ends.values())):
                     for stored in batch:
                         recorded = decode(stored)

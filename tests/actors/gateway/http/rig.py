@@ -16,7 +16,6 @@ from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loop_service import LoopService
-from actors.gateway.http.terms import Terms
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
@@ -75,7 +74,7 @@ async def gateway(
         return hosted_by(tuple((await membership.members()).values()))
 
     async with Client.open(log) as edge, asyncio.TaskGroup() as tasks:
-        judgements, terms = Judgements(most), Terms(wait_s)
+        judgements = Judgements(most)
         following = tasks.create_task(judgements.follow(log))
         stages = Stages(membership, log.partitions)
         looking = tasks.create_task(stages.follow())
@@ -83,7 +82,7 @@ async def gateway(
             log,
             edge,
             judgements,
-            terms=terms,
+            wait_s=wait_s,
             hosted=hosted,
             looks=looks,
             unserved=partial(stages.lacking, "guardrails"),
@@ -92,7 +91,7 @@ async def gateway(
         guard = GuardService(
             log,
             edge,
-            terms,
+            wait_s=wait_s,
             limits=InputLimits(),
             unended=stages.unended,
             sentence=sentence_on,
