@@ -66,6 +66,7 @@ _SPECIAL: Mapping[str, Grouping] = {
     "forged_id.monitor.rate_exceeded": Grouping(fields=("rate",), tells=("rate", "value", "side", "threshold")),
     "forged_id.operator.breaker_recovery_ordered": _ORDER,
     "forged_id.operator.breaker_reset_ordered": _ORDER,
+    "forged_id.reflex.answer_blocked": Grouping(tells=("faults", "leaked")),
     "forged_id.reflex.blocked": Grouping(tells=("pattern", "confidence", "view")),
     "forged_id.self_review.triggered": Grouping(tells=("tick", "reasons")),
     "forged_id.swarm.over_budget": Grouping(

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.vocabulary.gateway import Role
 
 Embedder = Literal["auto", "hashed"]
-Role = Literal["system", "user", "tool", "document"]
 
 
 class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,6 +1,6 @@
 """Reflex: stops known threats before anything thinks about them (source R 2, reflex escalation).
 
-It decides from ``input.received`` alone. The text and the layers of the prompt are matched against a library of
+An input is judged by ``input.received`` alone. The text and the layers of the prompt are matched against a library of
 signatures, whatever their case, accents, look-alike letters, invisible characters and white space:
 
 - a ``BLOCK`` signature: ``reflex.blocked``, and the exchange ends;
@@ -14,6 +14,11 @@ percent-encoding, two deep. A match names its view: ``plain`` is the input's tex
 index 1, whose role is document, ``document[1]:base64:rot13`` what the base64 runs of that layer decode to, read in
 rot13. Spans are character offsets in that text or layer as it was received, or in the decoded text.
 
+An answer that another's model gives to a forwarded input (``input.answered``) is read likewise, and compared with what
+it was asked (``answers``): ``reflex.answer_blocked`` where it gives the system prompt away, or would carry words of the
+prompt to a host by a picture's address; else ``reflex.answer_passed``, with what was found. Which of it withholds an
+answer is a setting (``withheld_for``).
+
 The work is bounded, in counted steps and never by a clock: in what is decoded (``encodings``) and in the candidates
 that are looked at (``matcher``). Where a bound was met, the verdict lists what was not looked at (``schemas.unread``),
 and the coherence gate counts it against the input. Ordinary texts never get there, however long the gateway takes them.
@@ -23,14 +28,23 @@ from actors.reflex.decider import State, decide, evolve, warm
 from actors.reflex.settings import ReflexSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAnswered, InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
 from schemas.vocabulary.reflex import ReflexConfigured, ReflexFailed
+from schemas.vocabulary.responder import ResponseEmitted
 
 ACTOR = Actor(
     name="reflex",
     scope=Scope.SESSION,
-    consumes=(InputReceived, PatternsImported, PatternsWithdrawn, AllowanceRecorded, AllowanceWithdrawn),
+    consumes=(
+        InputReceived,
+        InputAnswered,
+        ResponseEmitted,
+        PatternsImported,
+        PatternsWithdrawn,
+        AllowanceRecorded,
+        AllowanceWithdrawn,
+    ),
     state_type=State,
     settings_type=ReflexSettings,
     initial=State,

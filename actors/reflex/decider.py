@@ -1,18 +1,22 @@
 """Reflex decides: an input that holds a known threat ends here, any other goes on.
 
 input.received                            -> blocked or passed; library_changed before it, once after each change
+input.answered                            -> answer_blocked or answer_passed, of an input that was forwarded
+response.emitted                          -> nothing; what a forwarded input said is kept until then
 operator.patterns_imported | _withdrawn   -> nothing; the library is another from the next input on
 operator.allowance_recorded | _withdrawn  -> nothing; what they allow is not judged from the next input on
 """
 
+import codecs
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from typing import NamedTuple
 
 import msgspec
 
+from actors.reflex.answers import Prompt, hosts_written_to, leaked, texts_in
 from actors.reflex.encodings import MAX_WORK, Run
 from actors.reflex.imports import Imports, after, whole_library
 from actors.reflex.library import Library
@@ -25,11 +29,22 @@ from actors.text.decoding import undone_of
 from actors.text.sheets import shares
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
+from schemas.persistent import ExpiringMap, Map
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAnswered, InputReceived, Layer
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
-from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
+from schemas.vocabulary.reflex import (
+    AnswerFault,
+    Match,
+    ReflexAnswerBlocked,
+    ReflexAnswerPassed,
+    ReflexBlocked,
+    ReflexConfigured,
+    ReflexLibraryChanged,
+    ReflexPassed,
+)
+from schemas.vocabulary.responder import ResponseEmitted
 
 PLAIN = "plain"
 """The view of a text as it stands."""
@@ -65,10 +80,13 @@ class _Place(NamedTuple):
 class State(msgspec.Struct, frozen=True):
     """Settings, imported patterns and allowances: every input is judged by itself.
 
+    ``forwarded`` holds the inputs whose answers are to be judged; ``ended`` the exchanges that ended lately.
     ``unsaid``: the library was changed, and no input has been judged by it yet.
     """
 
     settings: ReflexSettings = ReflexSettings()
+    forwarded: Map[str, Prompt] = Map()
+    ended: ExpiringMap[bool] = ExpiringMap()
     imports: Imports = Imports()
     unsaid: bool = False
     allowances: Allowances = Allowances()
@@ -88,7 +106,10 @@ def _warm(library: Library, settings: ReflexSettings) -> None:
 
 
 def decide(state: State, message: Message) -> tuple[Event, ...]:
-    """Judge an input; anything else leads to nothing."""
+    """Judge an input, or the answer to one that was forwarded; anything else leads to nothing."""
+    if isinstance(message.event, InputAnswered):
+        prompt = state.forwarded.get(message.exchange)
+        return () if prompt is None else (judge_answer(_matcher_of(state), state.settings, prompt, message.event),)
     if not isinstance(message.event, InputReceived):
         return ()
     received, allowed = state.allowances.judged(message.agent, message.event)
@@ -105,6 +126,8 @@ def evolve(state: State, message: Message) -> State:
     be used.
     """
     event = message.event
+    if isinstance(event, InputReceived | ResponseEmitted):
+        return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
     if isinstance(event, ReflexConfigured):
         settings = readable_settings(event, ReflexSettings)
         return state if settings is None else msgspec.structs.replace(state, settings=settings)
@@ -161,6 +184,55 @@ def judge(matcher: Matcher, settings: ReflexSettings, received: InputReceived) -
         span=deciding.span,
         matches=matches,
         unread=_heaviest_first(unread),
+    )
+
+
+def judge_answer(
+    matcher: Matcher, settings: ReflexSettings, prompt: Prompt, answer: InputAnswered
+) -> ReflexAnswerBlocked | ReflexAnswerPassed:
+    """Return the verdict on a model's answer, given what it was asked."""
+    first, *others = texts_in(answer) or ("",)
+    read = InputReceived(text=first, layers=tuple(Layer(role="assistant", content=text) for text in others))
+    roles = tuple(dict.fromkeys((*settings.scanned_layers, "assistant")))
+    found = judge(matcher, msgspec.structs.replace(settings, scanned_layers=roles), read)
+    matches = found.matches if isinstance(found, ReflexBlocked) else found.flags
+    views = (view for text in (first, *others) for view in _views(text, settings))
+    share = leaked(prompt, views)
+    hosts = hosts_written_to(prompt, answer)
+    faults: dict[AnswerFault, bool] = {
+        "prompt_leak": share >= settings.leak_share,
+        "carrying_link": bool(hosts),
+        "orders": isinstance(found, ReflexBlocked),
+    }
+    withheld = tuple(fault for fault, is_there in faults.items() if is_there and fault in settings.withheld_for)
+    if withheld:
+        return ReflexAnswerBlocked(faults=withheld, leaked=share, hosts=hosts, matches=matches, unread=found.unread)
+    return ReflexAnswerPassed(leaked=share, hosts=hosts, matches=matches, unread=found.unread)
+
+
+def _views(text: str, settings: ReflexSettings) -> Iterator[str]:
+    # Reversed and rot13 too, which signatures are looked for in by the matcher.
+    yield from (view.text for view in views_of(text, settings.decoded_views, settings.max_decoded).all)
+    yield text[::-1]
+    yield codecs.encode(text, "rot13")
+
+
+def _opened(state: State, message: Message, received: InputReceived) -> State:
+    exchange = message.exchange
+    if received.purpose != "forward" or not exchange or exchange in state.forwarded or state.ended.get(exchange):
+        return state
+    prompt = Prompt(received.text, received.layers)
+    return msgspec.structs.replace(state, forwarded=state.forwarded.set(exchange, prompt))
+
+
+def _ended(state: State, message: Message) -> State:
+    if message.exchange not in state.forwarded:
+        return state
+    lifetime_ns = state.settings.ended_lifetime_ms * 1_000_000
+    return msgspec.structs.replace(
+        state,
+        forwarded=state.forwarded.delete(message.exchange),
+        ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
     )
 
 

@@ -5,9 +5,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from actors.reflex.library import Profile
+from schemas.event import Milliseconds
 from schemas.settings.measuring import Budget
+from schemas.vocabulary.gateway import Role
+from schemas.vocabulary.reflex import AnswerFault
 
-Role = Literal["system", "user", "tool", "document"]
 Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised"]
 
 
@@ -25,14 +27,21 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
         max_decoded: Characters decoded at most over all views of an input, 0 to 1,000,000, in equal shares over
             its parts and the runs in them. They are searched as the text is, so that this bounds the time: some 10 ms.
         max_matches: Matches an event lists at most, 1 to 1,000: what bounds it when a long text repeats them.
+        withheld_for: What a model's answer to a forwarded input is withheld for; all else that is found in it is
+            recorded. Without ``orders``: an answer that explains an attack quotes it.
+        leak_share: Share of a system layer in an answer from which it has been given away.
+        ended_lifetime_ms: How long at least a repeated input of an ended exchange is recognised.
         latency_budget_ms: What the shell holds measured times against (source R 7); no decision depends on it.
     """
 
     profile: Profile = "standard"
-    scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
+    scanned_layers: tuple[Role, ...] = ("user", "assistant", "tool", "document")
     decoded_views: tuple[Decoding, ...] = (
         "spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised",
     )  # fmt: skip
     max_decoded: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 524_288
     max_matches: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
+    withheld_for: tuple[AnswerFault, ...] = ("prompt_leak", "carrying_link")
+    leak_share: Annotated[float, msgspec.Meta(gt=0.0, le=1.0)] = 0.6
+    ended_lifetime_ms: Milliseconds = 600 * 1000
     latency_budget_ms: Budget = 10.0

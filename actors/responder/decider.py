@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.responder.drafts import reruns, with_best, with_draft, with_failure
+from actors.responder.forwarding import with_answer
 from actors.responder.pending import Case, Pending, Turn
 from actors.responder.prompting import request_again, request_for
 from actors.responder.settings import ResponderSettings
@@ -18,7 +19,7 @@ from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.breaker import BreakerCleared
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAnswered, InputReceived
 from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
@@ -121,7 +122,7 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
         return None
     event, kind = message.event, type(message.event)
     if kind in PASSES:
-        return _passed(pending, message)
+        pending = _passed(pending, message)
     if isinstance(event, MemoryRecalled):
         return msgspec.structs.replace(
             pending, recollections=event.recollections, recalled=True, told=event.told, retired=event.retired
@@ -138,7 +139,7 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
             awaits="model",
         )
     if kind not in VERDICTS:
-        return None
+        return pending if kind in PASSES else None
     pending = _told(pending, event)
     end = VERDICTS[kind](_case(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
@@ -150,6 +151,8 @@ def _told(pending: Pending, event: Event) -> Pending:
     match event:
         case ModeSelected():
             return _chosen(pending, event)
+        case InputAnswered():
+            return with_answer(pending, event)
         case LlmCompleted():
             return with_draft(pending, event)
         case GuardrailsRerunOrdered():
@@ -190,14 +193,17 @@ def _opened(state: ResponderState, message: Message) -> Pending | None:
         return None
     if exchange in state.pending or state.ended.get(exchange):
         return None
+    ours = event.purpose == "answer"
     return Pending(
-        text=event.text,
+        text=event.text if ours else "",
         agent=message.agent,
         session=message.session,
         due_ns=message.time_ns + event.deadline_after_ms * _NS_PER_MS,
+        purpose=event.purpose,
         reply_to=event.reply_to,
         stream=event.stream,
-        layers=() if state.settings.backend == "composer" else event.layers,
+        layers=event.layers if ours and state.settings.backend != "composer" else (),
+        remembered=ours,
     )
 
 

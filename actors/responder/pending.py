@@ -7,7 +7,7 @@ import msgspec
 from actors.responder.settings import ResponderSettings
 from schemas.calls import Cut, Ended
 from schemas.vocabulary.breaker import Stance
-from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.gateway import Layer, Purpose
 from schemas.vocabulary.memory import Fact, Recollection, Retired
 from schemas.vocabulary.responder import Entity, ResponseEmitted, Stage
 from schemas.vocabulary.router import Mode, ModeSelected
@@ -46,15 +46,17 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
     Attributes:
-        text: What was asked.
+        text: What was asked; nothing of an input that others answer.
         agent: Whom.
         session: The session of its input: events of agents' actors do not name it.
+        purpose: Who answers it, if anybody.
         due_ns: The earliest of its deadlines so far.
         reply_to: Inbox for a copy of the answer.
         stream: Whether that inbox wants partial text too.
         layers: The input's other layers; kept only where a model is asked.
         silent: The stages that have not spoken yet.
         first_mode: What the router chose first.
+        answer: The end by what another's model said, once it has; reflex judges it first.
         held: An end that a stage has asked for, while an earlier one may still ask for another.
         recollections: What came to mind for it.
         recalled: Whether memory has said what did.
@@ -79,11 +81,13 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     session: str
     due_ns: int
+    purpose: Purpose = "answer"
     reply_to: str = ""
     stream: bool = False
     layers: tuple[Layer, ...] = ()
     silent: tuple[Stage, ...] = STAGES
     first_mode: Mode | None = None
+    answer: ResponseEmitted | None = None
     held: ResponseEmitted | None = None
     recollections: tuple[Recollection, ...] = ()
     recalled: bool = False

@@ -15,6 +15,7 @@ from events.errors import LogError, UnknownOutcome
 from schemas.identity import new_exchange_id
 from schemas.intake.limits import InputLimits
 from schemas.subjects import Partitions
+from schemas.vocabulary.gateway import Purpose
 
 
 class Feeder:
@@ -36,6 +37,7 @@ class Feeder:
         unread: Fields of lines and turns that are no input's, and are passed over.
         unserved: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
         limits: How large an input may be.
+        purpose: Who answers inputs, if anybody.
 
     Attributes:
         shares_memory: Whether several sessions went to the agent that is everybody's.
@@ -60,6 +62,7 @@ class Feeder:
         unread: Collection[str] = (),
         unserved: Callable[[str, str], str] = lambda agent, session: "",
         limits: InputLimits = DEFAULT_LIMITS,
+        purpose: Purpose = "answer",
     ) -> None:
         self._edge = edge
         self._partitions = partitions
@@ -73,6 +76,7 @@ class Feeder:
         self._room = asyncio.Semaphore(concurrency)
         self._answer_s = answer_s
         self._limits = limits
+        self._purpose = purpose
         self._pace = _Pace(rate)
         self._unread = frozenset(unread)
         self._unserved = unserved
@@ -138,6 +142,7 @@ class Feeder:
                 layers=said.layers,
                 situation=talk.situation,
                 label=f"{given}#{turn}" if talk.many else str(given),
+                purpose=self._purpose,
                 limits=self._limits,
             )
             exchange = addressed.exchange

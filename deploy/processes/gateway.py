@@ -13,6 +13,7 @@ from actors.gateway.agents import SHARED_AGENT
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.entrance import Entrance
+from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
@@ -20,6 +21,7 @@ from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
 from actors.runtime.membership.heartbeat import heartbeat_of
+from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
@@ -140,6 +142,14 @@ async def _serve(
             unserved=partial(stages.lacking, "guardrails"),
             looks=looks,
         )
+        guard = GuardService(
+            log,
+            edge,
+            wait_s=settings.wait_s,
+            limits=settings.limits,
+            unended=stages.unended,
+            sentence=sentence_on,
+        )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
@@ -149,6 +159,7 @@ async def _serve(
             application(
                 desk,
                 job.keys,
+                guard=guard,
                 local=local,
                 limits=limits,
                 operations=operations,
@@ -167,7 +178,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry(desk, stop), name="hurry")
+        hurrying = around.create_task(_hurry((desk, guard), stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
             task.cancel()
@@ -195,9 +206,10 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(desk: LoopService, stop: asyncio.Event) -> None:
+async def _hurry(services: Sequence[LoopService | GuardService], stop: asyncio.Event) -> None:
     await stop.wait()
-    desk.hurry(GRACE_S)
+    for service in services:
+        service.hurry(GRACE_S)
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:

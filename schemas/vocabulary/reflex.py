@@ -1,5 +1,7 @@
 """Known-threat matching. Owner: ``reflex``."""
 
+from typing import Literal
+
 import msgspec
 
 from schemas.actor import Scope
@@ -62,6 +64,35 @@ class ReflexPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.passe
     allowed: tuple[str, ...] = ()
 
 
+AnswerFault = Literal["prompt_leak", "carrying_link", "orders"]
+"""What an answer can be withheld for: it gives the system prompt away, has pictures whose addresses carry words of the
+prompt to their hosts, or has the signature of an attack, which would be an order to whatever reads it next."""
+
+
+class ReflexAnswerPassed(Event, frozen=True, kw_only=True, tag="forged_id.reflex.answer_passed"):
+    """A model's answer to a forwarded input has nothing in it that it is withheld for.
+
+    ``leaked`` is the highest share of a system layer that is in it; ``hosts`` are those that its pictures would carry
+    words of the prompt to; ``matches`` the signatures of attacks in it, whose views name ``plain`` what it says first,
+    and ``assistant[0]`` and so on what it says further. ``unread`` is as in ``reflex.passed``.
+    """
+
+    leaked: Unit = 0.0
+    hosts: tuple[Echo, ...] = ()
+    matches: tuple[Match, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
+class ReflexAnswerBlocked(Event, frozen=True, kw_only=True, tag="forged_id.reflex.answer_blocked"):
+    """A model's answer is withheld for the first of ``faults``; the numbers are as in ``reflex.answer_passed``."""
+
+    faults: tuple[AnswerFault, ...]
+    leaked: Unit = 0.0
+    hosts: tuple[Echo, ...] = ()
+    matches: tuple[Match, ...] = ()
+    unread: tuple[Unread, ...] = ()
+
+
 class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.reflex.library_changed"):
     """A partition of reflex judges by another library from here on; said with the first input it judges by it.
 
@@ -102,6 +133,21 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
         sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
+    ),
+    Entry(
+        event=ReflexAnswerPassed,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="A model's answer to a forwarded input has nothing in it that it is withheld for.",
+        sample=ReflexAnswerPassed(leaked=0.05),
+    ),
+    Entry(
+        event=ReflexAnswerBlocked,
+        owner="reflex",
+        scope=Scope.SESSION,
+        meaning="A model's answer to a forwarded input gives something away; the exchange ends as WITHHELD.",
+        sample=ReflexAnswerBlocked(faults=("prompt_leak", "carrying_link"), leaked=0.9, hosts=("example.org",)),
+        severity=Severity.WARNING,
     ),
     Entry(
         event=ReflexLibraryChanged,

@@ -12,6 +12,8 @@ from litestar.openapi.plugins import JsonRenderPlugin, YamlRenderPlugin
 from actors.gateway.agents import AgentPer
 from actors.gateway.http import failures, front, health, metrics, operating
 from actors.gateway.http.access import AccessMiddleware, Limits
+from actors.gateway.http.guard import endpoints as guard_endpoints
+from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
@@ -30,6 +32,7 @@ ENDPOINTS = (
     loops.show_guardrails,
     loops.override_guardrails,
     ticks.observe_tick,
+    *guard_endpoints.ENDPOINTS,
     *operating.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
     health.healthz,
@@ -43,6 +46,7 @@ def application(
     desk: LoopService,
     keys: ApiKeys,
     *,
+    guard: GuardService,
     local: bool,
     limits: Limits,
     operations: Operations,
@@ -80,6 +84,7 @@ def application(
         state=State(
             {
                 "desk": desk,
+                "guard": guard,
                 "agent_per": agent_per,
                 "operations": operations,
                 "operators": operators,

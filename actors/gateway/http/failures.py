@@ -9,6 +9,7 @@ from litestar.exceptions import HTTPException
 from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.bodies import Failure
 from actors.gateway.http.checks import without_places
+from actors.gateway.http.guard.service import Unchecked
 from actors.gateway.http.loops.service import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
 from actors.gateway.http.operating import Forbidden, NotFound
 from actors.gateway.http.reading import LOOP
@@ -31,6 +32,7 @@ _STATUS: dict[type[Exception], int] = {
     NotAccepted: 503,
     NotReady: 503,
     Unjudged: 503,
+    Unchecked: 503,
     Unanswered: 504,
 }
 _WRONG_PLACE = {
@@ -47,6 +49,7 @@ _CODES: dict[type[Exception], str] = {
     NotAccepted: "not_accepted",
     NotReady: "not_ready",
     Unjudged: "no_owner",
+    Unchecked: "unchecked",
     Unanswered: "unanswered",
 }
 """The codes of errors that have none of their own."""

@@ -52,10 +52,11 @@ def strictly(kind: type[msgspec.Struct]) -> Callable[[Request[Any, Any, State]],
     return check
 
 
-def agent_of(request: Request[Any, Any, State], given: str | None, user: str) -> str:
+def agent_of(request: Request[Any, Any, State], given: str | None, user: str, session: str = "") -> str:
     """Return the agent that a request is for: the one it names, or that of its user; raises InvalidField for neither.
 
-    A loop or a tick belongs to no session: where agents are one a session, it has to name its agent. A user who would
+    A loop or a tick belongs to no session: where agents are one a session, it has to name its agent; what has a
+    ``session`` belongs to that one's. A user who would
     change nothing is refused: told nothing, the caller would take an agent that all share for the user's own.
     """
     per: AgentPer = request.app.state.agent_per
@@ -67,7 +68,7 @@ def agent_of(request: Request[Any, Any, State], given: str | None, user: str) ->
     if unheard := unheard_user(given or "", per=per, user=user):
         raise InvalidField(USER, f"the header {USER}: {unheard}")
     try:
-        return agent_for(given or "", per=per, user=user)
+        return agent_for(given or "", per=per, user=user, session=session)
     except InvalidInput as wrong:
         raise InvalidField("agent", str(wrong)) from wrong
 

@@ -32,9 +32,18 @@ _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
 
 
 async def converse(
-    target: Target, text: str, *, agent: str, session: str, deadline: Deadline, speaker: Speaker | None = None
+    target: Target,
+    text: str,
+    *,
+    agent: str,
+    session: str,
+    deadline: Deadline,
+    speaker: Speaker | None = None,
+    check: bool = False,
 ) -> Exchange:
     """Have one input answered in the time that is left; ``speaker``, if any, is given what a model says meanwhile.
+
+    ``check``: the guards alone are asked.
 
     Raises:
         InvalidInput: the text cannot be an input.
@@ -52,6 +61,7 @@ async def converse(
             now_ns=time.time_ns(),
             reply_to=inbox,
             stream=bool(inbox),
+            purpose="check" if check else "answer",
             limits=target.config().gateway.limits,
         )
         exchange = addressed.exchange
@@ -97,7 +107,9 @@ def show(found: Exchange, *, as_json: bool, speaker: Speaker | None = None, answ
     below = answer_first or bool(spoken)
     if not below:
         print_hanging(console(), sentence_of(found), 2)
-    if speaker is None or not spoken:
+    if found.action == "PASSED":
+        pass  # nobody was asked for words
+    elif speaker is None or not spoken:
         click.echo(_fitted(answer) or click.style("(no words)", dim=True))
     elif answer.startswith(spoken) or answer == spoken.rstrip():
         speaker.end(answer.removeprefix(spoken) if answer.startswith(spoken) else "")

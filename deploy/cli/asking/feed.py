@@ -34,6 +34,7 @@ _SHARED = (
     epilog=examples(
         "neuraxis feed prompts.jsonl > outcomes.jsonl",
         "neuraxis feed conversations.jsonl --rate 50",
+        "neuraxis feed prompts.jsonl --check --session-per-line",
         "tail -f inputs.txt | neuraxis feed - --format text --session support",
     )
 )
@@ -45,6 +46,7 @@ _SHARED = (
 @click.option("--session-per-line", is_flag=True, help="Give each line that names no session one of its own.")
 @click.option("--rate", type=Number(0), default=0.0, metavar="N", help="Inputs a second at most; 0: no limit.")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=64, show_default=True, help="Lines under way.")
+@click.option("--check", is_flag=True, help="Have the guards judge them only: nobody answers, nothing is remembered.")
 @timeout_option(ANSWER_S, "How long each exchange may take, and connecting before the first.")
 @click.option(
     "--ignore", "unread", multiple=True, metavar="FIELD", help="Pass over a field that is no input's, such as a label."
@@ -59,6 +61,7 @@ def feed(
     session_per_line: bool,
     rate: float,
     concurrency: int,
+    check: bool,
     timeout: float,
     unread: tuple[str, ...],
 ) -> None:
@@ -91,6 +94,7 @@ def feed(
         "session_per_line": session_per_line,
         "rate": rate,
         "concurrency": concurrency,
+        "purpose": "check" if check else "answer",
         "answer_s": timeout,
         "unread": unread,
         "limits": target.config().gateway.limits,

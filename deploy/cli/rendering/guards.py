@@ -22,7 +22,7 @@ from schemas.vocabulary.appraisal import (
     JudgementRequested,
     LayerTrust,
 )
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
     BreakerCalmed,
@@ -39,6 +39,7 @@ from schemas.vocabulary.breaker import (
 )
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Similar
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
 Lines = Sequence[RenderableType]
@@ -232,6 +233,19 @@ def _escalated(event: ArbiterEscalated) -> Lines:
     return [line, Text(f"deadline {event.deadline_after_ms / 1000:g} s", "dim")]
 
 
+def _let_pass(event: ArbiterPassed) -> Lines:
+    return [Text("let pass", "bold green").append(_decisive(event.nearest, event.similarity))]
+
+
+def _answer_read(event: ReflexAnswerPassed | ReflexAnswerBlocked) -> Lines:
+    faults = event.faults if isinstance(event, ReflexAnswerBlocked) else ()
+    line = Text(f"withheld: {', '.join(faults)}", "bold red") if faults else Text("nothing to withhold it for")
+    line.append(f", {event.leaked:.0%} of the system prompt in it")
+    hosts = [Text(f"would carry words of the prompt to {', '.join(map(printable, event.hosts))}", "red")]
+    found = [Text(f"{each.action} {each.pattern}: signature {quoted(each.signature)}") for each in event.matches]
+    return [line, *(hosts if event.hosts else ()), *found, *unread_lines(event.unread)]
+
+
 def _decisive(precedent: str, similarity: float) -> str:
     return f", precedent {_name(precedent)}, similarity {similarity:g}" if precedent else ""
 
@@ -291,8 +305,11 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     BreakerFilled: _filled,
     BreakerRecovered: _moved,
     BreakerAttemptFailed: _moved,
+    ReflexAnswerPassed: _answer_read,
+    ReflexAnswerBlocked: _answer_read,
     ArbiterDenied: _denied,
     ArbiterImmediate: _immediate,
+    ArbiterPassed: _let_pass,
     ArbiterEscalated: _escalated,
     SwarmMeasured: _measured,
     StageLost: _lost,

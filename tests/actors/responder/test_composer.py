@@ -15,7 +15,7 @@ from schemas.vocabulary.router import Mode
 from tests.actors.responder.builders import chosen
 
 ANSWERS_OF_BEHAVIOUR = {
-    1: "b6a18dcba58d5e85b19c29d2b1e232fc3b7130045c5eb284b4ce1806efc57832",
+    1: "435c361724c8e2fd48138265f810943797fd1d1f8364b8a1439bda4519a00e73",
 }
 """Behaviour -> digest of the texts: answers are recorded decisions, so changed texts are a changed behaviour."""
 

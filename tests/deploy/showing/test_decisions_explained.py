@@ -102,6 +102,7 @@ def test_every_stage_action_mode_and_reason_is_explained_in_the_words_of_the_sen
         reasons.BREAKER,
         reasons.ARBITER,
         reasons.DELIBERATIVE_FAILURES,
+        reasons.KEPT_BACK,  # type: ignore[assignment]  # literals are texts
         reasons.MODEL_FAILURES,
         reasons.LACKS,
         reasons.STANCES,
@@ -125,6 +126,7 @@ def test_no_word_is_explained_that_does_not_occur() -> None:
         *reasons.BREAKER,
         *reasons.ARBITER,
         *reasons.DELIBERATIVE_FAILURES,
+        *reasons.KEPT_BACK,
         *reasons.MODEL_FAILURES,
         *reasons.LACKS,
         *reasons.STANCES,

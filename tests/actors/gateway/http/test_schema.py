@@ -27,6 +27,8 @@ def test_every_endpoint_is_described() -> None:
         "/orchestrator/guardrails-status/{loop_id}": {"get"},
         "/orchestrator/override-guardrails/{loop_id}": {"post"},
         "/v1/ticks": {"post"},
+        "/v1/guard": {"post"},
+        "/v1/moderations": {"post"},
         "/v1/verdicts": {"post"},
         "/v1/allowances": {"get", "post"},
         "/v1/allowances/{allowance}/withdraw": {"post"},

@@ -1,0 +1,144 @@
+"""The bodies of checks: inputs as they are written everywhere, verdicts with the numbers that they rest on."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.bodies import Name
+from actors.gateway.written import WrittenParts
+from schemas.vocabulary.responder import Action, Stage
+
+MOST_INPUTS = 128
+"""Inputs of one request."""
+
+Word = Annotated[str, msgspec.Meta(max_length=200)]
+
+
+class GuardInput(WrittenParts, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An input to be checked: what the user says, and what else goes into the prompt.
+
+    Without a ``session`` it is one of its own: what was checked before counts for nothing then.
+    """
+
+    text: str = ""
+    session: Name | None = None
+    agent: Name | None = None
+
+
+class GuardRequest(GuardInput, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An input to be checked, or several as ``inputs``; an agent or session beside those is for all that name none."""
+
+    inputs: Annotated[tuple[GuardInput, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)] | None = None
+
+
+class GuardVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What the guards make of an input.
+
+    ``stage``, ``action`` and ``reason`` are how its exchange ended (docs/decisions-explained.md), ``sentence`` says so
+    in words. ``allowed``: every guard let it pass. ``numbers`` are what the guards recorded of it up to its end, by the
+    subject of the event, without people's words: what is not there was not looked at, since an earlier guard refused.
+    """
+
+    exchange: str
+    allowed: bool
+    stage: Stage
+    action: Action
+    reason: str
+    sentence: str
+    numbers: dict[str, dict[str, Any]]
+
+
+class GuardVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts on all inputs of a request, in their order. ``allowed``: every one of them is."""
+
+    status: Literal["success"] = "success"
+    allowed: bool
+    results: tuple[GuardVerdict, ...]
+
+
+class TextPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of an input in OpenAI's shape; there is nobody here to look at images."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ModerationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request in the shape of OpenAI's moderations; parts of text are one input, texts are one each."""
+
+    input: str | Annotated[tuple[str | TextPart, ...], msgspec.Meta(min_length=1, max_length=MOST_INPUTS)]
+    model: Word | None = None
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """How an exchange ended, beside what OpenAI's shape has room for."""
+
+    exchange: str
+    stage: Stage
+    action: Action
+    reason: str
+    sentence: str
+
+
+class ModerationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A verdict in the shape of OpenAI's moderations.
+
+    ``categories`` says what the input was refused for; ``category_scores`` has the numbers that the guards gave, and
+    none for what no guard looked at.
+    """
+
+    flagged: bool
+    categories: dict[str, bool]
+    category_scores: dict[str, float]
+    neuraxis: Told
+
+
+class Moderation(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer in the shape of OpenAI's moderations."""
+
+    id: str
+    model: str
+    results: tuple[ModerationResult, ...]
+
+
+def inputs_of(body: GuardRequest) -> tuple[tuple[str, GuardInput], ...]:
+    """Return the inputs of a request, each with its path in the body (empty: the body itself).
+
+    Raises:
+        InvalidField: it has inputs both ways, or an input has nothing to check.
+    """
+    if body.inputs is None:
+        found: tuple[tuple[str, GuardInput], ...] = (("", body),)
+    else:
+        beside = next((name for name in ("text", *WrittenParts.__struct_fields__) if getattr(body, name)), "")
+        if beside:
+            raise InvalidField(beside, f"{beside} stands beside inputs: put it into one of them")
+        found = tuple((f"inputs[{place}]", _with_defaults(each, body)) for place, each in enumerate(body.inputs))
+    for place, each in found:
+        if not (each.text or each.layers or each.documents or each.tool_results):
+            where = f"{place}." if place else ""
+            raise InvalidField(
+                f"{where}text", f"{where}text is missing: there is nothing to check (or give layers)", "missing_field"
+            )
+    return found
+
+
+def texts_of(body: ModerationRequest) -> tuple[str, ...]:
+    """Return the texts of a request, one for each result.
+
+    Raises:
+        InvalidField: texts and parts are mixed.
+    """
+    if isinstance(body.input, str):
+        return (body.input,)
+    texts = tuple(each for each in body.input if isinstance(each, str))
+    if not texts:
+        return ("\n".join(each.text for each in body.input if isinstance(each, TextPart)),)
+    if len(texts) < len(body.input):
+        raise InvalidField("input", "input mixes texts and parts: give the ones or the others")
+    return texts
+
+
+def _with_defaults(each: GuardInput, body: GuardRequest) -> GuardInput:
+    return msgspec.structs.replace(each, session=each.session or body.session, agent=each.agent or body.agent)

@@ -1,0 +1,134 @@
+"""The endpoints of checks: the guards' verdict with its numbers, and the same in the shape of OpenAI's moderations."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from litestar import Request, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import JSONBody
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.bodies import Failure
+from actors.gateway.http.guard.bodies import (
+    GuardInput,
+    GuardRequest,
+    GuardVerdict,
+    GuardVerdicts,
+    Moderation,
+    ModerationRequest,
+    ModerationResult,
+    Told,
+    inputs_of,
+    texts_of,
+)
+from actors.gateway.http.guard.categories import refused_for, scores_of
+from actors.gateway.http.guard.service import Check, Checked, GuardService, Unchecked, numbers_of
+from actors.gateway.http.reading import User, agent_of, strictly
+from actors.gateway.inputs import InvalidInput
+from actors.gateway.written import layers_of, situation_of
+
+MODEL = "neuraxis"
+"""What moderates, whatever model a request names."""
+
+_BAD = ResponseSpec(Failure, description="The request cannot be taken: the message names the field.")
+_NOT_TAKEN = ResponseSpec(Failure, description="It could not be stored in time, or nobody serves the guards.")
+_LATE = ResponseSpec(Failure, description="It is in the log, and has no end in time.")
+_RESPONSES = {400: _BAD, 503: _NOT_TAKEN, 504: _LATE}
+
+
+@post("/v1/guard", status_code=200, before_request=strictly(GuardRequest), responses=_RESPONSES)
+async def guard(data: JSONBody[GuardRequest], request: Request[Any, Any, State], user: User = "") -> GuardVerdicts:
+    """Have the guards check an input, or several: whether each may go to a model, and the numbers that say so."""
+    inputs = inputs_of(data)
+    checks = [(place, _check(each, _whose(request, each, user, place))) for place, each in inputs]
+    service, found = await _checked(request, checks)
+    return GuardVerdicts(
+        allowed=all(each.allowed for each in found), results=tuple(_verdict(service, each) for each in found)
+    )
+
+
+@post("/v1/moderations", status_code=200, before_request=strictly(ModerationRequest), responses=_RESPONSES)
+async def moderate(data: JSONBody[ModerationRequest], request: Request[Any, Any, State], user: User = "") -> Moderation:
+    """Have the guards check texts, in the shape of OpenAI's moderations."""
+    texts = texts_of(data)
+    agent = agent_of(request, None, user)
+    checks = [(f"input[{place}]", Check(text=text, agent=agent)) for place, text in enumerate(texts)]
+    service, found = await _checked(request, checks)
+    return Moderation(
+        id=f"modr-{found[0].exchange}", model=MODEL, results=tuple(_moderated(service, each) for each in found)
+    )
+
+
+ENDPOINTS = (guard, moderate)
+
+
+def _whose(request: Request[Any, Any, State], each: GuardInput, user: str, place: str) -> str:
+    with _placed(place):
+        return agent_of(request, each.agent, user, each.session or "")
+
+
+def _check(each: GuardInput, agent: str) -> Check:
+    return Check(
+        text=each.text,
+        agent=agent,
+        session=each.session or "",
+        layers=layers_of(each),
+        situation=situation_of(each),
+    )
+
+
+async def _checked(
+    request: Request[Any, Any, State], checks: Sequence[tuple[str, Check]]
+) -> tuple[GuardService, Sequence[Checked]]:
+    service: GuardService = request.app.state.guard
+    term = service.begin()
+    inputs = []
+    # Every one of them, before the first is stored.
+    for place, check in checks:
+        with _placed(place):
+            inputs.append(service.addressed(check, term))
+    return service, await service.check(inputs, term)
+
+
+@contextmanager
+def _placed(place: str) -> Iterator[None]:
+    """Have what is wrong with an input say which one it is."""
+    try:
+        yield
+    except InvalidField as wrong:
+        raise InvalidField(f"{place}.{wrong.field}" if place else wrong.field, str(wrong), wrong.code) from wrong
+    except InvalidInput as wrong:
+        raise InvalidField(place, f"{place}: {wrong}" if place else str(wrong), wrong.code) from wrong
+
+
+def _verdict(service: GuardService, found: Checked) -> GuardVerdict:
+    return GuardVerdict(
+        exchange=found.exchange,
+        allowed=found.allowed,
+        stage=found.end.stage,
+        action=found.end.action,
+        reason=found.end.reason,
+        sentence=service.sentence(found.end, found.said),
+        numbers=numbers_of(found.said),
+    )
+
+
+def _moderated(service: GuardService, found: Checked) -> ModerationResult:
+    categories = refused_for(found.end, found.said)
+    if not found.allowed and not any(categories.values()):
+        # A guard failed, or kept silent: neither flagged nor not would be true.
+        raise Unchecked(f"exchange {found.exchange}: {service.sentence(found.end, found.said)} Send it again.")
+    return ModerationResult(
+        flagged=not found.allowed,
+        categories=categories,
+        category_scores=scores_of(found.said),
+        neuraxis=Told(
+            exchange=found.exchange,
+            stage=found.end.stage,
+            action=found.end.action,
+            reason=found.end.reason,
+            sentence=service.sentence(found.end, found.said),
+        ),
+    )

@@ -1,0 +1,212 @@
+"""Has inputs checked, several at once, and reads what the guards have recorded of them."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from actors.gateway.client import Answered, Client
+from actors.gateway.http.loops.service import NotAccepted, Unanswered, Unjudged
+from actors.gateway.http.terms import Term, Terms
+from actors.gateway.inputs import Addressed, new_input
+from actors.gateway.patience import Unserved, answered
+from events.codec import Recorded, decode
+from events.log import Log
+from schemas.event import ROOT, Event, topic_of
+from schemas.identity import new_exchange_id
+from schemas.intake.limits import InputLimits
+from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterPassed
+from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
+from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
+from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.wording.personal import change_personal, personal_part
+
+VERDICTS: tuple[type[Event], ...] = (
+    ReflexBlocked,
+    ReflexPassed,
+    IntuitionRejected,
+    IntuitionPassed,
+    AppraisalCompleted,
+    CoherenceRejected,
+    CoherencePassed,
+    BreakerTripped,
+    BreakerTerminated,
+    BreakerWithheld,
+    BreakerCleared,
+    ArbiterDenied,
+    ArbiterPassed,
+)
+"""The events in which guards say what they make of an input."""
+
+_BACK_S = 0.5
+"""Seconds that an exchange ends before its request does, at the latest."""
+
+_WORDLESS = {"topic", "embedding", "models"}
+"""Fields that are left out of the numbers, besides people's words."""
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """An input to be checked; without a session it has one of its own."""
+
+    text: str
+    agent: str
+    session: str = ""
+    layers: tuple[Layer, ...] = ()
+    situation: str = "general"
+
+
+class Unchecked(Exception):
+    """The guards came to no verdict on an input; the message says why, and what to do."""
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """The end of an input that was checked, and what the guards said of it before."""
+
+    exchange: str
+    end: ResponseEmitted
+    said: tuple[Event, ...]
+
+    @property
+    def allowed(self) -> bool:
+        """Whether every guard let it pass."""
+        return self.end.action == "PASSED"
+
+
+class GuardService:
+    """Checks inputs.
+
+    Args:
+        log: The log.
+        edge: What appends to it, and hears of the ends.
+        wait_s: Seconds a request waits for its verdicts.
+        limits: How large an input may be.
+        unended: (agent, session) -> why nobody ends their exchanges, empty while somebody may.
+        sentence: (end, what was said before it) -> a sentence on it.
+        now_ns: This process's clock, Unix nanoseconds, for envelopes.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        edge: Client,
+        *,
+        wait_s: float,
+        limits: InputLimits,
+        unended: Callable[[str, str], str] = lambda agent, session: "",
+        sentence: Callable[[ResponseEmitted, Sequence[Event]], str] = lambda end, said: end.reason,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.sentence = sentence
+        self._log = log
+        self._edge = edge
+        self._terms = Terms(wait_s)
+        self._limits = limits
+        self._unended = unended
+        self._now_ns = now_ns
+
+    def hurry(self, seconds: float) -> None:
+        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        self._terms.hurry(seconds)
+
+    def begin(self) -> Term:
+        """Return the time of a request that begins now."""
+        return self._terms.begin()
+
+    def addressed(self, check: Check, term: Term) -> tuple[Check, Addressed]:
+        """Check an input's form, and wrap it; raises InvalidInput."""
+        now_ns = self._now_ns()
+        exchange = new_exchange_id(now_ns)
+        whose = msgspec.structs.replace(check, session=check.session or f"check {exchange}")
+        addressed = new_input(
+            whose.text,
+            agent=whose.agent,
+            session=whose.session,
+            partitions=self._log.partitions,
+            now_ns=now_ns,
+            layers=whose.layers,
+            situation=whose.situation,
+            # Its end, in which the silent stage is named, comes back before the request is over.
+            deadline_after_ms=max(1, round(1000 * (term.left - _BACK_S))),
+            exchange=exchange,
+            purpose="check",
+            limits=self._limits,
+        )
+        return whose, addressed
+
+    async def check(self, inputs: Sequence[tuple[Check, Addressed]], term: Term) -> tuple[Checked, ...]:
+        """Have inputs checked; return what came of them, in their order.
+
+        Raises:
+            NotAccepted, Unanswered, Unjudged: see there; of several inputs some may be in the log.
+            LogError: the broker refuses one for good, or cannot be read.
+        """
+        waiting = [asyncio.create_task(self._ended(check, addressed, term)) for check, addressed in inputs]
+        try:
+            found = await asyncio.gather(*waiting)
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.wait(waiting)
+        said = await self._said([check.agent for check, _ in inputs], found, term)
+        return tuple(
+            Checked(answer.exchange, answer.event, tuple(said.get(answer.exchange, ()))) for _, answer in found
+        )
+
+    async def _ended(self, check: Check, addressed: Addressed, term: Term) -> tuple[int, Answered]:
+        seq = 0
+        try:
+            async with self._terms.deadline(term):
+                seq = await self._edge.submit(addressed)
+                ending = self._edge.answer(addressed.exchange, term.left + 1)
+                return seq, await answered(ending, partial(self._unended, check.agent, check.session))
+        except Unserved as lacking:
+            raise Unjudged(
+                f"exchange {addressed.exchange} is in the log, and nobody serves {lacking}: it ends when a worker does"
+            ) from None
+        except TimeoutError:
+            if not seq:
+                raise NotAccepted(
+                    f"the broker has not confirmed this within {term.waited:.1f} s: send it again"
+                ) from None
+            raise Unanswered(
+                f"exchange {addressed.exchange} is in the log, and has no end after {term.waited:.1f} s: are the "
+                "workers running? /readyz tells"
+            ) from None
+
+    async def _said(
+        self, agents: Iterable[str], found: Sequence[tuple[int, Answered]], term: Term
+    ) -> Mapping[str, list[Event]]:
+        """Return what the guards said of exchanges between their inputs and their ends."""
+        ends = {answer.exchange: answer.seq for _, answer in found}
+        tokens = sorted({self._log.partitions.agent_token(agent) for agent in agents})
+        filters = [f"log.{token}.*{topic_of(kind).removeprefix(ROOT)}" for token in tokens for kind in VERDICTS]
+        said: dict[str, list[Event]] = {}
+        try:
+            async with self._terms.deadline(term):
+                async for batch in self._log.history(filters, min(seq for seq, _ in found), max(ends.values())):
+                    for stored in batch:
+                        recorded = decode(stored)
+                        if isinstance(recorded, Recorded) and stored.seq < ends.get(recorded.message.exchange, 0):
+                            said.setdefault(recorded.message.exchange, []).append(recorded.message.event)
+        except TimeoutError:
+            raise Unanswered("the guards have spoken, and the log could not be read in time: send it again") from None
+        return said
+
+
+def numbers_of(said: Iterable[Event]) -> dict[str, dict[str, Any]]:
+    """Return what guards recorded, by the subject of the event, without people's words."""
+    return {topic_of(event).removeprefix(f"{ROOT}."): _wordless(event) for event in said}
+
+
+def _wordless(event: Event) -> dict[str, Any]:
+    part = personal_part(type(event))
+    plain = event if part is None else change_personal(part, event, lambda place, text: "")
+    body: dict[str, Any] = msgspec.to_builtins(plain)
+    return {name: value for name, value in body.items() if name not in _WORDLESS}

@@ -1,0 +1,69 @@
+"""Inputs that whoever sent them has answered by a model of its own: how their exchanges end. Pure."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from actors.responder.composer import text_of
+from actors.responder.ending import UPSTREAM, end_of
+from actors.responder.pending import Case, Pending
+from schemas.calls import Ended
+from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
+from schemas.vocabulary.responder import ResponseEmitted
+
+FORWARDED = "forward"
+"""The reason of an end that another's model answered."""
+
+SILENT = "upstream_silent"
+"""The reason of an end of which nobody told what its model said, until the deadline."""
+
+_ENDED: Mapping[str, Ended] = {
+    "stop": "stop",
+    "tool_calls": "stop",
+    "function_call": "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+}
+
+
+def is_forwarded(pending: Pending) -> bool:
+    """Whether the guards have let an input pass, and the word of another's model is waited for."""
+    return pending.purpose == "forward" and pending.silent[0] == "DELIBERATIVE"
+
+
+def with_answer(pending: Pending, event: InputAnswered) -> Pending:
+    """Return a forwarded exchange with what its model said, which reflex judges first; its first choice counts."""
+    if not is_forwarded(pending) or pending.answer is not None:
+        return pending
+    first = event.choices[0] if event.choices else None
+    ended = first.finish_reason if first is not None else ""
+    end = msgspec.structs.replace(
+        end_of(pending, "DELIBERATIVE", "EXECUTED", FORWARDED, first.text if first is not None else ""),
+        backend=UPSTREAM,
+        model=event.model,
+        finish_reason=_ENDED.get(ended, "unknown") if ended else "",
+    )
+    return msgspec.structs.replace(pending, answer=end)
+
+
+def let_out(case: Case, event: ReflexAnswerPassed) -> ResponseEmitted | None:
+    """Nothing speaks against the answer of another's model."""
+    return case.pending.answer
+
+
+def kept_back(case: Case, event: ReflexAnswerBlocked) -> ResponseEmitted | None:
+    """The answer of another's model gives something away: a notice goes out in its place."""
+    answer = case.pending.answer
+    if answer is None:
+        return None
+    end = end_of(case.pending, "DELIBERATIVE", "WITHHELD", event.faults[0], text_of("kept_back"))
+    return msgspec.structs.replace(end, model=answer.model, finish_reason="content_filter")
+
+
+def abandoned(case: Case, event: InputAbandoned) -> ResponseEmitted | None:
+    """Another's model gave no answer, or nobody waits for it."""
+    if not is_forwarded(case.pending) or case.pending.answer is not None:
+        return None
+    end = end_of(case.pending, "DELIBERATIVE", "FAILED", event.reason, text_of("unfinished"))
+    return msgspec.structs.replace(end, backend=UPSTREAM)

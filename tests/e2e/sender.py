@@ -1,0 +1,51 @@
+"""An edge of its own that forwards an input: ``python -m tests.e2e.sender DATA EXCHANGE answer|wait``.
+
+It prints a line once the guards have let the input pass. Then it tells an answer and the end, or waits to be killed.
+"""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from actors.gateway import Client, Passed, answer_of, new_input, new_word
+from deploy.processes.access import Reach, access_of
+from deploy.processes.broker import GATEWAY
+from deploy.processes.running_set import DataFolder
+from events.jetstream import JetStreamLog
+from schemas.vocabulary.gateway import AnswerChoice
+
+DEADLINE_MS = 4_000
+
+
+async def send(data: Path, exchange: str, then: str) -> None:
+    log = await JetStreamLog.connect(access_of(Reach(), DataFolder(data), user=GATEWAY), create=False)
+    try:
+        async with Client.open(log) as edge:
+            partitions = log.partitions
+            addressed = new_input(
+                "What is the capital of Peru?",
+                agent="sender",
+                session="forwarded",
+                partitions=partitions,
+                now_ns=time.time_ns(),
+                exchange=exchange,
+                purpose="forward",
+                deadline_after_ms=DEADLINE_MS if then == "wait" else 60_000,
+            )
+            await edge.submit(addressed)
+            passed = await edge.passed(exchange, 60)
+            assert isinstance(passed, Passed), passed
+            print("passed", flush=True)
+            if then == "wait":
+                await asyncio.sleep(600)
+            answer = answer_of([AnswerChoice(text="Lima.", finish_reason="stop")], model="their-model")
+            await edge.submit(new_word(passed, answer, partitions=partitions, now_ns=time.time_ns()))
+            end = (await edge.answer(exchange, 60)).event
+            print(end.action, end.response, flush=True)
+    finally:
+        await log.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(send(Path(sys.argv[1]), *sys.argv[2:4]))
