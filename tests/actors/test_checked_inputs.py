@@ -1,5 +1,7 @@
 """Inputs that are checked, or answered by a model of their sender's own, through all actors in memory."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -191,15 +193,18 @@ def test_the_breaker_counts_what_is_only_checked():
     assert told(pipeline).startswith("BREAKER WITHHELD")
 
 
-def test_self_review_sees_what_others_answer_as_a_tick_without_a_prompt():
-    def ticks(pipeline: Pipeline) -> int:
-        return pipeline.partitions["self_review"].state.minds[HERE.agent].ticks
+def test_self_review_sees_what_others_answer_as_a_tick_that_tells_nothing_of_a_prompt():
+    def mind(pipeline: Pipeline) -> Any:
+        return pipeline.partitions["self_review"].state.minds[HERE.agent]
 
     pipeline = sent(QUESTION, "check")
-    assert ticks(pipeline) == 1
+    assert mind(pipeline).ticks == 1
     pipeline.send(InputReceived(text="And of Chile?", purpose="forward"), Address(exchange="e2"))
     pipeline.send(LIMA, Address(exchange="e2"))
-    assert ticks(pipeline) == 2
+    assert mind(pipeline).ticks == 2
+    ours = sent(QUESTION, "answer")
+    assert not mind(pipeline).memory, "nothing is known of what was in mind"
+    assert mind(ours).memory
     refused = sent(ATTACK, "check")
     assert HERE.agent not in refused.partitions["self_review"].state.minds, "what is refused is no tick, as elsewhere"
 
