@@ -110,6 +110,17 @@ def test_an_answer_that_nobody_judges_is_not_let_out():
     assert told(pipeline) == "REFLEX FAILED deadline"
 
 
+def test_an_answer_that_waits_for_a_reflex_which_nobody_serves_ends_at_once():
+    pipeline = sent(QUESTION, "forward")
+    del pipeline.partitions["reflex"]
+    pipeline.send(LIMA, HERE)
+    lost = msgspec.structs.replace(
+        entry_of(StageLost).sample, actor="reflex", scope="global", partitions=("all",), of=1
+    )
+    pipeline.send(lost, Address(agent="", session="", exchange=""))
+    assert told(pipeline) == "DELIBERATIVE FAILED no_owner: reflex"
+
+
 def test_an_answer_that_gives_the_system_prompt_away_is_withheld_with_a_notice():
     secret = " ".join(f"rule {number} says that word{number} is never told to anybody" for number in range(8))
     pipeline = sent(QUESTION, "forward", Layer(role="system", content=secret))
