@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.gateway.client import Answered, Client
-from actors.gateway.http.loop_service import NotAccepted, Unanswered, Unjudged
+from actors.gateway.http.loops.service import NotAccepted, Unanswered, Unjudged
 from actors.gateway.http.terms import Term, Terms
 from actors.gateway.inputs import Addressed, new_input
 from actors.gateway.patience import Unserved, answered
@@ -17,8 +17,7 @@ from events.codec import Recorded, decode
 from events.log import Log
 from schemas.event import ROOT, Event, topic_of
 from schemas.identity import new_exchange_id
-from schemas.limits import InputLimits
-from schemas.personal import change_personal, personal_part
+from schemas.intake.limits import InputLimits
 from schemas.vocabulary.appraisal import AppraisalCompleted
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
@@ -27,6 +26,7 @@ from schemas.vocabulary.gateway import Layer
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
+from schemas.wording.personal import change_personal, personal_part
 
 VERDICTS: tuple[type[Event], ...] = (
     ReflexBlocked,

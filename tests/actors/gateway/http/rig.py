@@ -13,16 +13,16 @@ from actors.gateway.agents import AgentPer
 from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.guard.service import GuardService
-from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
-from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.loops.judgements import Judgements
+from actors.gateway.http.loops.service import LoopService
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.health.serving import Stages
 from deploy.processes.gateway import hosted_by
 from schemas.actor import Actor
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from tests.actors.gateway.asking import VirtualClock
 from tests.events.simulated_world import log_of
 from tests.simulated import SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots, SimulatedStream

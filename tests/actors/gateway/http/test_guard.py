@@ -10,7 +10,7 @@ import httpx
 from actors.gateway.http.guard.bodies import MOST_INPUTS
 from actors.gateway.http.guard.categories import CATEGORIES
 from actors.registry import ACTORS
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from tests.actors.gateway.asking import clock, stored, working
 from tests.actors.gateway.http.rig import gateway, guarding
 from tests.events.simulated_world import in_world
