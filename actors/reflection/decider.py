@@ -97,9 +97,7 @@ def evolve(state: State, message: Message) -> State:
         return state
     mind = state.minds.get(message.agent, Mind())
     match event:
-        case InputReceived(purpose="answer") if message.exchange not in mind.pending and not state.ended.get(
-            message.exchange
-        ):
+        case InputReceived(purpose="answer") if _opens(state, mind, message.exchange):
             return _with(state, message, _opened(mind, message.exchange, None))
         case ModeSelected(terminal_mode=str()) if message.exchange in mind.pending:
             case_ = case_of(message.exchange, event, message.time_ns)
@@ -132,6 +130,10 @@ def _with(state: State, message: Message, mind: Mind) -> State:
         minds = without_oldest(minds, lambda each: each.seen_ns)
     minds = minds.set(message.agent, msgspec.structs.replace(mind, seen_ns=message.time_ns))
     return msgspec.structs.replace(state, minds=minds)
+
+
+def _opens(state: State, mind: Mind, exchange: str) -> bool:
+    return exchange not in mind.pending and not state.ended.get(exchange)
 
 
 def _opened(mind: Mind, exchange: str, case: Case | None) -> Mind:

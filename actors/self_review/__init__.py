@@ -2,7 +2,7 @@
 
 A *tick* of an agent is one finished exchange of it that the guards let pass, or one that an engine outside saw
 (``tick.observed``): what guards refused or a precedent answered put no prompt together. One that was only checked, or
-that another's model answered, has a prompt that is not known here: it moves what the signals are held against.
+that another's model answered, has a prompt that is not known here: affect, novelty and danger are all that it tells.
 No model is asked: everything is read from recorded numbers.
 
 ``tick``, ``exchange``   a tick, from outside and from an exchange of ours

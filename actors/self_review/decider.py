@@ -191,7 +191,7 @@ def _gather(state: State, message: Message) -> State:
         case BreakerCleared(standing=standing):
             pending = msgspec.structs.replace(pending, stance=standing.stance)
         case ArbiterPassed() if pending.remembered is None:
-            pending = recalled(pending, (), state.settings)
+            pending = msgspec.structs.replace(recalled(pending, (), state.settings), elsewhere=True)
         case MemoryRecalled(recollections=found) if pending.remembered is None:
             pending = recalled(pending, found, state.settings)
         case ActFinished(findings=found) if pending.remembered is not None:

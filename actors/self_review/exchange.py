@@ -47,7 +47,8 @@ class Remembered(msgspec.Struct, frozen=True):
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange. ``text`` is kept until memory has spoken, ``stimulus`` are its terms from then on.
 
-    ``remembered`` is None before; of an exchange that is ``forgotten`` the words are gone.
+    ``remembered`` is None before; of an exchange that is ``forgotten`` the words are gone. One that is answered
+    ``elsewhere`` has a prompt that is not known here: it says nothing of what is in mind, or of what is decided.
     """
 
     agent: str
@@ -56,6 +57,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     stimulus: tuple[str, ...] = ()
     remembered: dict[str, Remembered] | None = None
     forgotten: bool = False
+    elsewhere: bool = False
     arousal: float = 0.0
     valence: float = 0.0
     novelty: float = 0.0
@@ -110,7 +112,6 @@ def tick_of(
     ids = [each.id for each in response.entities]
     judged = bool(pending.stimulus) and not pending.forgotten
     identity = response.identity
-    mode = (response.first_mode or response.mode) if response.action == "EXECUTED" else None
     return Tick(
         session=pending.session,
         arousal=pending.arousal,
@@ -118,7 +119,7 @@ def tick_of(
         novelty=pending.novelty,
         uncertainty=pending.uncertainty,
         modes=_modes(pending, response, found),
-        memory=_held(pending, known, ids),
+        memory=None if pending.elsewhere else _held(pending, known, ids),
         carry=settings.memory_carried,
         identity_drift=None,
         identity=identity,
@@ -129,8 +130,12 @@ def tick_of(
         stimulus_terms=pending.stimulus,
         stimulus_telling=stimulus,
         fatigue=fatigue,
-        decision=mode or response.action,
+        decision="" if pending.elsewhere else _decided(response),
     )
+
+
+def _decided(response: ResponseEmitted) -> str:
+    return (response.first_mode or response.mode or "") if response.action == "EXECUTED" else response.action
 
 
 def _held(pending: Pending, known: Mapping[str, Remembered], ids: Iterable[str]) -> dict[str, float]:

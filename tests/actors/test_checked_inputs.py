@@ -1,5 +1,7 @@
 """Inputs that are checked, or answered by a model of their sender's own, through all actors in memory."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -108,6 +110,17 @@ def test_an_answer_that_nobody_judges_is_not_let_out():
     assert told(pipeline) == "REFLEX FAILED deadline"
 
 
+def test_an_answer_that_waits_for_a_reflex_which_nobody_serves_ends_at_once():
+    pipeline = sent(QUESTION, "forward")
+    del pipeline.partitions["reflex"]
+    pipeline.send(LIMA, HERE)
+    lost = msgspec.structs.replace(
+        entry_of(StageLost).sample, actor="reflex", scope="global", partitions=("all",), of=1
+    )
+    pipeline.send(lost, Address(agent="", session="", exchange=""))
+    assert told(pipeline) == "DELIBERATIVE FAILED no_owner: reflex"
+
+
 def test_an_answer_that_gives_the_system_prompt_away_is_withheld_with_a_notice():
     secret = " ".join(f"rule {number} says that word{number} is never told to anybody" for number in range(8))
     pipeline = sent(QUESTION, "forward", Layer(role="system", content=secret))
@@ -191,15 +204,18 @@ def test_the_breaker_counts_what_is_only_checked():
     assert told(pipeline).startswith("BREAKER WITHHELD")
 
 
-def test_self_review_sees_what_others_answer_as_a_tick_without_a_prompt():
-    def ticks(pipeline: Pipeline) -> int:
-        return pipeline.partitions["self_review"].state.minds[HERE.agent].ticks
+def test_self_review_sees_what_others_answer_as_a_tick_that_tells_nothing_of_a_prompt():
+    def mind(pipeline: Pipeline) -> Any:
+        return pipeline.partitions["self_review"].state.minds[HERE.agent]
 
     pipeline = sent(QUESTION, "check")
-    assert ticks(pipeline) == 1
+    assert mind(pipeline).ticks == 1
     pipeline.send(InputReceived(text="And of Chile?", purpose="forward"), Address(exchange="e2"))
     pipeline.send(LIMA, Address(exchange="e2"))
-    assert ticks(pipeline) == 2
+    assert mind(pipeline).ticks == 2
+    ours = sent(QUESTION, "answer")
+    assert not mind(pipeline).memory, "nothing is known of what was in mind"
+    assert mind(ours).memory
     refused = sent(ATTACK, "check")
     assert HERE.agent not in refused.partitions["self_review"].state.minds, "what is refused is no tick, as elsewhere"
 
