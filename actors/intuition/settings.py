@@ -7,7 +7,7 @@ import msgspec
 from schemas.event import Milliseconds, Unit
 from schemas.measuring import Budget
 
-Role = Literal["system", "user", "tool", "document"]
+Role = Literal["system", "user", "assistant", "tool", "document"]
 
 COMPARISON = 4_096
 """What comparing a text with the precedents counts for besides the postings it looks at, in postings."""
@@ -41,7 +41,7 @@ class IntuitionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     threshold: Unit = 0.7
     scorer: bool = True
     scorer_threshold: Unit | None = None
-    scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
+    scanned_layers: tuple[Role, ...] = ("user", "assistant", "tool", "document")
     similar_most: Annotated[int, msgspec.Meta(ge=0, le=32)] = 5
     similar_floor: Share = 0.3
     answer_floor: Share = 0.9

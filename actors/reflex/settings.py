@@ -7,7 +7,7 @@ import msgspec
 from actors.reflex.library import Profile
 from schemas.measuring import Budget
 
-Role = Literal["system", "user", "tool", "document"]
+Role = Literal["system", "user", "assistant", "tool", "document"]
 Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised"]
 
 
@@ -28,7 +28,7 @@ class ReflexSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     profile: Profile = "standard"
-    scanned_layers: tuple[Role, ...] = ("user", "tool", "document")
+    scanned_layers: tuple[Role, ...] = ("user", "assistant", "tool", "document")
     decoded_views: tuple[Decoding, ...] = (
         "spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised",
     )  # fmt: skip

@@ -16,13 +16,16 @@ from actors.gateway.http.entrance import Entrance
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.serving import serve
+from actors.responder.settings import ResponderSettings
 from actors.runtime.heartbeat import heartbeat_of
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
 from deploy.processes.gateway_operating import BrokerOperations
+from deploy.processes.inbox import hearing
 from deploy.processes.lifeline import Lifeline
 from deploy.processes.listening import url_of
 from deploy.processes.stopping import told_to_stop
@@ -136,12 +139,21 @@ async def _serve(
             unserved=partial(stages.lacking, "guardrails"),
             looks=looks,
         )
+        conversations = Conversations(
+            log,
+            edge,
+            wait_s=settings.answer_s,
+            hearing=None if _withdraws(job.config) else partial(hearing, connection),
+            unserved=stages.unended,
+            limits=settings.limits,
+        )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
         entrance.open(
             application(
                 desk,
+                conversations,
                 job.keys,
                 local=local,
                 limits=limits,
@@ -159,7 +171,7 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry(desk, stop), name="hurry")
+        hurrying = around.create_task(_hurry((desk, conversations), stop), name="hurry")
         await serving
         for task in (following, looking, announcing, hurrying):
             task.cancel()
@@ -174,9 +186,15 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(desk: LoopService, stop: asyncio.Event) -> None:
+async def _hurry(services: Sequence[LoopService | Conversations], stop: asyncio.Event) -> None:
     await stop.wait()
-    desk.hurry(GRACE_S)
+    for service in services:
+        service.hurry(GRACE_S)
+
+
+def _withdraws(config: Config) -> bool:
+    """Whether guardrails may set aside what a model has said: then nothing of it is told before they have judged it."""
+    return config.section("responder", ResponderSettings).guardrails
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:

@@ -10,7 +10,7 @@ from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
 from schemas.limits import MOST_LAYERS
 
-Role = Literal["system", "user", "tool", "document"]
+Role = Literal["system", "user", "assistant", "tool", "document"]
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):

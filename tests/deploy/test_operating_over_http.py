@@ -14,6 +14,7 @@ from actors.gateway.http.access import Limits
 from actors.gateway.http.app import application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
 from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.openai.conversing import Conversations
 from deploy.operating.operator_edge import Order, append
 from deploy.processes.gateway_operating import BrokerOperations
 from events.jetstream import Access, JetStreamLog
@@ -36,6 +37,7 @@ async def gateway(
 ) -> AsyncIterator[httpx.AsyncClient]:
     app = application(
         cast(LoopService, None),
+        cast(Conversations, None),
         ApiKeys(keys),
         local=local,
         limits=Limits(concurrent=8, body_s=5.0),

@@ -14,6 +14,8 @@ from actors.gateway.http import failures, front, health, loops, operating, ticks
 from actors.gateway.http.access import AccessMiddleware, Limits
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.openai import endpoints
+from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 
@@ -26,6 +28,7 @@ ENDPOINTS = (
     loops.override_guardrails,
     ticks.observe_tick,
     *operating.ENDPOINTS,
+    *endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
     front.show_front,
@@ -34,6 +37,7 @@ ENDPOINTS = (
 
 def application(
     desk: LoopService,
+    conversations: Conversations,
     keys: ApiKeys,
     *,
     local: bool,
@@ -68,7 +72,15 @@ def application(
     app = Litestar(
         # A router of their own, so that the document's pages are not asked for their parameters.
         [Router("/", route_handlers=list(ENDPOINTS), guards=[strict_address])],
-        state=State({"desk": desk, "agent_per": agent_per, "operations": operations, "operators": operators}),
+        state=State(
+            {
+                "desk": desk,
+                "conversations": conversations,
+                "agent_per": agent_per,
+                "operations": operations,
+                "operators": operators,
+            }
+        ),
         exception_handlers=failures.HANDLERS,
         openapi_config=document,
         logging_config=None,

@@ -1,11 +1,9 @@
 """Where a request becomes an event in the log, and waits for what guardrails answer."""
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 
@@ -14,6 +12,7 @@ from actors.gateway.client import Client
 from actors.gateway.http.bodies import Accepted
 from actors.gateway.http.checks import OK, passes, without_places
 from actors.gateway.http.judgements import Answer, FamilyStanding, Judged, Judgement, Judgements
+from actors.gateway.http.terms import Term, Terms
 from actors.gateway.inputs import Addressed
 from actors.gateway.patience import Unserved, answered
 from events.codec import Recorded, decode
@@ -62,18 +61,6 @@ class Undecided(Exception):
     """Guardrails raised on an event; the message says where to look."""
 
 
-class _Term(NamedTuple):
-    """When a request began, and when it must be answered, by the loop's time."""
-
-    begun: float
-    until: float
-
-    @property
-    def waited(self) -> float:
-        """Seconds since it began."""
-        return asyncio.get_running_loop().time() - self.begun
-
-
 class LoopService:
     """Appends what requests tell and waits for the answers.
 
@@ -103,22 +90,17 @@ class LoopService:
         self.judgements = judgements
         self._log = log
         self._edge = edge
-        self._wait_s = wait_s
+        self._terms = Terms(wait_s)
         self._hosted = hosted
         self._unserved = unserved
         self._looks = dict(looks or {})
         self._checking: asyncio.Task[dict[str, str]] | None = None
         self._failing: Mapping[str, str] = {}
         self._now_ns = now_ns
-        self._deadlines: set[asyncio.Timeout] = set()
 
     def hurry(self, seconds: float) -> None:
         """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
-        latest = asyncio.get_running_loop().time() + seconds
-        self._wait_s = min(self._wait_s, seconds)
-        for deadline in self._deadlines:
-            when = deadline.when()
-            deadline.reschedule(latest if when is None else min(when, latest))
+        self._terms.hurry(seconds)
 
     async def complete(self, agent: str, completed: LoopCompleted, key: str) -> Judged:
         """Have a loop judged; one that was judged before keeps its judgement. ``key`` makes repeats one event.
@@ -128,7 +110,7 @@ class LoopService:
             InvalidInput: it cannot be recorded.
             LogError: the broker refuses it for good.
         """
-        term = self._term()
+        term = self._terms.begin()
         answer = await self._ask(agent, self._told(agent, completed, key and f"{completed.loop_id}\n{key}"), term)
         match answer.event:
             case GuardrailsFinalized() | GuardrailsForceFinalized() | GuardrailsRerunOrdered():
@@ -145,7 +127,9 @@ class LoopService:
             UnknownLoop: guardrails know no such loop.
             NotReady, NotAccepted, Unanswered, Unjudged, Undecided, InvalidInput, LogError: as :meth:`complete` does.
         """
-        answer = await self._ask(agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._term())
+        answer = await self._ask(
+            agent, self._told(agent, ordered, key and f"{ordered.loop_id}\n{key}"), self._terms.begin()
+        )
         match answer.event:
             case GuardrailsOverridden() as overridden:
                 return overridden
@@ -160,7 +144,7 @@ class LoopService:
             UnknownLoop: it is not among those kept.
             NotReady: the log is still being read.
         """
-        await self._ready(self._term())
+        await self._ready(self._terms.begin())
         judged = self.judgements.of(agent, loop_id)
         if judged is None:
             raise UnknownLoop(_unknown(agent, loop_id))
@@ -176,9 +160,9 @@ class LoopService:
         Raises:
             NotAccepted, InvalidInput, LogError: as :meth:`complete` does.
         """
-        addressed, term = self._told(agent, tick, key), self._term()
+        addressed, term = self._told(agent, tick, key), self._terms.begin()
         try:
-            async with self._deadline(term):
+            async with self._terms.deadline(term):
                 seq = await self._edge.submit(addressed)
         except TimeoutError:
             raise _not_accepted(term) from None
@@ -229,19 +213,14 @@ class LoopService:
     def _told(self, agent: str, event: Event, key: str) -> Addressed:
         return build_event(event, agent, key=key, partitions=self._log.partitions, now_ns=self._now_ns())
 
-    def _term(self) -> _Term:
-        """Return the time of a request that begins now, for all its steps together."""
-        now = asyncio.get_running_loop().time()
-        return _Term(now, now + self._wait_s)
-
-    async def _ready(self, term: _Term) -> None:
+    async def _ready(self, term: Term) -> None:
         try:
-            async with self._deadline(term):
+            async with self._terms.deadline(term):
                 await self.judgements.caught_up.wait()
         except TimeoutError:
             raise NotReady("this gateway is still reading the log: try again, /readyz tells") from None
 
-    async def _ask(self, agent: str, addressed: Addressed, term: _Term) -> Answer:
+    async def _ask(self, agent: str, addressed: Addressed, term: Term) -> Answer:
         await self._ready(term)
         cause, seq = id_of(addressed), 0
         known = self.judgements.answer_to(cause)
@@ -249,7 +228,7 @@ class LoopService:
             return known
         with self.judgements.awaited(cause) as answer:
             try:
-                async with self._deadline(term):
+                async with self._terms.deadline(term):
                     seq = await self._edge.submit(addressed)
                     return await answered(answer, partial(self._unserved, agent))
             except Unserved as lacking:
@@ -265,24 +244,14 @@ class LoopService:
                     f"{term.waited:.1f} s: they will when their worker runs, ask for the loop's status then"
                 ) from None
 
-    @contextlib.asynccontextmanager
-    async def _deadline(self, term: _Term) -> AsyncIterator[None]:
-        # A process that is to stop has given everybody less by now, perhaps.
-        async with asyncio.timeout_at(min(term.until, self._term().until)) as deadline:
-            self._deadlines.add(deadline)
-            try:
-                yield
-            finally:
-                self._deadlines.discard(deadline)
-
-    async def _found(self, repeated: Answer, decided: str, term: _Term) -> Judged:
+    async def _found(self, repeated: Answer, decided: str, term: Term) -> Judged:
         """Look a judgement up in the log: it was made so long ago that it is not kept here."""
         # Of a live loop the judgement lies with its session.
         subject = f"log.{self._log.partitions.agent_token(repeated.agent)}.*.guardrails"
         kinds = (GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered)
         filters = [f"{subject}.{topic_of(kind).rpartition('.')[2]}" for kind in kinds]
         try:
-            async with self._deadline(term):
+            async with self._terms.deadline(term):
                 async for batch in self._log.history(filters, 0, repeated.seq):
                     for recorded in map(decode, (stored for stored in batch if stored.headers.get("ce-id") == decided)):
                         if isinstance(recorded, Recorded) and isinstance(recorded.message.event, Judgement):
@@ -322,7 +291,7 @@ def _why(wrong: Exception) -> str:
     return wrong.code if isinstance(wrong, LogError) else f"no answer within {LOG_PATIENCE_S:g} s"
 
 
-def _not_accepted(term: _Term) -> NotAccepted:
+def _not_accepted(term: Term) -> NotAccepted:
     return NotAccepted(
         f"the broker has not confirmed this within {term.waited:.1f} s, and it may still be stored: "
         "send it again, with the same Idempotency-Key"

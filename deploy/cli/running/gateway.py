@@ -35,6 +35,7 @@ def gateway(
     serve one log.
     """
     from actors.gateway.http.keys import keys_for, operator_keys
+    from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
     from deploy import logs
     from deploy.cli.failures import WrongUse
@@ -46,7 +47,7 @@ def gateway(
     from deploy.processes.listening import address_of, listen
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
-    config = target.config(flags, more={"swarm": SwarmSettings})
+    config = target.config(flags, more={"responder": ResponderSettings, "swarm": SwarmSettings})
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     address = address_of(config.gateway.http)
     if address is None:

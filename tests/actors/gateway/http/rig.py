@@ -15,6 +15,7 @@ from actors.gateway.http.app import application
 from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loop_service import LoopService
+from actors.gateway.http.openai.conversing import Conversations, Hearing
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.health.serving import Stages
@@ -58,6 +59,8 @@ async def gateway(
     local: bool = True,
     limits: Limits = LIMITS,
     wait_s: float = 10.0,
+    answer_s: float = 60.0,
+    hearing: Hearing | None = None,
     most: int = 64,
     agent_per: AgentPer = "shared",
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
@@ -85,8 +88,17 @@ async def gateway(
             unserved=partial(stages.lacking, "guardrails"),
             now_ns=VirtualClock().now_ns,
         )
+        conversations = Conversations(
+            log,
+            edge,
+            wait_s=answer_s,
+            hearing=hearing,
+            unserved=stages.unended,
+            now_ns=VirtualClock().now_ns,
+        )
         app = application(
             desk,
+            conversations,
             ApiKeys(keys),
             local=local,
             limits=limits,

@@ -1,0 +1,82 @@
+"""From a request for a completion to the input that it is: whose, in which session, and what of it is new. Pure."""
+
+from hashlib import sha256
+
+import msgspec
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.openai.histories import Histories
+from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
+from actors.gateway.http.openai.requests import Given
+from schemas.vocabulary.gateway import Layer
+
+SESSION = "X-Neuraxis-Session"
+"""Header that names the session of a conversation."""
+
+_DERIVED = 32
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """An input made of a request, and what of the conversation will have been read with it.
+
+    ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the request has.
+    """
+
+    agent: str
+    session: str
+    text: str
+    layers: tuple[Layer, ...]
+    conversation: str
+    messages: tuple[Read, ...]
+    definitions: tuple[Read, ...]
+
+
+def session_of(given: Given, header: str, authorization: str) -> str:
+    """Return the session of a request: the header's, else that of its ``user``, else one of its first messages.
+
+    A client that sends its whole history each time keeps such a session. Two who begin alike share it, unless they have
+    keys of their own: ``authorization`` is part of it.
+    """
+    if header or given.request.user:
+        return header or str(given.request.user)
+    first = sha256(authorization.encode(errors="surrogatepass"))
+    for message in given.body["messages"]:
+        first.update(read_message(message).digest)
+        if message["role"] == "user":
+            break
+    return f"chat:{first.hexdigest()[:_DERIVED]}"
+
+
+def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
+    """Return the input that a request is: the last user message is its text, all else that is new a layer.
+
+    A system prompt is one each time: a model is to be told it for every answer. ``kind`` keeps apart the histories of
+    those who answer: what one of them refused, another may not have read.
+
+    Raises:
+        InvalidField: no message is the user's.
+    """
+    written = given.body["messages"]
+    messages = tuple(map(read_message, written))
+    definitions = definitions_in(given.body)
+    last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
+    if last is None:
+        raise InvalidField("messages", "messages has none of role user: send what the user says", "missing_field")
+    conversation = f"{kind}\n{agent}\n{session}"
+    known = histories.read_of(conversation, messages)
+    layers = [
+        each
+        for place, each in enumerate(messages)
+        if each.role == "system" or (place >= known and not (place == last and each.words == text_of(written[last])))
+    ]
+    if not (known and histories.knows_definitions(conversation, definitions)):
+        layers += definitions
+    return Question(
+        agent=agent,
+        session=session,
+        text=text_of(written[last]),
+        layers=layers_of(layers),
+        conversation=conversation,
+        messages=messages,
+        definitions=definitions,
+    )
