@@ -105,7 +105,9 @@ def evolve(state: State, message: Message) -> State:
     event = message.event
     pending = state.pending.get(message.exchange)
     match event:
-        case InputReceived() if pending is None and message.exchange and not ended.get(message.exchange):
+        case InputReceived(purpose="answer") if (
+            pending is None and message.exchange and not ended.get(message.exchange)
+        ):
             deadline_ns = message.time_ns + event.deadline_after_ms * _NS_PER_MS
             return _keep(state, message.exchange, Pending(message.session_key, event.text, deadline_ns))
         case ArbiterEscalated() if pending is not None:

@@ -30,6 +30,7 @@ _KINDS: tuple[AttackKind, ...] = get_args(AttackKind)
 _SPOKEN = {
     "text": "what the user says",
     "user": "what the user said",
+    "assistant": "what the assistant is said to have answered",
     "tool": "a tool's result",
     "document": "a document",
 }

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.event import Milliseconds, Unit
+from schemas.vocabulary.gateway import Role
 
 Embedder = Literal["auto", "hashed"]
-Role = Literal["system", "user", "assistant", "tool", "document"]
 
 
 class TrustSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,7 +88,7 @@ class AppraisalSettings(msgspec.Struct, frozen=True, kw_only=True):
     topic_threshold_hashed: Unit = 0.2
     topics: Annotated[int, msgspec.Meta(ge=1, le=64)] = 16
     stimuli: Annotated[int, msgspec.Meta(ge=1, le=512)] = 128
-    judged_layers: tuple[Role, ...] = ("user", "assistant", "tool", "document")
+    judged_layers: tuple[Role, ...] = ("user", "tool", "document")
     judged_characters: Annotated[int, msgspec.Meta(ge=4_096)] = 49_152
     trust: TrustSettings = TrustSettings()
     session_lifetime_ms: Milliseconds = 24 * 3600 * 1000

@@ -1,10 +1,10 @@
 """The join of the two gates before the arbiter, and its one ruling. Pure.
 
-input.received          the situation type is kept until the ruling; the words are not
+input.received          the situation type and the purpose are kept until the ruling; the words are not
 intuition.passed        the precedents are kept
 coherence.passed        the gate is noted
 breaker.cleared         the gate is noted
-both gates              -> arbiter.denied, arbiter.immediate or arbiter.escalated, once for an exchange
+both gates              -> arbiter.denied, .immediate, .passed or .escalated, once for an exchange
 response.emitted        whatever is kept of the exchange is dropped
 """
 
@@ -15,10 +15,16 @@ from actors.arbiter.settings import ArbiterSettings
 from schemas.actor import Message, readable_settings
 from schemas.event import Event
 from schemas.persistent import JoinBuffer
-from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.arbiter import (
+    ArbiterConfigured,
+    ArbiterDenied,
+    ArbiterEscalated,
+    ArbiterImmediate,
+    ArbiterPassed,
+)
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.coherence import CoherencePassed
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputReceived, Purpose
 from schemas.vocabulary.intuition import IntuitionPassed, Similar
 from schemas.vocabulary.responder import ResponseEmitted
 
@@ -28,13 +34,15 @@ _NS_PER_MS = 1_000_000
 class Gathered(msgspec.Struct, frozen=True):
     """What has been heard of an exchange; None is not heard.
 
-    ``constitutional_risk`` comes with the word of the coherence gate; ``cleared`` is the word of the breaker.
+    ``purpose`` comes with the situation, ``constitutional_risk`` with the word of the coherence gate; ``cleared`` is
+    the word of the breaker.
     """
 
     situation: str | None = None
     precedents: tuple[Similar, ...] | None = None
     constitutional_risk: bool | None = None
     cleared: bool = False
+    purpose: Purpose = "answer"
 
 
 class ArbiterState(msgspec.Struct, frozen=True):
@@ -49,7 +57,10 @@ def decide(state: ArbiterState, message: Message) -> tuple[Event, ...]:
     gathered = _gather(state, message)
     if gathered is None or gathered.constitutional_risk is None or not gathered.cleared:
         return ()
-    return (rule(gathered.precedents, gathered.situation, gathered.constitutional_risk, state.settings),)
+    ruling = rule(
+        gathered.precedents, gathered.situation, gathered.constitutional_risk, state.settings, gathered.purpose
+    )
+    return (ruling,)
 
 
 def evolve(state: ArbiterState, message: Message) -> ArbiterState:
@@ -58,7 +69,7 @@ def evolve(state: ArbiterState, message: Message) -> ArbiterState:
     if exchanges is not state.exchanges:
         state = msgspec.structs.replace(state, exchanges=exchanges)
     match message.event:
-        case ArbiterDenied() | ArbiterImmediate() | ArbiterEscalated() | ResponseEmitted():
+        case ArbiterDenied() | ArbiterImmediate() | ArbiterPassed() | ArbiterEscalated() | ResponseEmitted():
             return _settle(state, message)
         case ArbiterConfigured() as configured:
             return _configure(state, configured)
@@ -76,8 +87,8 @@ def _gather(state: ArbiterState, message: Message) -> Gathered | None:
     gathered = state.exchanges.pending.get(message.exchange) or Gathered()
     # What was heard first counts: a repeated input may not replace it.
     match message.event:
-        case InputReceived(situation=situation) if gathered.situation is None:
-            return msgspec.structs.replace(gathered, situation=situation)
+        case InputReceived(situation=situation, purpose=purpose) if gathered.situation is None:
+            return msgspec.structs.replace(gathered, situation=situation, purpose=purpose)
         case IntuitionPassed(precedents=precedents) if gathered.precedents is None:
             return msgspec.structs.replace(gathered, precedents=precedents)
         case CoherencePassed() as passed if gathered.constitutional_risk is None:

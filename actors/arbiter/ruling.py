@@ -1,17 +1,22 @@
-"""The arbiter's three outcomes, from the precedents of an input. Pure."""
+"""The arbiter's outcomes, from the precedents of an input and what it was sent for. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from actors.arbiter.settings import ArbiterSettings
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
+from schemas.vocabulary.gateway import Purpose
 from schemas.vocabulary.intuition import Similar
 
-Ruling = ArbiterDenied | ArbiterImmediate | ArbiterEscalated
-"""Deny, answer at once, or escalate."""
+Ruling = ArbiterDenied | ArbiterImmediate | ArbiterPassed | ArbiterEscalated
+"""Deny, answer at once, let pass, or escalate."""
 
 
 def rule(
-    precedents: Sequence[Similar] | None, situation: str | None, constitutional_risk: bool, settings: ArbiterSettings
+    precedents: Sequence[Similar] | None,
+    situation: str | None,
+    constitutional_risk: bool,
+    settings: ArbiterSettings,
+    purpose: Purpose = "answer",
 ) -> Ruling:
     """Return the ruling on an input; None for its precedents or its situation means that they are not known."""
     if constitutional_risk:
@@ -21,6 +26,12 @@ def rule(
     harmful = _nearest(precedents, lambda each: each.outcome == "harmful")
     if harmful is not None and harmful.similarity >= settings.harmful_from:
         return ArbiterDenied(reason="harmful_precedent", precedent=harmful.precedent, similarity=harmful.similarity)
+    if purpose != "answer":
+        nearest = _nearest(precedents, lambda each: True)
+        return ArbiterPassed(
+            nearest=nearest.precedent if nearest is not None else "",
+            similarity=nearest.similarity if nearest is not None else 0.0,
+        )
     approved = _nearest(precedents, lambda each: answers(each, situation, settings))
     if approved is not None:
         return ArbiterImmediate(precedent=approved.precedent, similarity=approved.similarity, answer=approved.answer)

@@ -95,7 +95,7 @@ def evolve(state: State, message: Message) -> State:
     known = state.minds.get(message.agent)
     mind = known if known is not None else Mind()
     match event:
-        case InputReceived() if message.exchange and not state.ended.get(message.exchange):
+        case InputReceived(purpose="answer") if message.exchange and not state.ended.get(message.exchange):
             return _with(
                 state, message, msgspec.structs.replace(mind, pending=mind.pending.set(message.exchange, True))
             )

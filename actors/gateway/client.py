@@ -2,19 +2,22 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import msgspec
 
+from actors.gateway.forwarded import Passed
 from actors.gateway.inputs import Addressed
 from actors.gateway.patience import Unserved, answered, served
 from events.codec import Recorded, decode
 from events.errors import Conflict, LogError, Refused, Unavailable, UnknownOutcome
 from events.log import MAX_BATCH, Append, Log, Tail
 from events.loggers import get_logger
+from schemas.event import topic_of
 from schemas.subjects import topic_filter
+from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.responder import ResponseEmitted
 
 BATCH_FROM = 24
@@ -27,7 +30,9 @@ stream's dedupe window."""
 REMEMBERED_S = 30.0
 """Seconds for which an append that was not confirmed counts against the log, unless a later one was."""
 
+T = TypeVar("T")
 _RETRY_FIRST, _RETRY_MOST = 0.05, 1.0
+_HEARD = [topic_filter(topic_of(ArbiterPassed)), topic_filter(topic_of(ResponseEmitted))]
 _logger = get_logger("neuraxis.edge")
 
 
@@ -80,6 +85,7 @@ class Client:
         self._queued = asyncio.Event()
         self._accepting: set[asyncio.Future[int]] = set()
         self._ends: dict[str, asyncio.Future[Answered]] = {}
+        self._passes: dict[str, asyncio.Future[Passed]] = {}
         self._singles: set[asyncio.Task[None]] = set()
         self._closed = False
         self._unconfirmed: tuple[float, str] | None = None
@@ -93,7 +99,7 @@ class Client:
         block, when the log cannot be read.
         """
         # Begun before the block: from here on the reading outlives outages, while to begin one takes a broker.
-        tail = await log.tail([topic_filter("forged_id.response.emitted")], (await log.info()).last_seq)
+        tail = await log.tail(_HEARD, (await log.info()).last_seq)
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -115,7 +121,13 @@ class Client:
     def _cancel(self, running: tuple[asyncio.Task[None], ...]) -> None:
         # Its callers' futures too: nobody is left to resolve them, and a caller outside the block would wait for ever.
         self._closed = True
-        under_way: list[asyncio.Future[Any]] = [*running, *self._singles, *self._accepting, *self._ends.values()]
+        under_way: list[asyncio.Future[Any]] = [
+            *running,
+            *self._singles,
+            *self._accepting,
+            *self._ends.values(),
+            *self._passes.values(),
+        ]
         for each in under_way:
             each.cancel()
 
@@ -128,7 +140,9 @@ class Client:
         return reason if asyncio.get_running_loop().time() - at <= REMEMBERED_S else ""
 
     async def submit(self, addressed: Addressed, deadline: float = ACCEPT_DEADLINE) -> int:
-        """Have an input accepted within ``deadline`` seconds; return its stream sequence.
+        """Have an input, or what became of one, accepted within ``deadline`` seconds; return its stream sequence.
+
+        Where it is not, nobody waits for its exchange any more.
 
         Raises:
             Refused: the broker will not take it (too large with its headers).
@@ -140,6 +154,8 @@ class Client:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         self._ends.setdefault(addressed.exchange, loop.create_future())
+        if addressed.forwarded:
+            self._passes.setdefault(addressed.exchange, loop.create_future())
         accepted: asyncio.Future[int] = loop.create_future()
         self._accepting.add(accepted)
         sending = _Sending(addressed, accepted)
@@ -150,13 +166,35 @@ class Client:
             async with asyncio.timeout(deadline):
                 return await accepted
         except TimeoutError:
-            self._ends.pop(addressed.exchange, None)
+            self.leave(addressed.exchange)
             raise sending.overdue(loop.time() - begun) from None
         except (LogError, asyncio.CancelledError):
-            self._ends.pop(addressed.exchange, None)
+            self.leave(addressed.exchange)
             raise
         finally:
             self._accepting.discard(accepted)
+
+    async def passed(self, exchange: str, deadline: float, unserved: Callable[[], str] = served) -> Passed | Answered:
+        """Wait until the guards have let an exchange pass that was submitted here to be forwarded, or for its end.
+
+        Of one that passed the end is kept until it is asked for (:meth:`answer`), or the exchange is left
+        (:meth:`leave`): its caller has to do one of both. Of one that ended first nothing is kept.
+
+        Raises:
+            Unavailable: neither came in time, or nobody runs who lets pass or ends exchanges.
+        """
+        end, word = self._ends[exchange], self._passes[exchange]
+        passed = False
+        try:
+            first = asyncio.create_task(asyncio.wait((word, end), return_when=asyncio.FIRST_COMPLETED))
+            await self._awaited(first, exchange, deadline, unserved)
+            # Both may have come by now. A pass comes first in the log; an end has the last word.
+            passed = not end.done()
+            return word.result() if passed else end.result()
+        finally:
+            self._passes.pop(exchange, None)
+            if not passed:
+                self._ends.pop(exchange, None)
 
     async def answer(self, exchange: str, deadline: float, unserved: Callable[[], str] = served) -> Answered:
         """Wait for the end of an exchange submitted here, ``deadline`` seconds at most; ``unserved`` as ``answered``.
@@ -165,8 +203,19 @@ class Client:
             Unavailable: no end came in time, or nobody runs who ends exchanges (its end will be in the log).
         """
         try:
+            return await self._awaited(asyncio.shield(self._ends[exchange]), exchange, deadline, unserved)
+        finally:
+            self.leave(exchange)
+
+    def leave(self, exchange: str) -> None:
+        """Take it that nobody waits for an exchange any more."""
+        self._ends.pop(exchange, None)
+        self._passes.pop(exchange, None)
+
+    async def _awaited(self, word: Awaitable[T], exchange: str, deadline: float, unserved: Callable[[], str]) -> T:
+        try:
             async with asyncio.timeout(deadline):
-                return await answered(asyncio.shield(self._ends[exchange]), unserved)
+                return await answered(word, unserved)
         except Unserved as lacking:
             raise Unavailable(
                 f"exchange {exchange} is in the log and nobody ends it: nobody serves {lacking}; it ends when a worker "
@@ -176,8 +225,6 @@ class Client:
             raise Unavailable(
                 f"exchange {exchange} has no end after {deadline:g} s: are the workers running? `neuraxis doctor` tells"
             ) from None
-        finally:
-            self._ends.pop(exchange, None)
 
     async def _send(self) -> None:
         while True:
@@ -241,11 +288,32 @@ class Client:
     async def _listen(self, tail: Tail) -> None:
         while True:
             for stored in await tail.next():
-                end = self._ends.get(unquote(stored.headers.get("ce-exchange", "")))
-                if end is None or end.done():
+                exchange = unquote(stored.headers.get("ce-exchange", ""))
+                if exchange not in self._ends:
                     continue
                 recorded = decode(stored)
-                if isinstance(recorded, Recorded) and isinstance(recorded.message.event, ResponseEmitted):
-                    end.set_result(
-                        Answered(recorded.message.exchange, recorded.message.event, stored.seq, stored.time_ns)
-                    )
+                if isinstance(recorded, Recorded):
+                    self._hear(recorded)
+
+    def _hear(self, recorded: Recorded) -> None:
+        message, stored = recorded.message, recorded.stored
+        match message.event:
+            case ResponseEmitted() as end:
+                _resolve(self._ends.get(message.exchange), Answered(message.exchange, end, stored.seq, stored.time_ns))
+            case ArbiterPassed() as word:
+                passed = Passed(
+                    exchange=message.exchange,
+                    agent=message.agent,
+                    session=message.session,
+                    event=word,
+                    id=message.id,
+                    seq=stored.seq,
+                    time_ns=stored.time_ns,
+                )
+                _resolve(self._passes.get(message.exchange), passed)
+
+
+def _resolve(waited_for: asyncio.Future[T] | None, word: T) -> None:
+    # The first word counts, as it does for whoever decides by it.
+    if waited_for is not None and not waited_for.done():
+        waited_for.set_result(word)

@@ -15,7 +15,7 @@ from schemas.identity import event_id, new_exchange_id
 from schemas.limits import InputLimits
 from schemas.names import wrong_with_name
 from schemas.subjects import Partitions, stored_subject
-from schemas.vocabulary.gateway import InputReceived, Layer
+from schemas.vocabulary.gateway import InputReceived, Layer, Purpose
 
 MAX_NAME = 200
 """Most characters of a label's, situation's or exchange's name; agents and sessions have ``schemas.names``."""
@@ -33,10 +33,11 @@ class InvalidInput(ValueError):
 
 
 class Addressed(msgspec.Struct, frozen=True):
-    """An input ready to be stored, and the exchange it begins."""
+    """An input ready to be stored, and the exchange it begins; ``forwarded``: whether it asks to be let pass first."""
 
     exchange: str
     record: Record
+    forwarded: bool = False
 
 
 def new_input(
@@ -53,9 +54,12 @@ def new_input(
     deadline_after_ms: int = 60_000,
     exchange: str = "",
     stream: bool = False,
+    purpose: Purpose = "answer",
     limits: InputLimits = DEFAULT_LIMITS,
 ) -> Addressed:
     """Check an input and wrap it; ``exchange`` is made up when not given. ``limits`` are those of the edge.
+
+    ``purpose`` says who answers it: see ``schemas.vocabulary.gateway.Purpose``.
 
     Raises:
         InvalidInput: too large, too many layers, text that is no Unicode (lone surrogates), a name that is missing,
@@ -85,6 +89,7 @@ def new_input(
         deadline_after_ms=deadline_after_ms,
         label=label,
         stream=stream,
+        purpose=purpose,
     )
     body = encode_event(event)
     try:
@@ -103,7 +108,7 @@ def new_input(
         exchange=exchange,
     )
     subject = stored_subject(topic, partitions.agent_token(agent), partitions.session_token(session))
-    return Addressed(exchange, Record(subject, encode_headers(envelope), body))
+    return Addressed(exchange, Record(subject, encode_headers(envelope), body), purpose == "forward")
 
 
 def check_name(what: str, name: str) -> None:

@@ -106,7 +106,7 @@ def evolve(state: State, message: Message) -> State:
             return with_override(state, message, overridden)
         case LoopCompleted() as completed:
             return _told(state, message, completed)
-        case InputReceived() as received if _opens(state, message):
+        case InputReceived(purpose="answer") as received if _opens(state, message):
             return _keep(state, message, opened(received, state.settings))
         case LlmCompleted(purpose=purpose) as completed if live is not None and purpose in ANSWERING:
             return _keep(state, message, answered(live, completed, state.settings))

@@ -1,13 +1,12 @@
 """Settings of intuition."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from schemas.event import Milliseconds, Unit
 from schemas.measuring import Budget
-
-Role = Literal["system", "user", "assistant", "tool", "document"]
+from schemas.vocabulary.gateway import Role
 
 COMPARISON = 4_096
 """What comparing a text with the precedents counts for besides the postings it looks at, in postings."""

@@ -133,7 +133,9 @@ def evolve(state: State, message: Message) -> State:
         state = msgspec.structs.replace(state, ending=None)
     pending = state.pending.get(message.exchange)
     match event:
-        case InputReceived() if message.exchange and pending is None and not state.ended.get(message.exchange):
+        case InputReceived(purpose="answer") if (
+            message.exchange and pending is None and not state.ended.get(message.exchange)
+        ):
             return _begin(state, message, event)
         case AppraisalCompleted() if pending is not None:
             return _keep(state, message.exchange, appraised(pending, event))

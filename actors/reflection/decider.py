@@ -97,7 +97,9 @@ def evolve(state: State, message: Message) -> State:
         return state
     mind = state.minds.get(message.agent, Mind())
     match event:
-        case InputReceived() if message.exchange not in mind.pending and not state.ended.get(message.exchange):
+        case InputReceived(purpose="answer") if message.exchange not in mind.pending and not state.ended.get(
+            message.exchange
+        ):
             return _with(state, message, _opened(mind, message.exchange, None))
         case ModeSelected(terminal_mode=str()) if message.exchange in mind.pending:
             case_ = case_of(message.exchange, event, message.time_ns)

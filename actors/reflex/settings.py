@@ -6,8 +6,8 @@ import msgspec
 
 from actors.reflex.library import Profile
 from schemas.measuring import Budget
+from schemas.vocabulary.gateway import Role
 
-Role = Literal["system", "user", "assistant", "tool", "document"]
 Decoding = Literal["spaced", "leetspeak", "rot13", "reversed", "split", "base64", "hex", "percent", "disguised"]
 
 

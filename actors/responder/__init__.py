@@ -15,6 +15,9 @@ event                                 end                                     re
 ``breaker.terminated``                BREAKER / WITHHELD                      the rule that ended the session
 ``arbiter.denied``                    ARBITER / REJECTED                      the arbiter's reason
 ``arbiter.immediate``                 ARBITER / EXECUTED                      the precedent's name
+``arbiter.passed``, of a check        ARBITER / PASSED                        ``check``
+``input.answered``, once forwarded    DELIBERATIVE / EXECUTED                 ``forward``
+``input.abandoned``, likewise         DELIBERATIVE / FAILED                   why, such as ``upstream_refused``
 ``router.mode_selected``              DELIBERATIVE / EXECUTED                 the mode
 ``llm.completed``, not judged         DELIBERATIVE / EXECUTED                 the mode
 ``llm.failed``                        DELIBERATIVE / EXECUTED                 ``llm_failed:`` and the failure's reason
@@ -22,6 +25,7 @@ event                                 end                                     re
 ``guardrails.force_finalized``        DELIBERATIVE / EXECUTED                 the mode, ``:`` and guardrails' reason
 ``<actor>.failed``                    that stage / FAILED                     ``<actor>_failed``
 ``clock.fired``, the input's          the first silent stage / FAILED         ``deadline``
+``clock.fired``, once forwarded       DELIBERATIVE / FAILED                   ``upstream_silent``
 ``clock.fired``, the arbiter's        DELIBERATIVE / FAILED                   ``deliberation_deadline``
 ``swarm.stage_lost``                  the stage that waits / FAILED           ``no_owner: arbiter`` and the like
 ====================================  ======================================  =========================================
@@ -33,6 +37,9 @@ would now be blocked and now be withheld, and count as a refusal or not. Events 
 say what is still waited for, and which stage is silent when a deadline passes: a guard that does not speak ends its
 exchanges, since one that is silently dead is worse than none. Appraisal is no stage of its own: where it fails or
 is silent, COHERENCE is named, the first stage that needs its numbers. Fixed notices are texts of the package.
+
+**Answers of others.** An input that is only checked ends once all guards have let it pass. One that is forwarded stays
+open then, until its sender tells what its own model said. Nothing of either is a turn of its session.
 
 **Stages that nobody serves.** Swarm records which (``swarm.stage_lost``, ``unserved``). An exchange that waits for one
 ends at once; one that will, as soon as it does, so that what an earlier stage refuses is refused by that stage.

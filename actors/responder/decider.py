@@ -121,7 +121,7 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
         return None
     event, kind = message.event, type(message.event)
     if kind in PASSES:
-        return _passed(pending, message)
+        pending = _passed(pending, message)
     if isinstance(event, MemoryRecalled):
         return msgspec.structs.replace(
             pending, recollections=event.recollections, recalled=True, told=event.told, retired=event.retired
@@ -138,7 +138,7 @@ def _heard(state: ResponderState, message: Message) -> Pending | None:
             awaits="model",
         )
     if kind not in VERDICTS:
-        return None
+        return pending if kind in PASSES else None
     pending = _told(pending, event)
     end = VERDICTS[kind](_case(state, pending, message), event)
     if end is None or (pending.held is not None and not overrules(end, pending.held)):
@@ -190,14 +190,17 @@ def _opened(state: ResponderState, message: Message) -> Pending | None:
         return None
     if exchange in state.pending or state.ended.get(exchange):
         return None
+    ours = event.purpose == "answer"
     return Pending(
-        text=event.text,
+        text=event.text if ours else "",
         agent=message.agent,
         session=message.session,
         due_ns=message.time_ns + event.deadline_after_ms * _NS_PER_MS,
+        purpose=event.purpose,
         reply_to=event.reply_to,
         stream=event.stream,
-        layers=() if state.settings.backend == "composer" else event.layers,
+        layers=event.layers if ours and state.settings.backend != "composer" else (),
+        remembered=ours,
     )
 
 

@@ -3,8 +3,9 @@
 from actors.responder.pending import Pending
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
 
-COMPOSER, PRECEDENT, MODEL = "composer", "precedent", "llm"
-"""Who wrote an answer: the composer's texts, the person who recorded a precedent, or a language model."""
+COMPOSER, PRECEDENT, MODEL, UPSTREAM = "composer", "precedent", "llm", "upstream"
+"""Who wrote an answer: the composer's texts, the person who recorded a precedent, a language model that we asked, or
+one that the sender of a forwarded input did."""
 
 
 def end_of(pending: Pending, stage: Stage, action: Action, reason: str, response: str) -> ResponseEmitted:

@@ -7,7 +7,7 @@ import msgspec
 from actors.responder.settings import ResponderSettings
 from schemas.calls import Cut, Ended
 from schemas.vocabulary.breaker import Stance
-from schemas.vocabulary.gateway import Layer
+from schemas.vocabulary.gateway import Layer, Purpose
 from schemas.vocabulary.memory import Fact, Recollection, Retired
 from schemas.vocabulary.responder import Entity, ResponseEmitted, Stage
 from schemas.vocabulary.router import Mode, ModeSelected
@@ -46,9 +46,10 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """An open exchange.
 
     Attributes:
-        text: What was asked.
+        text: What was asked; nothing of an input that others answer.
         agent: Whom.
         session: The session of its input: events of agents' actors do not name it.
+        purpose: Who answers it, if anybody.
         due_ns: The earliest of its deadlines so far.
         reply_to: Inbox for a copy of the answer.
         stream: Whether that inbox wants partial text too.
@@ -79,6 +80,7 @@ class Pending(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     session: str
     due_ns: int
+    purpose: Purpose = "answer"
     reply_to: str = ""
     stream: bool = False
     layers: tuple[Layer, ...] = ()

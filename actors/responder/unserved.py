@@ -11,6 +11,7 @@ import msgspec
 from actors.responder.composer import text_of
 from actors.responder.drafts import best_drafted
 from actors.responder.ending import end_of
+from actors.responder.forwarding import is_forwarded
 from actors.responder.pending import Case, Pending
 from actors.responder.verdicts import unanswered_by_model
 from schemas.actor import Message, Scope
@@ -73,6 +74,8 @@ def owing(pending: Pending) -> Iterator[str]:
 
 
 def _deliberating(pending: Pending) -> Iterator[str]:
+    if is_forwarded(pending):
+        return  # for the word of another's model, which no stage of ours has a part in
     if pending.awaits == "model":
         yield "llm"
     elif pending.awaits == "guardrails":

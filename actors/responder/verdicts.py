@@ -19,13 +19,14 @@ from actors.responder.drafts import (
     unguarded,
 )
 from actors.responder.ending import PRECEDENT, end_of
+from actors.responder.forwarding import SILENT, abandoned, is_forwarded, told
 from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
 from schemas.event import Event, topic_of
 from schemas.vocabulary.act import ActFailed
 from schemas.vocabulary.appraisal import AppraisalFailed
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterFailed, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterFailed, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import (
     BreakerCleared,
     BreakerFailed,
@@ -35,7 +36,7 @@ from schemas.vocabulary.breaker import (
 )
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import UNREAD, CoherenceFailed, CoherencePassed, CoherenceRejected
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAbandoned, InputAnswered, InputReceived
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
     GuardrailsFinalized,
@@ -53,6 +54,9 @@ from schemas.vocabulary.router import Mode, ModeSelected, RouterFailed
 LLM_FAILED = "llm_failed"
 """What the reason of an answer begins with that the composer wrote in a model's place: ``llm_failed:no_model``."""
 
+CHECKED = "check"
+"""The reason of an end that all guards let the input come to, which was sent for that alone."""
+
 _REQUEST = topic_of(ResponseRequested)
 _ANSWERING = frozenset({_REQUEST, topic_of(LlmCompleted)})
 """What appraisal reads besides inputs: a failure on these says nothing of the input."""
@@ -65,6 +69,7 @@ PASSES: Mapping[type[Event], Stage] = {
     IntuitionPassed: "INTUITION",
     CoherencePassed: "COHERENCE",
     BreakerCleared: "BREAKER",
+    ArbiterPassed: "ARBITER",
     ArbiterEscalated: "ARBITER",
 }
 """By what a stage shows that it has spoken, and lets the input go on."""
@@ -124,6 +129,11 @@ def immediate(case: Case, event: ArbiterImmediate) -> ResponseEmitted:
     return msgspec.structs.replace(end, backend=PRECEDENT)
 
 
+def unheld(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
+    """Every guard has let the input pass: a check ends, and who forwards an input asks a model now."""
+    return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
+
+
 def failed(case: Case, event: Event, *, stage: Stage, actor: str) -> ResponseEmitted:
     """A stage that could not decide ends the exchange: what is not cleared is not answered."""
     return end_of(case.pending, stage, "FAILED", f"{actor}_failed", text_of("unfinished"))
@@ -150,7 +160,8 @@ def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
         return end_of(case.pending, "DELIBERATIVE", "FAILED", "deliberation_deadline", text_of("unfinished"))
     if event.set_by != topic_of(InputReceived):
         return None
-    return end_of(case.pending, case.pending.silent[0], "FAILED", "deadline", text_of("unfinished"))
+    reason = SILENT if is_forwarded(case.pending) else "deadline"
+    return end_of(case.pending, case.pending.silent[0], "FAILED", reason, text_of("unfinished"))
 
 
 def selected(case: Case, event: ModeSelected) -> ResponseEmitted | None:
@@ -200,7 +211,10 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     BreakerFailed: partial(failed, stage="BREAKER", actor="breaker"),
     ArbiterDenied: denied,
     ArbiterImmediate: immediate,
+    ArbiterPassed: unheld,
     ArbiterFailed: partial(failed, stage="ARBITER", actor="arbiter"),
+    InputAnswered: told,
+    InputAbandoned: abandoned,
     ModeSelected: selected,
     LlmCompleted: answered,
     LlmFailed: unanswered,

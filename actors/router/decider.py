@@ -105,7 +105,7 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
     """Return what a message leads to: feedback, a question to a model, or a mode; see the module."""
     event, settings = message.event, state.settings
     if isinstance(event, InputReceived):
-        return _feedback(state, message, event.text)
+        return _feedback(state, message, event.text) if event.purpose == "answer" else ()
     pending = state.pending.get(message.exchange)
     if pending is None:
         return ()
@@ -126,7 +126,7 @@ def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     pending = state.pending.get(message.exchange)
     match message.event:
-        case InputReceived(text=text) if _is_new(state, message):
+        case InputReceived(text=text, purpose="answer") if _is_new(state, message):
             memory = msgspec.structs.replace(recall(state, message), answered=None)
             return _remember(state, message, memory, Pending(text=text))
         case AppraisalCompleted(turn=turn) if pending is not None:

@@ -1,7 +1,8 @@
 """Self-review: an agent looks at its own prompting when something about it is out of the ordinary.
 
-A *tick* of an agent is one finished exchange of it that reached deliberation, or
-one that an engine outside saw (``tick.observed``): what guards refused or a precedent answered put no prompt together.
+A *tick* of an agent is one finished exchange of it that the guards let pass, or one that an engine outside saw
+(``tick.observed``): what guards refused or a precedent answered put no prompt together. One that was only checked, or
+that another's model answered, has a prompt that is not known here: it moves what the signals are held against.
 No model is asked: everything is read from recorded numbers.
 
 ``tick``, ``exchange``   a tick, from outside and from an exchange of ours
@@ -30,6 +31,7 @@ from actors.self_review.settings import SelfReviewSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered
@@ -47,6 +49,7 @@ ACTOR: Actor[State] = Actor(
         InputReceived,
         AppraisalCompleted,
         BreakerCleared,
+        ArbiterPassed,
         MemoryRecalled,
         ActFinished,
         GuardrailsFinalized,

@@ -3,6 +3,7 @@
 input.received             the words are kept until memory speaks
 appraisal.completed        the affect, novelty, uncertainty and danger of an open exchange
 breaker.cleared            the session's stance
+arbiter.passed             the answer is another's: from here on the exchange's end is a tick
 memory.recalled            what came to mind: from here on the exchange's end is a tick
 act.finished               what an ACT loop found besides
 guardrails.*               fatigue and findings, for the agent's next tick
@@ -43,6 +44,7 @@ from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.act import ActFinished
 from schemas.vocabulary.appraisal import AppraisalCompleted
+from schemas.vocabulary.arbiter import ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import GuardrailsFinalized, GuardrailsForceFinalized, GuardrailsRerunOrdered
@@ -93,7 +95,7 @@ def evolve(state: State, message: Message) -> State:
     match event:
         case InputReceived():
             return _begin(state, message, event)
-        case AppraisalCompleted() | BreakerCleared() | MemoryRecalled() | ActFinished():
+        case AppraisalCompleted() | BreakerCleared() | ArbiterPassed() | MemoryRecalled() | ActFinished():
             return _gather(state, message)
         case GuardrailsFinalized(trace=trace):
             return _with_mind(state, message, judged(mind, trace.family, trace.reflection_fatigue, False))
@@ -188,6 +190,8 @@ def _gather(state: State, message: Message) -> State:
             pending = appraised(pending, event)
         case BreakerCleared(standing=standing):
             pending = msgspec.structs.replace(pending, stance=standing.stance)
+        case ArbiterPassed() if pending.remembered is None:
+            pending = recalled(pending, (), state.settings)
         case MemoryRecalled(recollections=found) if pending.remembered is None:
             pending = recalled(pending, found, state.settings)
         case ActFinished(findings=found) if pending.remembered is not None:

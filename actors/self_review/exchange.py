@@ -110,6 +110,7 @@ def tick_of(
     ids = [each.id for each in response.entities]
     judged = bool(pending.stimulus) and not pending.forgotten
     identity = response.identity
+    mode = (response.first_mode or response.mode) if response.action == "EXECUTED" else None
     return Tick(
         session=pending.session,
         arousal=pending.arousal,
@@ -128,7 +129,7 @@ def tick_of(
         stimulus_terms=pending.stimulus,
         stimulus_telling=stimulus,
         fatigue=fatigue,
-        decision=(response.first_mode or response.mode or "") if response.action == "EXECUTED" else response.action,
+        decision=mode or response.action,
     )
 
 

@@ -42,7 +42,7 @@ from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event, Failed
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputReceived
@@ -73,6 +73,7 @@ VERDICTS: tuple[type[Event], ...] = (
     BreakerTerminated,
     ArbiterDenied,
     ArbiterImmediate,
+    ArbiterPassed,
     ArbiterEscalated,
     ModeSelected,
     ResponseEmitted,
@@ -95,6 +96,8 @@ _COUNTED: dict[type[Event], str] = {
 }
 _NS_PER_MS = 1_000_000
 _ENDED_KEPT = 512
+_LET_PASS = frozenset({"EXECUTED", "PASSED"})
+_UPSTREAM = "upstream"
 _NOWHERE = ""
 T = TypeVar("T")
 
@@ -245,7 +248,8 @@ def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmSt
     if under_way is None:
         return state
     lifetime_ns = state.settings.grace_ms * _NS_PER_MS
-    delivered = event.action != "FAILED"
+    # What another's model failed to answer says nothing of the swarm.
+    delivered = event.action != "FAILED" or event.backend == _UPSTREAM
     state = msgspec.structs.replace(
         state,
         window=state.window.add(DELIVERED if delivered else UNDELIVERED),
@@ -254,7 +258,7 @@ def _end(state: SwarmState, message: Message, event: ResponseEmitted) -> SwarmSt
     )
     if not (delivered and under_way.precedent):
         return state
-    ruled = Ruled(under_way.precedent, event.action == "EXECUTED", state.window.start_ns)
+    ruled = Ruled(under_way.precedent, event.action in _LET_PASS, state.window.start_ns)
     return _with_rulings(state, (*state.rulings, ruled)[-state.settings.decisions_kept :])
 
 

@@ -13,6 +13,7 @@ from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.appraisal import AnswerAppraised, JudgementRequested
+from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import AppraisalRequested, CritiqueRequested
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected, TiebreakRequested
@@ -78,6 +79,9 @@ PATH = (
     "responder",
 )
 """The owners that an input passes on its way to an answer, in the order of the stages."""
+
+ANSWERING = frozenset({"memory", "router"})
+"""The owners of the path that have no part in an input which others answer."""
 
 CALLED_ON: Mapping[type[Event], str] = {
     ActPlanRequested: "llm",
@@ -151,8 +155,11 @@ def explain(messages: Iterable[Stored], path: Sequence[str] | None = None) -> Ex
 
 def path_of(events: Iterable[Event]) -> tuple[str, ...]:
     """Return the owners that an exchange with these events passes on its way to an answer, in order."""
+    events = tuple(events)
     called_on = {_called_on(event) for event in events}
-    return tuple(owner for owner in PATH if owner not in ON_DEMAND or owner in called_on)
+    theirs = any(isinstance(event, InputReceived) and event.purpose != "answer" for event in events)
+    left_out = ANSWERING if theirs else frozenset()
+    return tuple(owner for owner in PATH if owner not in left_out and (owner not in ON_DEMAND or owner in called_on))
 
 
 def _called_on(event: Event) -> str | None:

@@ -1,4 +1,4 @@
-"""The last gate before deliberation: deny, answer at once from a precedent, or escalate. Owner: ``arbiter``."""
+"""The last gate before deliberation: deny, answer at once, let pass, or escalate. Owner: ``arbiter``."""
 
 from typing import Literal
 
@@ -32,6 +32,16 @@ class ArbiterEscalated(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.
     deadline_after_ms: Milliseconds
 
 
+class ArbiterPassed(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.passed"):
+    """Every guard let the input pass, and who sent it goes on with it: nothing is deliberated on here.
+
+    ``nearest`` is the precedent that is most like the input, whatever came of it; empty: there is none.
+    """
+
+    nearest: str
+    similarity: Unit
+
+
 class ArbiterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.arbiter.configured"):
     """The settings of arbiter, from here on."""
 
@@ -62,6 +72,13 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="The exchange goes to deliberation.",
         sample=ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000),
+    ),
+    Entry(
+        event=ArbiterPassed,
+        owner="arbiter",
+        scope=Scope.SESSION,
+        meaning="Every guard let the input pass; who sent it goes on with it.",
+        sample=ArbiterPassed(nearest="p-3", similarity=0.4),
     ),
     *own_entries(
         ArbiterConfigured,

@@ -6,11 +6,29 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
+from schemas.calls import Tokens
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
 from schemas.limits import MOST_LAYERS
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
+"""Who speaks in a part of a prompt; ``assistant`` is what a model is said to have answered before."""
+
+Purpose = Literal["answer", "check", "forward"]
+"""What an input was sent for.
+
+``answer``: we answer it. ``check``: the guards alone are asked. ``forward``: whoever sent it asks a model of its own
+once the guards have let it pass, and tells what came of it (``input.answered``, ``input.abandoned``).
+"""
+
+MOST_CHOICES = 128
+"""Answers of a model to one input that are told of: as many as OpenAI's ``n`` allows."""
+
+MOST_TOOL_CALLS = 256
+"""Calls of tools in an answer that are told of."""
+
+AnswerEnded = Annotated[str, msgspec.Meta(max_length=64)]
+"""How a model's answer ended, in its endpoint's own word, such as ``stop``, ``length`` or ``tool_calls``."""
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +49,8 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     ``documents`` and ``tool_results`` are for publishers of their own, who may write them by these names. Whoever reads
     the event finds them among ``layers``, behind those, and nowhere else: no guard can leave them out.
 
+    ``purpose`` says who answers: see :data:`Purpose`.
+
     ``left_out`` counts layers beyond ``schemas.limits.MOST_LAYERS``, which no reader of the event gets to see: every
     guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
     """
@@ -45,6 +65,7 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
     documents: tuple[Personal, ...] = ()
     tool_results: tuple[Personal, ...] = ()
     left_out: Annotated[int, msgspec.Meta(ge=0)] = 0
+    purpose: Purpose = "answer"
 
     def __post_init__(self) -> None:
         """Take documents and tool results as layers of those roles, and no more layers than anybody looks at."""
@@ -62,6 +83,45 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
             msgspec.structs.force_setattr(self, name, value)
 
 
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool that a model's answer asks to have called; ``arguments`` are as the model wrote them."""
+
+    name: Annotated[str, msgspec.Meta(max_length=256)]
+    arguments: Personal = ""
+
+
+class AnswerChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer of a model, where it may have been asked for several."""
+
+    text: Personal = ""
+    tool_calls: Annotated[tuple[ToolCall, ...], msgspec.Meta(max_length=MOST_TOOL_CALLS)] = ()
+    finish_reason: AnswerEnded = ""
+
+
+class InputAnswered(Event, frozen=True, kw_only=True, tag="forged_id.input.answered"):
+    """The model that a forwarded input went to has answered.
+
+    ``model`` names it, as its endpoint does. Tokens are the endpoint's own count; None: it told none. ``left_out``
+    counts characters, choices and calls that there was no room for: what was delivered is longer than what is here.
+    """
+
+    choices: Annotated[tuple[AnswerChoice, ...], msgspec.Meta(max_length=MOST_CHOICES)]
+    model: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    prompt_tokens: Tokens | None = None
+    completion_tokens: Tokens | None = None
+    left_out: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+
+class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.abandoned"):
+    """A forwarded input gets no answer: its model gave none, or nobody waits for one any more.
+
+    ``status`` is the HTTP status of the model's endpoint, where it gave one.
+    """
+
+    reason: Literal["upstream_unreachable", "upstream_overdue", "upstream_refused", "upstream_cut", "client_left"]
+    status: Annotated[int, msgspec.Meta(ge=100, le=599)] | None = None
+
+
 ENTRIES = (
     Entry(
         event=InputReceived,
@@ -69,5 +129,24 @@ ENTRIES = (
         scope=Scope.SESSION,
         meaning="An input was accepted; it will get exactly one response.emitted.",
         sample=InputReceived(text="What is the capital of Peru?", label="line-1"),
+    ),
+    Entry(
+        event=InputAnswered,
+        owner="gateway",
+        scope=Scope.SESSION,
+        meaning="The model that a forwarded input went to has answered.",
+        sample=InputAnswered(
+            choices=(AnswerChoice(text="Lima.", finish_reason="stop"),),
+            model="gpt-4o-mini",
+            prompt_tokens=14,
+            completion_tokens=2,
+        ),
+    ),
+    Entry(
+        event=InputAbandoned,
+        owner="gateway",
+        scope=Scope.SESSION,
+        meaning="A forwarded input gets no answer: its model gave none, or nobody waits for one.",
+        sample=InputAbandoned(reason="upstream_refused", status=429),
     ),
 )

@@ -12,7 +12,7 @@ from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.router import Mode
 
 Stage = Literal["REFLEX", "INTUITION", "COHERENCE", "BREAKER", "ARBITER", "DELIBERATIVE"]
-Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "EXECUTED", "FAILED"]
+Action = Literal["BLOCKED", "REJECTED", "WITHHELD", "PASSED", "EXECUTED", "FAILED"]
 
 
 class Entity(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +41,12 @@ class ResponseEmitted(Event, frozen=True, kw_only=True, tag="forged_id.response.
     """The end of an exchange: exactly one for every accepted input.
 
     ``stage`` says which stage answered, ``action`` what it did, ``reason`` why (a pattern's name, an error code, a
-    mode). ``first_mode`` is what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text,
-    ``model`` names the model where one did. ``entities`` are the memories that the answer had before it. ``loop_id``
-    is the loop whose answer this is, where guardrails judged one; ``identity`` what it took up of the agent's soul.
-    ``finish_reason`` is how a model's answer ended, in OpenAI's words: ``length`` and ``content_filter`` say that it is
-    not whole; empty where no model wrote it. ``cuts`` are what of the prompt was too long for the model.
+    mode). ``PASSED`` has no answer: the input was sent to be checked, and every guard let it pass. ``first_mode`` is
+    what the router chose first, ``mode`` what was answered in. ``backend`` wrote the text, ``model`` names the model
+    where one did. ``entities`` are the memories that the answer had before it. ``loop_id`` is the loop whose answer
+    this is, where guardrails judged one; ``identity`` what it took up of the agent's soul. ``finish_reason`` is how a
+    model's answer ended, in OpenAI's words: ``length`` and ``content_filter`` say that it is not whole; empty where no
+    model wrote it. ``cuts`` are what of the prompt was too long for the model.
     """
 
     stage: Stage

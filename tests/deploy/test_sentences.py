@@ -11,6 +11,7 @@ import pytest
 
 import actors.llm
 from actors.guardrails.judging import _LIMITS, REASONS
+from actors.responder.forwarding import SILENT
 from actors.responder.verdicts import VERDICTS
 from actors.runtime import requests
 from deploy.cli.rendering import reasons
@@ -20,7 +21,7 @@ from schemas.attendance import Lack
 from schemas.catalogue import entry_of
 from schemas.errors import VocabularyError
 from schemas.unread import Unread, layers_left_out
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import (
     BreakerState,
     BreakerTerminated,
@@ -30,6 +31,7 @@ from schemas.vocabulary.breaker import (
     Violation,
 )
 from schemas.vocabulary.coherence import CoherenceRejected
+from schemas.vocabulary.gateway import InputAbandoned
 from schemas.vocabulary.intuition import IntuitionRejected
 from schemas.vocabulary.reflex import ReflexBlocked
 from schemas.vocabulary.responder import Action, ResponseEmitted, Stage
@@ -83,6 +85,10 @@ def all_ends() -> Iterator[ResponseEmitted]:
     yield from (an_end("BREAKER", "WITHHELD", reason) for reason in held)
     yield from (an_end("ARBITER", "REJECTED", reason) for reason in literals(ArbiterDenied, "reason"))
     yield an_end("ARBITER", "EXECUTED", "p-2", backend="precedent")
+    yield an_end("ARBITER", "PASSED", "check", response="")
+    yield an_end("DELIBERATIVE", "EXECUTED", "forward", backend="upstream", model="their-model")
+    for why in (SILENT, *literals(InputAbandoned, "reason")):
+        yield an_end("DELIBERATIVE", "FAILED", why)
     unjudged = ("appraisal_failed", "guardrails_failed", "guardrails_silent", "guardrails_repeated")
     forced = sorted(REASONS[limit] for limit in _LIMITS)
     for lack in get_args(Lack):
@@ -105,7 +111,7 @@ def all_ends() -> Iterator[ResponseEmitted]:
 def test_every_end_has_a_sentence_of_its_own(end: ResponseEmitted) -> None:
     assert is_known(end)
     told = sentence_on(end)
-    assert re.match(r"(Answered|Refused|Withheld|Not answered)[: ]", told)
+    assert re.match(r"(Answered|Refused|Withheld|Let pass|Not answered)[: ]", told)
     assert told.endswith(".")
     assert "\n" not in told
     assert not re.search(r"\s{2}|\bNone\b|[{}]|: *\.|; *\.|, because \.", told), told
@@ -155,6 +161,18 @@ SELECTED = entry_of(ModeSelected).sample
 @pytest.mark.parametrize(
     ("end", "fact", "told"),
     [
+        (
+            an_end("ARBITER", "PASSED", "check"),
+            ArbiterPassed(nearest="p-3", similarity=0.4),
+            "Let pass: no guard objects, the precedent most like it being p-3 (similarity 0.4); "
+            "it was sent to be checked only.",
+        ),
+        (
+            an_end("DELIBERATIVE", "EXECUTED", "forward", backend="upstream", model="their-model"),
+            ArbiterPassed(nearest="", similarity=0.0),
+            "Answered by the model their-model that its sender asked, because no guard objected, and it was to be "
+            "forwarded.",
+        ),
         (
             an_end("REFLEX", "BLOCKED", "jailbreak"),
             entry_of(ReflexBlocked).sample,

@@ -8,6 +8,7 @@ from rich.text import Text
 from deploy.cli.rendering.calls import told_cuts
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
+from deploy.cli.rendering.reasons import LET_PASS
 from deploy.cli.rendering.sentences import FACTS, sentence_on
 from schemas.calls import Cut
 from schemas.event import Event
@@ -120,12 +121,12 @@ def exchange_of(
 
 def sentence_of(found: Exchange) -> Text:
     """Return the plain sentence on an exchange."""
-    return Text(printable(found.sentence), "bold green" if found.action == "EXECUTED" else "bold red")
+    return Text(printable(found.sentence), "bold green" if found.action in LET_PASS else "bold red")
 
 
 def lines_of(found: Exchange) -> Iterator[Text]:
     """Yield the lines below an answer: the decision, and how it came about where that took more than scores."""
-    yield Text(printable(decision_line(found)), "green" if found.action == "EXECUTED" else "red")
+    yield Text(printable(decision_line(found)), "green" if found.action in LET_PASS else "red")
     if found.tiebreak is not None:
         yield Text(printable(tiebreak_line(found.tiebreak)), "dim")
     if found.act is not None:

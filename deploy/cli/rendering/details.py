@@ -19,7 +19,7 @@ from deploy.cli.rendering.loops import LOOP_DETAILS
 from deploy.cli.rendering.mind import MIND_DETAILS, entities
 from deploy.cli.rendering.printable import printable, printable_struct
 from deploy.cli.rendering.quoting import quoted
-from deploy.cli.rendering.reasons import ENDINGS
+from deploy.cli.rendering.reasons import ENDINGS, LET_PASS
 from deploy.cli.rendering.reflections import REFLECTION_DETAILS
 from deploy.cli.rendering.regulation import REGULATION_DETAILS
 from deploy.cli.rendering.reviews import REVIEW_DETAILS
@@ -27,13 +27,17 @@ from deploy.cli.rendering.routing import ModeScore, adds_up, score_table
 from schemas.event import Configured, Event, Failed
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
-from schemas.vocabulary.gateway import InputReceived
+from schemas.vocabulary.gateway import InputAnswered, InputReceived, Purpose
 from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected, Signals
 
 _AROUND = 24
+_PURPOSES: Mapping[Purpose, str] = {
+    "check": "to be checked only",
+    "forward": "forwarded once the guards have let it pass",
+}
 _LAYER_VIEW = re.compile(r"^[a-z]+\[(\d+)\]:plain$")
 
 
@@ -70,11 +74,25 @@ def _details(event: Event, case: Case) -> Sequence[RenderableType]:
 def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
     lines: list[RenderableType] = [Text(quoted(event.text), "italic") if event.text else Text("(empty)", "dim")]
     lines += [Text(f"{layer.role}: {quoted(layer.content)}", "italic") for layer in event.layers]
-    facts = [f"label {event.label}"] if event.label else []
+    facts = [_PURPOSES[event.purpose]] if event.purpose in _PURPOSES else []
+    facts += [f"label {event.label}"] if event.label else []
     facts += [f"situation {event.situation}"] if event.situation != "general" else []
     facts += [f"{event.left_out:,} layers beyond what anybody looks at"] if event.left_out else []
     facts += [f"deadline {event.deadline_after_ms / 1000:g} s"]
     return [*lines, Text(", ".join(facts), "dim")]
+
+
+def _told(event: InputAnswered, case: Case) -> Sequence[RenderableType]:
+    lines: list[RenderableType] = []
+    for choice in event.choices:
+        lines.append(Text(quoted(choice.text), "italic") if choice.text else Text("(no words)", "dim"))
+        lines += [Text(f"calls {printable(each.name)}: {quoted(each.arguments)}") for each in choice.tool_calls]
+        lines += [Text(f"ended by {printable(choice.finish_reason)}", "dim")] if choice.finish_reason else []
+    facts = [f"model {printable(event.model)}"] if event.model else []
+    facts += [f"{event.prompt_tokens:,} tokens of prompt"] if event.prompt_tokens is not None else []
+    facts += [f"{event.completion_tokens:,} of answer"] if event.completion_tokens is not None else []
+    facts += [f"{event.left_out:,} characters not recorded"] if event.left_out else []
+    return [*lines, Text(", ".join(facts), "dim")] if facts else lines
 
 
 def _blocked(event: ReflexBlocked, case: Case) -> Sequence[RenderableType]:
@@ -163,7 +181,7 @@ def _scores(table: Sequence[ModeScore]) -> Table:
 
 
 def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
-    colour = "green" if event.action == "EXECUTED" else "red"
+    colour = "green" if event.action in LET_PASS else "red"
     verdict = Text().append(event.action, f"bold {colour}").append(f" at {event.stage}, because {event.reason}")
     if event.mode is not None:
         verdict.append(f", mode {event.mode} (first {event.first_mode})")
@@ -201,6 +219,7 @@ def _number(value: Any) -> str:
 
 _DETAILS: Mapping[type[Event], Callable[[Any, Case], Sequence[RenderableType]]] = {
     InputReceived: _received,
+    InputAnswered: _told,
     ReflexBlocked: _blocked,
     ReflexPassed: _passed,
     ModeSelected: _selected,

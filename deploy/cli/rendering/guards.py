@@ -22,7 +22,7 @@ from schemas.vocabulary.appraisal import (
     JudgementRequested,
     LayerTrust,
 )
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
     BreakerCalmed,
@@ -232,6 +232,10 @@ def _escalated(event: ArbiterEscalated) -> Lines:
     return [line, Text(f"deadline {event.deadline_after_ms / 1000:g} s", "dim")]
 
 
+def _let_pass(event: ArbiterPassed) -> Lines:
+    return [Text("let pass", "bold green").append(_decisive(event.nearest, event.similarity))]
+
+
 def _decisive(precedent: str, similarity: float) -> str:
     return f", precedent {_name(precedent)}, similarity {similarity:g}" if precedent else ""
 
@@ -293,6 +297,7 @@ GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
     BreakerAttemptFailed: _moved,
     ArbiterDenied: _denied,
     ArbiterImmediate: _immediate,
+    ArbiterPassed: _let_pass,
     ArbiterEscalated: _escalated,
     SwarmMeasured: _measured,
     StageLost: _lost,

@@ -23,12 +23,16 @@ STAGES: Mapping[Stage, str] = {
 
 ACTIONS: Mapping[Action, str] = {
     "EXECUTED": "Answered",
+    "PASSED": "Let pass",
     "BLOCKED": "Refused",
     "REJECTED": "Refused",
     "WITHHELD": "Withheld",
     "FAILED": "Not answered",
 }
 """Action -> the word that a sentence about it begins with."""
+
+LET_PASS = frozenset[Action]({"EXECUTED", "PASSED"})
+"""The actions of ends that no guard and no failure stands behind."""
 
 MODES: Mapping[Mode, str] = {
     "RESPOND": "with an answer",
@@ -132,9 +136,21 @@ RETIRED: Mapping[RetiredWhy, str] = {
 }
 """Why a fact is retired, in memory's word on an exchange."""
 
+CHECKED = "check"
+"""The reason of an end that every guard let the input come to, which was sent for that alone."""
+
+FORWARDED = "forward"
+"""The reason of an end that a model of the sender's own answered."""
+
 DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "deliberation_deadline": "the deliberation did not end in time",
     "mode_not_answerable": "there is no way to answer in the mode that was chosen",
+    "upstream_unreachable": "the endpoint of the model that it was forwarded to cannot be reached",
+    "upstream_overdue": "the model that it was forwarded to took too long",
+    "upstream_refused": "the endpoint of the model that it was forwarded to refused it",
+    "upstream_cut": "the answer of the model that it was forwarded to broke off",
+    "upstream_silent": "nobody told what the model said that it was forwarded to",
+    "client_left": "nobody waited for the answer of the model that it was forwarded to",
 }
 
 FAILED_ACTORS: Mapping[Stage, tuple[str, ...]] = {

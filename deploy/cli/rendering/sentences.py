@@ -12,7 +12,7 @@ from deploy.cli.rendering.calls import told_cuts
 from deploy.cli.rendering.quoting import quoted
 from schemas.event import Event
 from schemas.unread import What
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerTripped
 from schemas.vocabulary.coherence import CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionRejected
@@ -27,6 +27,7 @@ FACTS = (
     BreakerTripped,
     ArbiterDenied,
     ArbiterImmediate,
+    ArbiterPassed,
     ModeSelected,
 )
 """Events of an exchange that a sentence takes detail from."""
@@ -66,7 +67,7 @@ def _why(end: ResponseEmitted, events: Sequence[Event]) -> str:
         case "BREAKER":
             return _withheld(end, _last(events, BreakerTripped))
         case "ARBITER":
-            return _denied(end, _last(events, ArbiterDenied))
+            return _let_pass(end, events) if end.action == "PASSED" else _denied(end, _last(events, ArbiterDenied))
     return ""
 
 
@@ -115,6 +116,19 @@ def _denied(end: ResponseEmitted, event: ArbiterDenied | None) -> str:
     return f"{plain}; precedent {event.precedent}, similarity {event.similarity:g}"
 
 
+def _let_pass(end: ResponseEmitted, events: Sequence[Event]) -> str:
+    if end.reason != reasons.CHECKED:
+        return ""
+    return f"no guard objects{_nearest(events)}; it was sent to be checked only"
+
+
+def _nearest(events: Sequence[Event]) -> str:
+    found = _last(events, ArbiterPassed)
+    if found is None or not found.nearest:
+        return ""
+    return f", the precedent most like it being {found.nearest} (similarity {found.similarity:g})"
+
+
 def _failed(end: ResponseEmitted) -> str:
     if end.reason == reasons.DEADLINE:
         return f"no word came from {end.stage.lower()} before the deadline"
@@ -131,6 +145,8 @@ def _answered(end: ResponseEmitted, events: Sequence[Event]) -> str:
     if end.stage == "ARBITER":
         return f"at once by precedent {end.reason}, because {_because(end, events)}"
     how = reasons.MODES[end.mode] if end.mode is not None else "at once"
+    if end.reason == reasons.FORWARDED:
+        how = "that its sender asked"
     by = "" if end.mode == "IGNORE" else f"by {f'the model {end.model}' if end.model else f'the {end.backend}'} "
     return f"{by}{how}, because {_because(end, events) or f'of {end.reason}'}"
 
@@ -147,6 +163,8 @@ def _because(end: ResponseEmitted, events: Sequence[Event]) -> str:
         found = _last(events, ArbiterImmediate)
         near = "" if found is None else f" (similarity {found.similarity:g})"
         return f"its answer to nearly the same input was approved{near}"
+    if end.reason == reasons.FORWARDED:
+        return f"no guard objected{_nearest(events)}, and it was to be forwarded"
     head, _, rest = end.reason.partition(":")
     if head == reasons.LLM_FAILED:
         failure = _failure(rest)

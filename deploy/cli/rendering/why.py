@@ -13,6 +13,7 @@ from actors.router.settings import RouterSettings
 from deploy.cli.rendering.details import Case, details
 from deploy.cli.rendering.hops import hops
 from deploy.cli.rendering.printable import printable
+from deploy.cli.rendering.reasons import LET_PASS
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.cli.rendering.trunks import nodes_below, trunk
 from events.replay.explain import Explanation, Node
@@ -76,7 +77,7 @@ def _sentence(explanation: Explanation, events: list[Event]) -> Text:
         return Text(printable(sentence), "bold red")
     if end is None:
         return Text("Open: it has no end yet.", "bold yellow")
-    return Text(printable(sentence_on(end, events)), "bold green" if end.action == "EXECUTED" else "bold red")
+    return Text(printable(sentence_on(end, events)), "bold green" if end.action in LET_PASS else "bold red")
 
 
 def _never_read(explanation: Explanation, events: list[Event]) -> str:

@@ -11,6 +11,7 @@ from actors.runtime.worker import Worker
 from events.log import Stored
 from schemas.limits import MOST_BYTES, MOST_LAYERS, InputLimits
 from schemas.subjects import Partitions
+from schemas.vocabulary.gateway import Purpose
 from tests.simulated import (
     SimulatedConnection,
     SimulatedLog,
@@ -24,10 +25,24 @@ PARTITIONS = Partitions()
 ANYTHING = InputLimits(text_bytes=MOST_BYTES, layer_bytes=MOST_BYTES, layers=MOST_LAYERS, input_bytes=MOST_BYTES)
 
 
-def asking(text: str = "What is the capital of Peru?", exchange: str = "", session: str = "morning") -> Addressed:
+def asking(
+    text: str = "What is the capital of Peru?",
+    exchange: str = "",
+    session: str = "morning",
+    purpose: Purpose = "answer",
+    deadline_after_ms: int = 60_000,
+) -> Addressed:
     """Build an input."""
     return new_input(
-        text, agent="ann", session=session, partitions=PARTITIONS, now_ns=EPOCH_NS, exchange=exchange, limits=ANYTHING
+        text,
+        agent="ann",
+        session=session,
+        partitions=PARTITIONS,
+        now_ns=EPOCH_NS,
+        exchange=exchange,
+        purpose=purpose,
+        deadline_after_ms=deadline_after_ms,
+        limits=ANYTHING,
     )
 
 
