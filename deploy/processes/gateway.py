@@ -4,6 +4,7 @@ import asyncio
 import gc
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 
 import msgspec
@@ -17,11 +18,14 @@ from actors.gateway.http.judgements import Judgements
 from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.upstream import Upstream
 from actors.gateway.http.serving import serve
+from actors.llm.endpoint import Endpoint
 from actors.responder.settings import ResponderSettings
 from actors.runtime.heartbeat import heartbeat_of
 from deploy.config.configured_log import configured_log
-from deploy.config.loading import Config
+from deploy.config.loading import UPSTREAM_VARIABLE, Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
 from deploy.processes.gateway_operating import BrokerOperations
@@ -44,7 +48,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway's process is to do.
 
     ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name, with
-    one of the ``operator_keys``.
+    one of the ``operator_keys``. ``upstream`` is where requests for other models go.
     """
 
     access: Access
@@ -53,6 +57,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     listener: socket.socket
     keys: ApiKeys
     operator_keys: ApiKeys = ApiKeys()
+    upstream: Endpoint | None = None
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
@@ -122,7 +127,7 @@ async def _serve(
         lacking = told(stages.unserved(), log.partitions)
         return f"not served: {lacking}" if lacking else ""
 
-    async with Client.open(log) as edge, asyncio.TaskGroup() as around:
+    async with Client.open(log) as edge, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
         looks: dict[str, Callable[[], Awaitable[str]]] = {
@@ -147,6 +152,21 @@ async def _serve(
             unserved=stages.unended,
             limits=settings.limits,
         )
+        forwarding = None
+        if job.upstream is not None:
+            near, wait_s = job.upstream.is_near, settings.upstream.wait_s
+            upstream = await stack.enter_async_context(
+                Upstream.open(
+                    job.upstream.base_url,
+                    job.upstream.key_headers,
+                    connect_s=settings.upstream.connect_s,
+                    near=near,
+                    lends=not job.keys and not job.operator_keys,
+                )
+            )
+            forwarding = await stack.enter_async_context(Forwarding.open(conversations, edge, upstream, wait_s=wait_s))
+            if job.upstream.key_in_the_clear:
+                _logger.warning("key_in_the_clear", base_url=job.upstream.base_url, variable=UPSTREAM_VARIABLE)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
@@ -160,6 +180,7 @@ async def _serve(
                 operations=operations,
                 operator_keys=job.operator_keys,
                 agent_per=settings.agent_per,
+                forwarding=forwarding,
             )
         )
         if not local and settings.agent_per == "shared":

@@ -16,6 +16,7 @@ from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loop_service import LoopService
 from actors.gateway.http.openai import endpoints
 from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 
@@ -44,12 +45,14 @@ def application(
     limits: Limits,
     operations: Operations,
     operator_keys: ApiKeys | None = None,
+    forwarding: Forwarding | None = None,
     agent_per: AgentPer = "shared",
 ) -> AccessMiddleware:
     """Return the gateway as an ASGI application; see :class:`AccessMiddleware` and :func:`agent_for` for its arguments.
 
     ``operations`` are done for whoever has one of the ``operator_keys``; where there are no keys of either kind, for
-    anybody on this machine, who might as well use the command line.
+    anybody on this machine, who might as well use the command line. ``forwarding`` passes requests for others' models
+    on, where there is an endpoint for them.
     """
     operators = Operators(operator_keys or ApiKeys(), open=local and not keys)
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
@@ -76,6 +79,7 @@ def application(
             {
                 "desk": desk,
                 "conversations": conversations,
+                "forwarding": forwarding,
                 "agent_per": agent_per,
                 "operations": operations,
                 "operators": operators,

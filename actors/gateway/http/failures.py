@@ -14,6 +14,7 @@ from actors.gateway.http.openai.answers import headers_of
 from actors.gateway.http.openai.conversing import Unended
 from actors.gateway.http.openai.endpoints import UnknownModel
 from actors.gateway.http.openai.failures import ApiFailure
+from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.operating import Forbidden, NotFound
 from actors.gateway.http.reading import LOOP
 from actors.gateway.http.shapes import shaped
@@ -37,6 +38,7 @@ _STATUS: dict[type[Exception], int] = {
     NotAccepted: 503,
     NotReady: 503,
     Unended: 503,
+    UpstreamFailed: 503,
     Unjudged: 503,
     Unanswered: 504,
 }
@@ -99,6 +101,8 @@ def _message(error: Exception) -> str:
 
 
 def _code(error: Exception, status: int) -> str:
+    if isinstance(error, UpstreamFailed):
+        return error.reason
     if isinstance(error, InvalidInput | LogError):
         return error.code
     if isinstance(error, HTTPException):

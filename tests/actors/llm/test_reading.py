@@ -25,8 +25,8 @@ from actors.llm.reading import (
     read_models,
 )
 from actors.llm.refusing import overflow_in, reason_of, without_secrets
-from actors.llm.sse import Events
 from actors.llm.thinking import Spoken, without_thoughts
+from schemas.reading.sse import Events
 
 ANALYSIS = "<|channel|>analysis<|message|>"
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)

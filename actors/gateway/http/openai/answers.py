@@ -1,7 +1,7 @@
 """From the end of an exchange to what a client of OpenAI's reads. Pure."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 import msgspec
@@ -58,7 +58,7 @@ class ChatCompletion(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     object: Literal["chat.completion"] = "chat.completion"
     created: int
-    model: str = MODEL
+    model: str
     choices: tuple[Choice, ...]
     usage: Usage
     neuraxis: Decision
@@ -77,7 +77,17 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     """The models that may be asked for."""
 
     object: Literal["list"] = "list"
-    data: tuple[Model, ...]
+    data: tuple[Any, ...]
+
+
+def models_in(body: bytes) -> list[Any]:
+    """Return the models that another endpoint lists, as it writes them; none where it lists none."""
+    try:
+        found: Any = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return []
+    listed = found.get("data") if isinstance(found, dict) else None
+    return listed if isinstance(listed, list) else []
 
 
 def decision_of(event: ResponseEmitted, *, exchange: str, agent: str, session: str) -> Decision:
@@ -100,11 +110,16 @@ def finish_of(event: ResponseEmitted) -> Finish:
     return event.finish_reason if event.finish_reason in ("length", "content_filter") else "stop"
 
 
-def completion_of(event: ResponseEmitted, decision: Decision, usage: Usage, created: int) -> ChatCompletion:
-    """Return the end of an exchange as a completion; ``created`` is in Unix seconds."""
+def completion_of(event: ResponseEmitted, decision: Decision, usage: Usage, created: int, model: str) -> ChatCompletion:
+    """Return the end of an exchange as a completion of ``model``; ``created`` is in Unix seconds."""
     choice = Choice(message=AssistantMessage(content=event.response), finish_reason=finish_of(event))
     return ChatCompletion(
-        id=completion_id(decision.exchange), created=created, choices=(choice,), usage=usage, neuraxis=decision
+        id=completion_id(decision.exchange),
+        created=created,
+        model=model,
+        choices=(choice,),
+        usage=usage,
+        neuraxis=decision,
     )
 
 

@@ -6,7 +6,6 @@ from typing import Literal
 import msgspec
 
 from actors.gateway.http.openai.answers import Decision, Finish, Usage, completion_id
-from actors.gateway.http.openai.requests import MODEL
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
@@ -34,7 +33,7 @@ class ChatChunk(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
     created: int
-    model: str = MODEL
+    model: str
     choices: tuple[ChunkChoice, ...]
     usage: Usage | msgspec.UnsetType | None = msgspec.UNSET
     neuraxis: Decision | msgspec.UnsetType = msgspec.UNSET
@@ -43,9 +42,10 @@ class ChatChunk(msgspec.Struct, frozen=True, kw_only=True):
 class Chunks:
     """Makes the events of one stream; where its usage is wanted, every chunk has a place for it."""
 
-    def __init__(self, exchange: str, created: int, *, with_usage: bool) -> None:
+    def __init__(self, exchange: str, created: int, model: str, *, with_usage: bool) -> None:
         self._id = completion_id(exchange)
         self._created = created
+        self._model = model
         self._with_usage = with_usage
 
     def begin(self) -> bytes:
@@ -73,7 +73,14 @@ class Chunks:
     ) -> bytes:
         counted = usage if self._with_usage else msgspec.UNSET
         return event_of(
-            ChatChunk(id=self._id, created=self._created, choices=choices, usage=counted, neuraxis=decision)
+            ChatChunk(
+                id=self._id,
+                created=self._created,
+                model=self._model,
+                choices=choices,
+                usage=counted,
+                neuraxis=decision,
+            )
         )
 
 

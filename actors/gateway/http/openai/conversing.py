@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 import msgspec
 
-from actors.gateway.client import Client
+from actors.gateway.client import Answered, Client
+from actors.gateway.forwarded import Passed
 from actors.gateway.http.openai.answers import Decision, Usage, decision_of, sum_of
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read
@@ -24,11 +25,9 @@ from events.log import Log
 from schemas.event import topic_of
 from schemas.limits import InputLimits
 from schemas.subjects import stored_subject
+from schemas.vocabulary.gateway import Purpose
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.responder import ResponseEmitted
-
-ANSWER = "answer"
-"""The kind of conversations that the mind answers."""
 
 END_S = 2.0
 """Seconds beyond an exchange's own deadline in which its end, with the reason, comes."""
@@ -60,7 +59,7 @@ class Ended(msgspec.Struct, frozen=True):
     decision: Decision
     usage: Usage
     created: int
-    rest: str | None = ""
+    rest: str | None
 
 
 class Spoken(msgspec.Struct, frozen=True):
@@ -103,7 +102,8 @@ class Conversations:
         self._hearing = hearing
         self._unserved = unserved
         self._limits = limits
-        self._now_ns = now_ns
+        self.now_ns = now_ns
+        self.partitions = log.partitions
 
     def hurry(self, seconds: float) -> None:
         """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
@@ -126,12 +126,11 @@ class Conversations:
             InvalidInput, Unended, LogError: as :meth:`ask` does.
         """
         if self._hearing is None:
-            ended = await self.ask(question)
-            yield msgspec.structs.replace(ended, rest=ended.event.response)
+            yield await self.ask(question)
             return
         speech, pieces = Speech(), asyncio.Queue[Piece | None]()
         async with self._hearing(partial(_put, pieces)) as inbox:
-            addressed, created = self._input(question, inbox), self._now_ns() // _NS_PER_S
+            addressed, created = self._input(question, inbox), self.now_ns() // _NS_PER_S
             asking = asyncio.create_task(self._ended(question, addressed, self._terms.begin()), name="asking")
             asking.add_done_callback(lambda _: pieces.put_nowait(None))
             try:
@@ -144,39 +143,60 @@ class Conversations:
                 asking.cancel()
                 await asyncio.wait((asking,))
 
-    def _input(self, question: Question, inbox: str = "") -> Addressed:
+    async def passed(self, question: Question, further_s: float) -> Passed | Ended:
+        """Have the guards read a question that another's model is to answer; return that they let it pass, or its end.
+
+        ``further_s`` is how long its answer may take from then on; whoever asks has to say what came of it, and takes
+        its end (``Client.answer``) or leaves it.
+
+        Raises:
+            InvalidInput, Unended, LogError: as :meth:`ask` does.
+        """
+        addressed = self._input(question, purpose="forward", further_s=further_s)
+        async with self._in_time(addressed, term := self._terms.begin()):
+            await self._edge.submit(addressed, term.left)
+            lacking = partial(self._unserved, question.agent, question.session)
+            word = await self._edge.passed(addressed.exchange, term.left, lacking)
+        return word if isinstance(word, Passed) else end_of(word, agent=question.agent, session=question.session)
+
+    def _input(
+        self, question: Question, inbox: str = "", purpose: Purpose = "answer", further_s: float = 0.0
+    ) -> Addressed:
         return new_input(
             question.text,
             agent=question.agent,
             session=question.session,
             layers=question.layers,
             partitions=self._log.partitions,
-            now_ns=self._now_ns(),
+            now_ns=self.now_ns(),
             reply_to=inbox,
             stream=bool(inbox),
-            deadline_after_ms=max(1, round(self._wait_s * 1000)),
+            deadline_after_ms=max(1, round((self._wait_s + further_s) * 1000)),
+            purpose=purpose,
             limits=self._limits,
         )
 
     async def _ended(self, question: Question, addressed: Addressed, term: Term) -> Ended:
+        async with self._in_time(addressed, term):
+            stored = await self._edge.submit(addressed, term.left)
+            lacking = partial(self._unserved, question.agent, question.session)
+            answered = await self._edge.answer(addressed.exchange, term.left, lacking)
+        ended = end_of(answered, agent=question.agent, session=question.session)
+        said = (*question.messages, Read("assistant", ended.event.response))
+        self.histories.keep(question.conversation, said, question.definitions)
+        if ended.event.backend != "llm":
+            return ended
+        return msgspec.structs.replace(ended, usage=await self._used(ended.decision, stored, answered.seq))
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self, addressed: Addressed, term: Term) -> AsyncIterator[None]:
+        # Each step ends in time by itself, and then says what is known: only a process that stops cuts it off.
         try:
             async with self._terms.deadline(term):
-                # Each step ends in time by itself, and then says what is known: only a process that stops cuts it off.
-                stored = await self._edge.submit(addressed, term.left)
-                lacking = partial(self._unserved, question.agent, question.session)
-                answered = await self._edge.answer(addressed.exchange, term.left, lacking)
+                yield
         except TimeoutError:
-            raise Unavailable(
-                f"exchange {addressed.exchange} has no end yet, and this gateway stops: try again"
-            ) from None
-        event = answered.event
-        decision = decision_of(event, exchange=answered.exchange, agent=question.agent, session=question.session)
-        if event.action == "FAILED":
-            raise Unended(decision)
-        said = (*question.messages, Read("assistant", event.response))
-        self.histories.keep(question.conversation, said, question.definitions)
-        usage = await self._used(decision, stored, answered.seq) if event.backend == "llm" else Usage()
-        return Ended(event, decision, usage, answered.time_ns // _NS_PER_S)
+            stops = f"exchange {addressed.exchange} has no end yet, and this gateway stops: try again"
+            raise Unavailable(stops) from None
 
     async def _used(self, decision: Decision, after: int, upto: int) -> Usage:
         """Return what the models used that an exchange asked, by the log."""
@@ -190,6 +210,14 @@ class Conversations:
                         if isinstance(recorded, Recorded) and recorded.message.exchange == decision.exchange:
                             usages.append(_usage_of(recorded.message.event))
         return sum_of(usages)
+
+
+def end_of(answered: Answered, *, agent: str, session: str) -> Ended:
+    """Return the end of an exchange, of which nothing was told before; raises Unended for one that failed."""
+    decision = decision_of(answered.event, exchange=answered.exchange, agent=agent, session=session)
+    if answered.event.action == "FAILED":
+        raise Unended(decision)
+    return Ended(answered.event, decision, Usage(), answered.time_ns // _NS_PER_S, answered.event.response)
 
 
 def _usage_of(event: object) -> Usage:

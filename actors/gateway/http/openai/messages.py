@@ -84,12 +84,12 @@ def digest_of(parts: Sequence[Read]) -> bytes:
 
 
 def words_in(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the words in a JSON value, in its order: texts at any depth, and the names of a schema's properties."""
+    """Yield the words in a JSON value: texts at any depth, and the names of a schema's properties."""
     if isinstance(value, str):
         if key not in _MARKS or _is_words(value):
             yield value
     elif isinstance(value, Mapping):
-        for name, inner in value.items():
+        for name, inner in sorted(value.items()):  # clients write the same message in any order
             if key == "properties":
                 yield name
             yield from words_in(inner, "" if key == "properties" else name)

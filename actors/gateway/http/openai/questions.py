@@ -13,6 +13,9 @@ from schemas.vocabulary.gateway import Layer
 SESSION = "X-Neuraxis-Session"
 """Header that names the session of a conversation."""
 
+ANSWER, FORWARD = "answer", "forward"
+"""Kinds of conversations: those that the mind answers, and those that another's model does."""
+
 _DERIVED = 32
 
 
@@ -50,8 +53,9 @@ def session_of(given: Given, header: str, authorization: str) -> str:
 def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
     """Return the input that a request is: the last user message is its text, all else that is new a layer.
 
-    A system prompt is one each time: a model is to be told it for every answer. ``kind`` keeps apart the histories of
-    those who answer: what one of them refused, another may not have read.
+    A system prompt is one each time: a model is to be told it for every answer. Where another's model goes on with what
+    a user has said before, such as with the results of tools, that is not read again: the text is empty then. ``kind``
+    keeps apart the histories of those who answer: what one of them refused, another may not have read.
 
     Raises:
         InvalidField: no message is the user's.
@@ -71,10 +75,11 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
     ]
     if not (known and histories.knows_definitions(conversation, definitions)):
         layers += definitions
+    is_read = kind == FORWARD and last < known and any(layer.role != "system" for layer in layers)
     return Question(
         agent=agent,
         session=session,
-        text=text_of(written[last]),
+        text="" if is_read else text_of(written[last]),
         layers=layers_of(layers),
         conversation=conversation,
         messages=messages,

@@ -1,14 +1,28 @@
 """Sending what comes piece by piece, for as long as somebody reads it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from litestar import Response
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 T = TypeVar("T")
+
+
+class Broken(Exception):
+    """What is passed on broke off at its source."""
+
+
+class Parts(Protocol):
+    """Parts of a body, as they come: an asynchronous generator, in all that matters."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None:
+        """Take it that no more is asked for."""
+        ...
 
 
 class Gone(Exception):
@@ -27,6 +41,13 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
         working.cancel()
         leaving.cancel()
         await asyncio.wait((working, leaving))
+        if not working.cancelled():
+            working.exception()  # where nobody waits for it, it is seen all the same
+
+
+def raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return headers as they are on the wire."""
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
 async def _left(receive: Receive) -> None:
@@ -35,12 +56,15 @@ async def _left(receive: Receive) -> None:
 
 
 class Sent(Response[Any]):
-    """A response whose parts are sent as they come, and are asked for no more once the client has gone."""
+    """A response whose parts are sent as they come, and are asked for no more once the client has gone.
 
-    def __init__(self, parts: AsyncGenerator[bytes, None], headers: Mapping[str, str], status_code: int = 200) -> None:
+    Where they break off (:class:`Broken`), so does the response: nobody takes it for a whole one.
+    """
+
+    def __init__(self, parts: Parts, headers: Iterable[tuple[bytes, bytes]], status_code: int = 200) -> None:
         super().__init__(None, status_code=status_code)
         self._parts = parts
-        self._head = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        self._head = list(headers)
 
     def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
         """Return what sends it."""
@@ -48,11 +72,11 @@ class Sent(Response[Any]):
 
     async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def all_parts() -> None:
-            await send({"type": "http.response.start", "status": self.status_code or 200, "headers": self._head})
             async with aclosing(self._parts):
+                await send({"type": "http.response.start", "status": self.status_code or 200, "headers": self._head})
                 async for part in self._parts:
                     await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-        with suppress(Gone):
+        with suppress(Gone, Broken):
             await unless_gone(receive, all_parts())

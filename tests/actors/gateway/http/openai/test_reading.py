@@ -45,7 +45,7 @@ def test_every_message_is_read_in_its_role_and_the_last_user_message_is_the_text
         ("system", "Be brief."),
         ("system", "In French."),
         ("user", ORDER),
-        ("assistant", 'search\n{"q": "x"}'),
+        ("assistant", '{"q": "x"}\nsearch'),
         ("tool", "Found."),
     ]
 
@@ -109,7 +109,7 @@ def test_what_was_read_before_is_not_read_again_and_a_changed_history_is() -> No
     second = question(histories, more, tools=tools)
     assert (second.text, second.layers) == ("?", (Layer(role="system", content="Be brief."),))
     other_tool = [{"type": "function", "function": {"name": "f", "description": ORDER}}]
-    assert Layer(role="tool", content=f"f\n{ORDER}") in question(histories, more, tools=other_tool).layers
+    assert Layer(role="tool", content=f"{ORDER}\nf") in question(histories, more, tools=other_tool).layers
 
     for place, content in ((1, "Hello, you!"), (2, ORDER)):
         changed = [{**each, "content": content} if place == at else each for at, each in enumerate(more)]
