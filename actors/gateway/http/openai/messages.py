@@ -83,19 +83,21 @@ def digest_of(parts: Sequence[Read]) -> bytes:
     return sha256(b"".join(part.digest for part in parts)).digest()
 
 
-def words_in(value: Any, key: str = "") -> Iterator[str]:
+def words_in(value: Any) -> Iterator[str]:
     """Yield the words in a JSON value: texts at any depth, and the names of a schema's properties."""
-    if isinstance(value, str):
-        if key not in _MARKS or _is_words(value):
-            yield value
-    elif isinstance(value, Mapping):
-        for name, inner in sorted(value.items()):  # clients write the same message in any order
+    waiting = [("", value)]
+    while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
+        key, value = waiting.pop()
+        if isinstance(value, str):
+            if key not in _MARKS or _is_words(value):
+                yield value
+        elif isinstance(value, Mapping):
+            names = sorted(value)  # clients write the same message in any order
             if key == "properties":
-                yield name
-            yield from words_in(inner, "" if key == "properties" else name)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from words_in(inner, key)
+                yield from names
+            waiting += [("" if key == "properties" else name, value[name]) for name in reversed(names)]
+        elif isinstance(value, list):
+            waiting += [(key, inner) for inner in reversed(value)]
 
 
 def _is_words(value: Any) -> bool:

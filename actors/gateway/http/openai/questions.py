@@ -8,6 +8,7 @@ from actors.gateway.agent_events import InvalidField
 from actors.gateway.http.openai.histories import Histories
 from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
 from actors.gateway.http.openai.requests import Given
+from schemas.names import wrong_with_name
 from schemas.vocabulary.gateway import Layer
 
 SESSION = "X-Neuraxis-Session"
@@ -40,9 +41,12 @@ def session_of(given: Given, header: str, authorization: str) -> str:
     A client that sends its whole history each time keeps such a session. Two who begin alike share it, unless they have
     keys of their own: ``authorization`` is part of it.
     """
-    if header or given.request.user:
-        return header or str(given.request.user)
-    first = sha256(authorization.encode(errors="surrogatepass"))
+    if header:
+        return header
+    if user := given.request.user:
+        # Theirs to choose, and no name by our rules: some send an object, or a long key.
+        return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
+    first = sha256(authorization.encode())
     for message in given.body["messages"]:
         first.update(read_message(message).digest)
         if message["role"] == "user":
@@ -50,12 +54,16 @@ def session_of(given: Given, header: str, authorization: str) -> str:
     return f"chat:{first.hexdigest()[:_DERIVED]}"
 
 
+def _hashed(name: str) -> str:
+    return sha256(name.encode()).hexdigest()[:_DERIVED]
+
+
 def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
     """Return the input that a request is: the last user message is its text, all else that is new a layer.
 
-    A system prompt is one each time: a model is to be told it for every answer. Where another's model goes on with what
-    a user has said before, such as with the results of tools, that is not read again: the text is empty then. ``kind``
-    keeps apart the histories of those who answer: what one of them refused, another may not have read.
+    For the mind a system prompt is one each time: it is to be told it for every answer. Where another's model goes on
+    with what a user has said before, such as with the results of tools, that is not read again: the text is empty then.
+    ``kind`` keeps apart the histories of those who answer: what one of them refused, another may not have read.
 
     Raises:
         InvalidField: no message is the user's.
@@ -68,19 +76,21 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
         raise InvalidField("messages", "messages has none of role user: send what the user says", "missing_field")
     conversation = f"{kind}\n{agent}\n{session}"
     known = histories.read_of(conversation, messages)
-    layers = [
+    text = text_of(written[last])
+    new = [
         each
         for place, each in enumerate(messages)
-        if each.role == "system" or (place >= known and not (place == last and each.words == text_of(written[last])))
+        if (place >= known and (place, each.words) != (last, text)) or (kind == ANSWER and each.role == "system")
     ]
     if not (known and histories.knows_definitions(conversation, definitions)):
-        layers += definitions
-    is_read = kind == FORWARD and last < known and any(layer.role != "system" for layer in layers)
+        new += definitions
+    layers = layers_of(new)
+    goes_on = kind == FORWARD and last < known and bool(layers)
     return Question(
         agent=agent,
         session=session,
-        text="" if is_read else text_of(written[last]),
-        layers=layers_of(layers),
+        text="" if goes_on else text,
+        layers=layers,
         conversation=conversation,
         messages=messages,
         definitions=definitions,
