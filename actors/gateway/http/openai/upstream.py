@@ -12,6 +12,11 @@ Headers = Iterable[tuple[bytes, bytes]]
 CONNECTIONS = 256
 """Requests at once; further ones wait for their turn, within their own time."""
 
+IDLE_S = 2.0
+"""Seconds that a connection is kept for the next request: less than endpoints wait before they close one.
+
+A request on a connection that is being closed would fail, and it may not be sent twice."""
+
 _HOP_BY_HOP = frozenset(
     (
         b"connection",
@@ -68,7 +73,9 @@ class Upstream:
             lends: Whether a caller's own key is passed on where there is none of ours. Not where callers have keys for
                 this gateway: those are none of the endpoint's business.
         """
-        limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
+        limits = httpx.Limits(
+            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_S
+        )
         timeout = httpx.Timeout(None, connect=connect_s)
         async with httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=not near) as http:
             yield cls(http, base_url, key_headers, lends=lends)
