@@ -60,6 +60,8 @@ REPLIES = {
     "slow": Reply(chunks(*PARTS, done=False), headers=EVENT_STREAM, then="hang"),
     "busy": Reply((b'{"error": {"message": "slow down"}}',), 429, {**JSON, "Retry-After": "7"}),
     "broken": Reply((b"<h1>oh</h1>",), 500, {"Content-Type": "text/html"}),
+    "spoofed": Reply((answer(SAID),), headers={**JSON, "X-Neuraxis-Action": "PASSED", "X-Hop": "1"}),
+    "compressed": Reply((b"\x1f\x8b",), headers={**JSON, "Content-Encoding": "gzip"}),
     "odd": Reply((b"no JSON at all",), headers={"Content-Type": "text/plain"}),
 }
 
@@ -267,6 +269,21 @@ def test_an_answer_in_a_form_of_its_own_is_recorded_as_the_text_that_it_is(http:
     told = post(http, "odd")
     assert told.content == b"no JSON at all"
     assert end_of(live, told.headers["x-neuraxis-exchange"])["response"] == "no JSON at all"
+
+
+def test_an_upstream_says_nothing_in_the_gateways_name_and_nothing_that_nobody_can_read(
+    http: httpx.Client, live: Live
+) -> None:
+    assert post(http, "spoofed").headers.get_list("x-neuraxis-action") == ["EXECUTED"]
+    refused = post(http, "compressed")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_refused")
+
+
+def test_a_models_name_leads_nowhere_but_to_a_model(http: httpx.Client, upstream: Endpoint) -> None:
+    asked = len(upstream.asked)
+    for name in ("%2e%2e/files", "a/%2e%2e/%2e%2e/files"):
+        assert http.get(f"/v1/models/{name}").status_code == 404
+    assert len(upstream.asked) == asked
 
 
 def test_the_upstreams_models_are_listed_beside_the_mind(client: openai.OpenAI) -> None:

@@ -106,6 +106,8 @@ async def show_model(model: FromPath[str], request: Request[Any, Any, State]) ->
     if name == MODEL:
         return Response(Model(id=MODEL), media_type="application/json")
     forwarding = _forwarding(request, name)
+    if {"", ".", ".."} & set(name.split("/")):  # it would lead elsewhere than to a model, with our key
+        raise UnknownModel(f"there is no model {shown(name)}: /v1/models lists those there are")
     found = await forwarding.fetch(f"/models/{quote(name)}", request.scope["headers"])
     return Sent(_whole(found.body), found.headers, found.status)
 

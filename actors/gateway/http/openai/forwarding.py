@@ -23,6 +23,7 @@ from actors.gateway.http.openai.sending import Broken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned
 from events.errors import LogError
 from events.loggers import get_logger
+from schemas.strict import shown
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -115,6 +116,11 @@ class Forwarding:
             self.abandon(word, "client_left")
             raise
         pieces = Pieces(self, response, word, question, until)
+        coding = response.headers.get("content-encoding", "identity")
+        if response.is_success and coding != "identity":
+            # Nobody could read what it says: neither the record, nor a guard of answers.
+            await pieces.aclose("upstream_refused")
+            raise UpstreamFailed("upstream_refused", f"the upstream's answer is compressed ({shown(coding)}), unasked")
         if response.headers.get("content-type", "").startswith("text/event-stream") and response.is_success:
             return Relayed(word.exchange, response.status_code, returned(response), pieces)
         return await self._whole(pieces, question)
@@ -250,9 +256,9 @@ class Pieces:
         self.taken += piece[: MOST_BYTES - len(self.taken)]
         return piece
 
-    async def aclose(self) -> None:
+    async def aclose(self, reason: Abandoned = "client_left") -> None:
         """Ask for no more: what was not all there is put on record as abandoned."""
-        self._abandon("upstream_cut" if self.cut_off else "client_left")
+        self._abandon("upstream_cut" if self.cut_off else reason)
         await self.response.aclose()
 
     async def _end(self) -> None:

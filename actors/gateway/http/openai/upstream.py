@@ -32,6 +32,9 @@ _HOP_BY_HOP = frozenset(
 )
 """What belongs to one connection, not to what is said over it."""
 
+_OURS = b"x-neuraxis-"
+"""What our own headers begin with: no endpoint is told them, or says what was decided here."""
+
 _SERVERS = frozenset((b"date",))
 """What the server here says itself."""
 
@@ -106,7 +109,7 @@ class Upstream:
         kept = [
             (name, value)
             for name, value in _through(headers)
-            if (name not in _OWN and not name.startswith(b"x-neuraxis-")) or (self._lends and name in _KEYS)
+            if (name not in _OWN and not name.startswith(_OURS)) or (self._lends and name in _KEYS)
         ]
         # What comes back is passed on as it is, and read besides: compressed it would have to be unpacked for that.
         return [*kept, *self._key_headers, (b"accept-encoding", b"identity")]
@@ -114,7 +117,11 @@ class Upstream:
 
 def returned(response: httpx.Response) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response as they are passed on: all but those of the connection."""
-    return [(name, value) for name, value in _through(response.headers.raw) if name not in _SERVERS]
+    return [
+        (name, value)
+        for name, value in _through(response.headers.raw)
+        if name not in _SERVERS and not name.startswith(_OURS)
+    ]
 
 
 def _through(headers: Headers) -> list[tuple[bytes, bytes]]:
