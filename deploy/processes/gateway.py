@@ -192,7 +192,9 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry((desk, conversations), stop), name="hurry")
+        hurrying = around.create_task(
+            _hurry((desk, conversations, *([forwarding] if forwarding else [])), stop), name="hurry"
+        )
         await serving
         for task in (following, looking, announcing, hurrying):
             task.cancel()
@@ -207,7 +209,7 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(services: Sequence[LoopService | Conversations], stop: asyncio.Event) -> None:
+async def _hurry(services: Sequence[LoopService | Conversations | Forwarding], stop: asyncio.Event) -> None:
     await stop.wait()
     for service in services:
         service.hurry(GRACE_S)

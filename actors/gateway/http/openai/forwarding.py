@@ -21,6 +21,7 @@ from actors.gateway.http.openai.questions import Question
 from actors.gateway.http.openai.recording import Heard, heard_in_pieces, heard_whole
 from actors.gateway.http.openai.sending import Broken
 from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFailed, returned
+from actors.gateway.http.terms import Term, Terms
 from events.errors import LogError
 from events.loggers import get_logger
 from schemas.strict import shown
@@ -75,8 +76,10 @@ class Forwarding:
         self._conversations = conversations
         self._edge = edge
         self._upstream = upstream
+        self.terms = Terms(wait_s)
         self._wait_s = wait_s
         self._tasks = tasks
+        self._closed = False
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -85,7 +88,15 @@ class Forwarding:
     ) -> AsyncIterator["Forwarding"]:
         """Pass requests on for the length of the block; ``wait_s`` is how long the upstream may take for one."""
         async with asyncio.TaskGroup() as tasks:
-            yield cls(conversations, edge, upstream, wait_s, tasks)
+            service = cls(conversations, edge, upstream, wait_s, tasks)
+            try:
+                yield service
+            finally:
+                service._closed = True
+
+    def hurry(self, seconds: float) -> None:
+        """Let those who wait do so for ``seconds`` more at most: this process is to stop."""
+        self.terms.hurry(seconds)
 
     async def forward(self, question: Question, incoming: Incoming) -> Ended | Relayed:
         """Have the guards read a request, and pass it on; returns their refusal, or what came back.
@@ -99,23 +110,22 @@ class Forwarding:
         word = await self._judged(question)
         if isinstance(word, Ended):
             return word
+        term = self.terms.begin()
         try:
-            until = asyncio.get_running_loop().time() + self._wait_s
-            response = await self._upstream.send(
-                "POST",
-                "/chat/completions",
-                query=incoming.query,
-                headers=incoming.headers,
-                body=incoming.body,
-                until=until,
-            )
-        except UpstreamFailed as failed:
-            self.abandon(word, failed.reason)  # type: ignore[arg-type]  # one of them
+            async with self.terms.deadline(term):
+                response = await self._upstream.send(
+                    "POST", "/chat/completions", query=incoming.query, headers=incoming.headers, body=incoming.body
+                )
+        except TimeoutError:
+            self.abandon(word, "upstream_overdue")
+            raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
+        except UpstreamFailed:
+            self.abandon(word, "upstream_unreachable")
             raise
         except asyncio.CancelledError:
             self.abandon(word, "client_left")
             raise
-        pieces = Pieces(self, response, word, question, until)
+        pieces = Pieces(self, response, word, question, term)
         coding = response.headers.get("content-encoding", "identity")
         if response.is_success and coding != "identity":
             # Nobody could read what it says: neither the record, nor a guard of answers.
@@ -145,15 +155,15 @@ class Forwarding:
 
     async def fetch(self, path: str, headers: Headers) -> Fetched:
         """Ask the upstream for something that is no exchange; raises UpstreamFailed."""
-        until = asyncio.get_running_loop().time() + FETCH_S
-        response = await self._upstream.send("GET", path, headers=headers, until=until)
         try:
-            async with asyncio.timeout_at(until):
-                body = await response.aread()
-        except (TimeoutError, httpx.HTTPError) as wrong:
+            async with asyncio.timeout(FETCH_S):
+                response = await self._upstream.send("GET", path, headers=headers)
+                async with contextlib.aclosing(response):
+                    body = await response.aread()
+        except TimeoutError:
+            raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
+        except httpx.HTTPError as wrong:
             raise UpstreamFailed("upstream_cut", "the upstream's answer broke off: try again") from wrong
-        finally:
-            await response.aclose()
         return Fetched(response.status_code, returned(response), body)
 
     async def _judged(self, question: Question) -> Passed | Ended:
@@ -188,6 +198,9 @@ class Forwarding:
 
     def abandon(self, passed: Passed, reason: Abandoned, status: int | None = None) -> None:
         """Put on record that a request gets no answer, in time of its own: nobody waits for that."""
+        if self._closed:  # its exchange ends at its deadline
+            _logger.warning("abandoned_unsaid", exchange=passed.exchange, reason=reason, error="stopped")
+            return
         self._tasks.create_task(self._abandon(passed, InputAbandoned(reason=reason, status=status)), name="abandon")
 
     def leave(self, exchange: str) -> None:
@@ -217,7 +230,7 @@ class Pieces:
     """
 
     def __init__(
-        self, service: Forwarding, response: httpx.Response, passed: Passed, question: Question, until: float
+        self, service: Forwarding, response: httpx.Response, passed: Passed, question: Question, term: Term
     ) -> None:
         self.response = response
         self.passed = passed
@@ -225,7 +238,7 @@ class Pieces:
         self.cut_off = False
         self._service = service
         self._question = question
-        self._until = until
+        self._term = term
         self._pieces = response.aiter_raw()
         self._told = False
 
@@ -241,13 +254,13 @@ class Pieces:
             LogError: the log did not take it in time.
         """
         try:
-            async with asyncio.timeout_at(self._until):
+            async with self._service.terms.deadline(self._term):
                 piece = await anext(self._pieces)
         except StopAsyncIteration:
             await self._end()
             raise
         except TimeoutError:
-            self._abandon("upstream_overdue")
+            self._abandon("upstream_overdue" if not self._term.left else "upstream_cut")
             raise Broken("the upstream's answer was not there in time: try again") from None
         except httpx.HTTPError as wrong:
             self._abandon("upstream_cut")

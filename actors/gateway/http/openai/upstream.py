@@ -1,6 +1,5 @@
 """The endpoint that other models' requests are passed on to: as they came, and what comes back as it comes."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -84,11 +83,11 @@ class Upstream:
             yield cls(http, base_url, key_headers, lends=lends)
 
     async def send(
-        self, method: str, path: str, *, query: bytes = b"", headers: Headers = (), body: bytes = b"", until: float
+        self, method: str, path: str, *, query: bytes = b"", headers: Headers = (), body: bytes = b""
     ) -> httpx.Response:
-        """Pass a request on; return the response once its status and headers are there. Its caller closes it.
+        """Pass a request on; return the response once its status and headers are there.
 
-        ``until`` is when its caller waits no longer, by the loop's clock.
+        Its caller closes it, and says how long all this may take.
 
         Raises:
             UpstreamFailed: nothing came back.
@@ -97,10 +96,7 @@ class Upstream:
         url = httpx.URL(f"{self._base}{path}{'?' if joined else ''}{joined}")
         request = httpx.Request(method, url, headers=self._sent(headers), content=body)
         try:
-            async with asyncio.timeout_at(until):
-                return await self._http.send(request, stream=True)
-        except TimeoutError:
-            raise UpstreamFailed("upstream_overdue", "the upstream has not answered in time: try again") from None
+            return await self._http.send(request, stream=True)
         except httpx.HTTPError as wrong:
             said = f"the upstream cannot be reached ({type(wrong).__name__}): see gateway.upstream.url, or try again"
             raise UpstreamFailed("upstream_unreachable", said) from wrong
