@@ -22,8 +22,8 @@ from typing import Any
 
 import httpx
 
-from bench.guards_inputs import text_of
-from bench.table import Row, percentile_rows, show
+from bench.harness.guards_inputs import text_of
+from bench.harness.table import Row, percentile_rows, show
 
 ROUNDS = 3
 RATE = 50

@@ -9,7 +9,7 @@ from schemas.actor import Scope
 from schemas.calls import Tokens
 from schemas.entry import Entry
 from schemas.event import Event, Milliseconds, Personal
-from schemas.limits import MOST_LAYERS
+from schemas.intake.limits import MOST_LAYERS
 
 Role = Literal["system", "user", "assistant", "tool", "document"]
 """Who speaks in a part of a prompt; ``assistant`` is what a model is said to have answered before."""
@@ -51,8 +51,8 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
 
     ``purpose`` says who answers: see :data:`Purpose`.
 
-    ``left_out`` counts layers beyond ``schemas.limits.MOST_LAYERS``, which no reader of the event gets to see: every
-    guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
+    ``left_out`` counts layers beyond ``schemas.intake.limits.MOST_LAYERS``, which no reader of the event gets to see:
+    every guard counts them against the input (``layers``, in its ``unread``), and it is refused. No edge takes so many.
     """
 
     text: Personal

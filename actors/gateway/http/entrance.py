@@ -9,7 +9,7 @@ import asyncio
 import msgspec
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from actors.gateway.http.loop_service import Readiness
+from actors.gateway.http.loops.service import Readiness
 from actors.gateway.http.shapes import shaped
 
 NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"

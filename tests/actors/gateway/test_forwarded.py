@@ -9,7 +9,7 @@ from actors.gateway.forwarded import MOST_ANSWER_BYTES
 from actors.gateway.inputs import Addressed
 from events.errors import Unavailable
 from schemas.event import encode_event
-from schemas.limits import MOST_BYTES
+from schemas.intake.limits import MOST_BYTES
 from schemas.vocabulary.gateway import MOST_CHOICES, AnswerChoice, InputAbandoned, InputAnswered, ToolCall
 from tests.actors.gateway.asking import PARTITIONS, asking, clock, stored, working
 from tests.events.simulated_world import in_world, log_of

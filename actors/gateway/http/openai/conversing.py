@@ -23,7 +23,7 @@ from events.codec import Recorded, decode
 from events.errors import LogError, Unavailable
 from events.log import Log
 from schemas.event import topic_of
-from schemas.limits import InputLimits
+from schemas.intake.limits import InputLimits
 from schemas.subjects import stored_subject
 from schemas.vocabulary.gateway import Purpose
 from schemas.vocabulary.llm import LlmCompleted

@@ -31,7 +31,7 @@ from actors.gateway.http.openai.sending import Gone, Sent, raw, unless_gone
 from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.reading import HEADERS, QUERY, USER, User
 from events.errors import LogError
-from schemas.strict import shown
+from schemas.intake.strict import shown
 
 _GIVEN = "chat"
 """Where a request's state keeps its body."""

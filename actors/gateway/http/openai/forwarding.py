@@ -24,7 +24,7 @@ from actors.gateway.http.openai.upstream import Headers, Upstream, UpstreamFaile
 from actors.gateway.http.terms import Term, Terms
 from events.errors import LogError
 from events.loggers import get_logger
-from schemas.strict import shown
+from schemas.intake.strict import shown
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered
 
 MOST_BYTES = 16 * 1024 * 1024

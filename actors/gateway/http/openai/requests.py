@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from actors.gateway.agent_events import InvalidField
-from schemas import strict
+from schemas.intake import strict
 
 MODEL = "neuraxis"
 """The model that is the whole mind."""
