@@ -60,7 +60,7 @@ class Endpoint(msgspec.Struct, frozen=True):
         return bool(self.api_key) and not self.is_near and self.base_url.startswith("http://")
 
 
-def base_url(written: str) -> str:
+def base_url(written: str, variable: str = API_KEY) -> str:
     """Return the address of an endpoint as it is used; one without a path gets ``/v1``.
 
     A query stays, such as ``?api-version=2024-10-21``; the path of the chat completions, where it is written too, goes.
@@ -75,7 +75,7 @@ def base_url(written: str) -> str:
     except ValueError as wrong:
         raise BadEndpoint(f"{shown} is not an address of an LLM endpoint ({wrong}): {_HINT}") from wrong
     if "@" in parts.netloc:
-        raise BadEndpoint(f"the address of the LLM endpoint holds a login: leave it out, and put the key in {API_KEY}")
+        raise BadEndpoint(f"the address of the LLM endpoint holds a login: leave it out, and put the key in {variable}")
     if parts.scheme not in ("http", "https") or not parts.hostname or any(sign.isspace() for sign in written.strip()):
         raise BadEndpoint(f"{shown} is not an address of an LLM endpoint: {_HINT}")
     if parts.fragment:
@@ -84,7 +84,7 @@ def base_url(written: str) -> str:
         if _SECRET.search(name) or without_secrets(value) != value:
             raise BadEndpoint(
                 f"the query of the LLM endpoint's address holds a secret ({name}): leave it out, put the key in "
-                f"{API_KEY}, and {_HINT}"
+                f"{variable}, and {_HINT}"
             )
     if port == 0:
         raise BadEndpoint(f"{shown} names port 0: {_HINT}")
@@ -95,13 +95,13 @@ def base_url(written: str) -> str:
 _HINT = "write http://HOST:PORT/v1, such as http://127.0.0.1:11434/v1"
 
 
-def api_key(environment: Mapping[str, str], file: str = "") -> str:
+def api_key(environment: Mapping[str, str], file: str = "", variable: str = API_KEY) -> str:
     """Return the endpoint's key: from the environment, else from ``file`` where one is named, else none.
 
     Raises:
         BadEndpoint: the file cannot be read, or the key is no single line of visible ASCII.
     """
-    key, origin = environment.get(API_KEY, "").strip(), API_KEY
+    key, origin = environment.get(variable, "").strip(), variable
     if not key and file:
         origin = file
         try:

@@ -90,6 +90,23 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_format: Literal["auto", "json", "pretty"] = "auto"
 
 
+class UpstreamSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The endpoint whose models the gateway serves besides its own, once the guards have let a request pass.
+
+    Attributes:
+        url: Its address up to and with its version, such as ``https://llm.example/v1``; empty: there is none.
+        key_file: File that holds its key; the variable ``NEURAXIS_UPSTREAM_API_KEY`` wins over it. Where there is no
+            key, and callers need none for the gateway, theirs is passed on.
+        connect_s: Seconds to reach it.
+        wait_s: Seconds that it may take for an answer, to its last byte.
+    """
+
+    url: str = ""
+    key_file: str = ""
+    connect_s: Seconds = 5.0
+    wait_s: Seconds = 600.0
+
+
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """The gateway: the set over HTTP.
 
@@ -100,11 +117,13 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
         operator_key_file: A file of operators' keys, likewise, besides those in ``NEURAXIS_OPERATOR_KEYS``: they let in
             as API keys do, and open verdicts and allowances. Without any keys those are open on a loopback address.
         wait_s: How long a request waits for what it asked for.
+        answer_s: How long the answer of a chat (`/v1/chat/completions`) may take: its exchange's deadline.
         concurrent: Requests served at once; others are told to come again.
         header_s: Seconds in which a request's headers must have come in; ``body_s`` likewise its body.
         loops: Loops whose latest judgement is kept in memory for questions about it.
         agent_per: Which agent an input is for where it names none: ``shared``, one for all, which remembers across all
             sessions; or one of its own for each ``user`` or each ``session``, at every edge.
+        upstream: Where requests for other models than ``neuraxis`` go.
         limits: How large an input may be, at every edge: ``ask``, ``chat``, ``feed`` and HTTP alike.
     """
 
@@ -112,9 +131,11 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     key_file: str = ""
     operator_key_file: str = ""
     wait_s: Seconds = 10.0
+    answer_s: Seconds = 60.0
     concurrent: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 256
     header_s: Seconds = 10.0
     body_s: Seconds = 10.0
     loops: Annotated[int, msgspec.Meta(ge=1)] = 4096
     agent_per: Literal["shared", "user", "session"] = "shared"
+    upstream: UpstreamSettings = UpstreamSettings()
     limits: InputLimits = InputLimits()

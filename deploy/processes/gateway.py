@@ -4,6 +4,7 @@ import asyncio
 import gc
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 
 import msgspec
@@ -18,16 +19,22 @@ from actors.gateway.http.keys import ApiKeys, is_loopback
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
+from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.upstream import Upstream
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
+from actors.llm.endpoint import Endpoint
+from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
-from deploy.config.loading import Config
+from deploy.config.loading import UPSTREAM_VARIABLE, Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
 from deploy.processes.gateway_operating import BrokerOperations
 from deploy.processes.gateway_records import BrokerRecords
+from deploy.processes.inbox import hearing
 from deploy.processes.lifeline import Lifeline
 from deploy.processes.listening import url_of
 from deploy.processes.stopping import told_to_stop
@@ -47,7 +54,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What a gateway's process is to do.
 
     ``listener`` is the socket it serves on; ``operating`` how it connects for what it does in an operator's name, with
-    one of the ``operator_keys``.
+    one of the ``operator_keys``. ``upstream`` is where requests for other models go.
     """
 
     access: Access
@@ -56,6 +63,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     listener: socket.socket
     keys: ApiKeys
     operator_keys: ApiKeys = ApiKeys()
+    upstream: Endpoint | None = None
 
 
 def run(job: Job, lifeline: Lifeline) -> None:
@@ -125,7 +133,7 @@ async def _serve(
         lacking = told(stages.unserved(), log.partitions)
         return f"not served: {lacking}" if lacking else ""
 
-    async with Client.open(log) as edge, asyncio.TaskGroup() as around:
+    async with Client.open(log) as edge, asyncio.TaskGroup() as around, AsyncExitStack() as stack:
         following = around.create_task(judgements.follow(log), name="judgements")
         looking = around.create_task(stages.follow(), name="stages")
         looks: dict[str, Callable[[], Awaitable[str]]] = {
@@ -150,6 +158,29 @@ async def _serve(
             unended=stages.unended,
             sentence=sentence_on,
         )
+        conversations = Conversations(
+            log,
+            edge,
+            wait_s=settings.answer_s,
+            hearing=None if _withdraws(job.config) else partial(hearing, connection),
+            unserved=stages.unended,
+            limits=settings.limits,
+        )
+        forwarding = None
+        if job.upstream is not None:
+            near, wait_s = job.upstream.is_near, settings.upstream.wait_s
+            upstream = await stack.enter_async_context(
+                Upstream.open(
+                    job.upstream.base_url,
+                    job.upstream.key_headers,
+                    connect_s=settings.upstream.connect_s,
+                    near=near,
+                    lends=not job.keys and not job.operator_keys,
+                )
+            )
+            forwarding = await stack.enter_async_context(Forwarding.open(conversations, edge, upstream, wait_s=wait_s))
+            if job.upstream.key_in_the_clear:
+                _logger.warning("key_in_the_clear", base_url=job.upstream.base_url, variable=UPSTREAM_VARIABLE)
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
@@ -158,6 +189,7 @@ async def _serve(
         entrance.open(
             application(
                 desk,
+                conversations,
                 job.keys,
                 guard=guard,
                 local=local,
@@ -167,6 +199,7 @@ async def _serve(
                 measuring=measuring_of(metrics, log, records, stages),
                 operator_keys=job.operator_keys,
                 agent_per=settings.agent_per,
+                forwarding=forwarding,
             )
         )
         if not local and settings.agent_per == "shared":
@@ -178,7 +211,9 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(_hurry((desk, guard), stop), name="hurry")
+        hurrying = around.create_task(
+            _hurry((desk, guard, conversations, *([forwarding] if forwarding else [])), stop), name="hurry"
+        )
         await serving
         for task in (following, looking, counting, announcing, hurrying):
             task.cancel()
@@ -206,10 +241,17 @@ async def _announce(ready: Sequence[asyncio.Event], job: Job, lifeline: Lifeline
     lifeline.say_ready()
 
 
-async def _hurry(services: Sequence[LoopService | GuardService], stop: asyncio.Event) -> None:
+async def _hurry(
+    services: Sequence[LoopService | GuardService | Conversations | Forwarding], stop: asyncio.Event
+) -> None:
     await stop.wait()
     for service in services:
         service.hurry(GRACE_S)
+
+
+def _withdraws(config: Config) -> bool:
+    """Whether guardrails may set aside what a model has said: then nothing of it is told before they have judged it."""
+    return config.section("responder", ResponderSettings).guardrails
 
 
 def hosted_by(presences: Sequence[bytes]) -> frozenset[str]:

@@ -76,4 +76,6 @@ def _opened(address: Address) -> socket.socket:
     family, *_ = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
     listener = socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
     listener.setblocking(False)
+    # Whom it accepts has this from it. Where nobody says so, a response's body waits for word of its headers: 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

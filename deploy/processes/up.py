@@ -35,6 +35,7 @@ from deploy.processes.listening import address_of, listen, url_of
 from deploy.processes.program import WorkerProgram
 from deploy.processes.running_set import DataFolder, InForce, RunFile
 from deploy.processes.supervisor import Program, ProgramFailed, Supervisor
+from deploy.processes.upstream import upstream_of
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError
@@ -219,6 +220,7 @@ def _door(plan: Plan) -> socket.socket | None:
         return None
     keys_for(address.host, settings.key_file, os.environ)
     operator_keys(settings.operator_key_file, os.environ)
+    upstream_of(settings.upstream, os.environ)
     listener = listen(address, or_else_any="gateway.http" not in plan.config.origins)
     if address.port not in (0, listener.getsockname()[1]):
         _logger.warning("http_port_taken", wanted=settings.http, instead=url_of(listener))

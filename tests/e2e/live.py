@@ -1,12 +1,15 @@
 """A real set of processes, brought up by the command line and asked by it."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from tests.deploy.waiting import until
 from tests.forked import forked
@@ -85,6 +88,41 @@ class Live:
             return not any(counts["pending"] for counts in replayed["coverage"].values())
 
         until(settled, "the set is at rest")
+
+
+@contextlib.contextmanager
+def gateway_of(live: Live, said: Path, *flags: str, **variables: str) -> Iterator[str]:
+    """Run a gateway of its own on a running set, and write what it says into a file; yields its address."""
+    with (
+        said.open("wb") as output,
+        subprocess.Popen(
+            [*command("gateway", "--http", "127.0.0.1:0"), *flags],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=live.folder,
+            env={**environment(), **variables},
+        ) as process,
+    ):
+        try:
+            until(lambda: "gateway_ready" in said.read_text() or process.poll() is not None, "the gateway serves")
+            assert process.poll() is None, said.read_text()
+            [address] = [json.loads(line)["url"] for line in said.read_text().splitlines() if "gateway_ready" in line]
+            with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+                until(lambda: is_ready(client) or process.poll() is not None, "the gateway is ready")
+            yield address
+            process.terminate()
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+
+
+def is_ready(client: httpx.Client) -> bool:
+    """Whether a gateway says that it serves."""
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def run(folder: Path, *arguments: str, stdin: str | bytes = "", status: int = 0) -> subprocess.CompletedProcess[str]:

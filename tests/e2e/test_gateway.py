@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests.deploy.waiting import until
-from tests.e2e.live import Live, command, environment
+from tests.e2e.live import Live, command, environment, gateway_of
 
 LOOP, STATUS, OVERRIDE = (
     f"/orchestrator/{name}" for name in ("loop-complete", "guardrails-status", "override-guardrails")
@@ -221,40 +221,16 @@ def test_an_address_that_others_reach_takes_keys_or_nothing_starts(tmp_path: Pat
     assert "NEURAXIS_API_KEYS" in refused.stderr.splitlines()[-1]
 
 
-def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Live) -> None:
-    said = live.folder / "gateway.log"
+def test_a_gateway_of_ones_own_serves_a_running_set_to_those_with_a_key(live: Live, tmp_path: Path) -> None:
+    said = tmp_path / "gateway.log"
     with (
-        said.open("wb") as output,
-        subprocess.Popen(
-            command("gateway", "--http", "127.0.0.1:0"),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=live.folder,
-            env={**environment(), "NEURAXIS_API_KEYS": KEY},
-        ) as process,
+        gateway_of(live, said, NEURAXIS_API_KEYS=KEY) as address,
+        httpx.Client(base_url=address, timeout=60, trust_env=False) as client,
     ):
-        try:
-            until(lambda: "gateway_ready" in said.read_text() or process.poll() is not None, "the gateway serves")
-            assert process.poll() is None, said.read_text()
-            [address] = set(re.findall(r"http://127\.0\.0\.1:[0-9]+", said.read_text()))
-            with httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
-                until(lambda: is_ready(client) or process.poll() is not None, "the gateway is ready")
-                assert client.post(LOOP, json=completion("keyed_001")).status_code == 401
-                allowed = {"Authorization": f"Bearer {KEY}"}
-                assert client.post(LOOP, json=completion("keyed_001"), headers=allowed).status_code == 200
-            process.terminate()
-            assert process.wait(60) == 0
-        finally:
-            process.kill()
+        assert client.post(LOOP, json=completion("keyed_001")).status_code == 401
+        allowed = {"Authorization": f"Bearer {KEY}"}
+        assert client.post(LOOP, json=completion("keyed_001"), headers=allowed).status_code == 200
     assert KEY not in said.read_text()
-
-
-def is_ready(client: httpx.Client) -> bool:
-    try:
-        return client.get("/readyz").status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def test_a_gateway_that_other_machines_reach_warns_of_an_agent_that_is_everybodys(live: Live, tmp_path: Path) -> None:

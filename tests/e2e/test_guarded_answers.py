@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import openai
 import pytest
 
-from tests.actors.llm.scripted import Endpoint, in_background, says
-from tests.e2e.live import Live
+from tests.actors.llm.scripted import Asked, Endpoint, Reply, in_background, says, streams
+from tests.e2e.live import Live, gateway_of
 
 QUESTION = "Tell me about the ferry to the island: its first departure in the morning, and the length of the crossing."
 ASTRAY = "Bananas are rich in potassium and ripen faster beside apples in a paper bag."
@@ -15,8 +16,12 @@ RIGHT = "The first ferry to the island leaves at seven in the morning, and the c
 
 @pytest.fixture(scope="module")
 def endpoint() -> Iterator[Endpoint]:
-    """An endpoint that goes astray at first."""
-    with in_background(says(ASTRAY), says(RIGHT)) as served:
+    """An endpoint that goes astray at first, unless it is to speak while it thinks."""
+
+    def spoken(asked: Asked) -> Reply | None:
+        return streams("The first ferry ", "to the island ", "leaves at seven.") if "stream" in asked.document else None
+
+    with in_background(says(ASTRAY), says(RIGHT), judge=spoken) as served:
         yield served
 
 
@@ -58,3 +63,24 @@ def test_what_a_model_is_not_shown_of_a_long_input_is_told_with_the_answer(guard
     assert answer["finish_reason"] == "stop"
     assert "The prompt was too long and was cut: text to " in answer["sentence"]
     assert "cut: text to " in guarded.run("why", answer["exchange"]).stdout
+
+
+def test_where_nothing_may_set_an_answer_aside_a_client_of_openais_hears_it_as_it_is_spoken(
+    guarded: Live, tmp_path: Path
+) -> None:
+    with (
+        gateway_of(guarded, tmp_path / "gateway.log", "--set", "responder.guardrails=false") as address,
+        openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0) as client,
+    ):
+        stream = client.chat.completions.create(
+            model="neuraxis",
+            messages=[{"role": "user", "content": QUESTION}],
+            stream=True,
+            stream_options={"include_usage": True},
+            user="hearing",
+        )
+        *chunks, usage = list(stream)
+    texts = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices[0].delta.content]
+    assert texts[:3] == ["The first ferry ", "to the island ", "leaves at seven."]
+    assert usage.usage is not None
+    assert usage.usage.prompt_tokens >= 12

@@ -13,8 +13,8 @@ import msgspec
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPReceiveMessage, HTTPRequestEvent, Message, Receive, Scope, Send
 
-from actors.gateway.http.bodies import Failure
 from actors.gateway.http.keys import ApiKeys, is_loopback
+from actors.gateway.http.shapes import shaped
 from events.loggers import get_logger
 
 MAX_BODY = 1_000_000
@@ -93,7 +93,7 @@ class AccessMiddleware:
             await self._let_in(scope, headers, receive, send)
         except _Refused as refused:
             _logger.info("request_refused", status=refused.status, method=scope["method"], reason=refused.message)
-            await _answer(send, refused)
+            await _answer(send, scope["path"], refused)
 
     def _check_address(self, headers: Mapping[str, str]) -> None:
         host = headers.get("host", "")
@@ -182,8 +182,8 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _answer(send: Send, refused: _Refused) -> None:
-    body = msgspec.json.encode(Failure(code=_CODES[refused.status], message=refused.message))
+async def _answer(send: Send, path: str, refused: _Refused) -> None:
+    body = msgspec.json.encode(shaped(path, refused.status, _CODES[refused.status], refused.message))
     headers = {"content-type": "application/json", "content-length": str(len(body)), **refused.headers}
     start: Message = {
         "type": "http.response.start",

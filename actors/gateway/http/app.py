@@ -19,6 +19,9 @@ from actors.gateway.http.loops import endpoints as loops
 from actors.gateway.http.loops import ticks
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import REQUESTS, Measuring
+from actors.gateway.http.openai import endpoints
+from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.forwarding import Forwarding
 from actors.gateway.http.operating import Operations, Operators
 from actors.gateway.http.reading import strict_address
 from actors.gateway.http.records import endpoints as records_endpoints
@@ -35,6 +38,7 @@ ENDPOINTS = (
     *guard_endpoints.ENDPOINTS,
     *operating.ENDPOINTS,
     *records_endpoints.ENDPOINTS,
+    *endpoints.ENDPOINTS,
     health.healthz,
     health.readyz,
     metrics.show_metrics,
@@ -44,6 +48,7 @@ ENDPOINTS = (
 
 def application(
     desk: LoopService,
+    conversations: Conversations,
     keys: ApiKeys,
     *,
     guard: GuardService,
@@ -53,12 +58,14 @@ def application(
     records: Records,
     measuring: Measuring,
     operator_keys: ApiKeys | None = None,
+    forwarding: Forwarding | None = None,
     agent_per: AgentPer = "shared",
 ) -> AccessMiddleware:
     """Return the gateway as an ASGI application; see :class:`AccessMiddleware` and :func:`agent_for` for its arguments.
 
     ``operations`` are done for whoever has one of the ``operator_keys``; where there are no keys of either kind, for
-    anybody on this machine, who might as well use the command line.
+    anybody on this machine, who might as well use the command line. ``forwarding`` passes requests for others' models
+    on, where there is an endpoint for them.
     """
     operators = Operators(operator_keys or ApiKeys(), open=local and not keys)
     renderers = [JsonRenderPlugin(path=("/", "/openapi.json")), YamlRenderPlugin()]
@@ -84,6 +91,8 @@ def application(
         state=State(
             {
                 "desk": desk,
+                "conversations": conversations,
+                "forwarding": forwarding,
                 "guard": guard,
                 "agent_per": agent_per,
                 "operations": operations,

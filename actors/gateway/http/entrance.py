@@ -9,8 +9,8 @@ import asyncio
 import msgspec
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from actors.gateway.http.bodies import Failure
 from actors.gateway.http.loops.service import Readiness
+from actors.gateway.http.shapes import shaped
 
 NOT_YET = "this gateway has not reached its broker yet: try again, /readyz tells"
 
@@ -39,7 +39,7 @@ class Entrance:
                 async with asyncio.timeout(PATIENCE_S):
                     await self._there.wait()
             except TimeoutError:
-                await _answer(send, 503, Failure(code="not_ready", message=NOT_YET))
+                await _answer(send, 503, shaped(path, 503, "not_ready", NOT_YET))
                 return
         if self._app is not None:
             await self._app(scope, receive, send)

@@ -11,8 +11,14 @@ from actors.gateway.http.bodies import Failure
 from actors.gateway.http.checks import without_places
 from actors.gateway.http.guard.service import Unchecked
 from actors.gateway.http.loops.service import NotAccepted, NotReady, Unanswered, Undecided, Unjudged, UnknownLoop
+from actors.gateway.http.openai.answers import headers_of
+from actors.gateway.http.openai.conversing import Unended
+from actors.gateway.http.openai.endpoints import UnknownModel
+from actors.gateway.http.openai.failures import ApiFailure
+from actors.gateway.http.openai.upstream import UpstreamFailed
 from actors.gateway.http.operating import Forbidden, NotFound
 from actors.gateway.http.reading import LOOP
+from actors.gateway.http.shapes import shaped
 from actors.gateway.inputs import InvalidInput
 from events.errors import LogError, Refused
 from events.loggers import get_logger
@@ -26,11 +32,14 @@ _STATUS: dict[type[Exception], int] = {
     Forbidden: 403,
     UnknownLoop: 404,
     NotFound: 404,
+    UnknownModel: 404,
     Refused: 413,
     Undecided: 500,
     LogError: 503,
     NotAccepted: 503,
     NotReady: 503,
+    Unended: 503,
+    UpstreamFailed: 503,
     Unjudged: 503,
     Unchecked: 503,
     Unanswered: 504,
@@ -44,10 +53,12 @@ _WRONG_PLACE = {
 _CODES: dict[type[Exception], str] = {
     UnknownLoop: "unknown_loop",
     NotFound: "not_found",
+    UnknownModel: "model_not_found",
     Forbidden: "forbidden",
     Undecided: "undecided",
     NotAccepted: "not_accepted",
     NotReady: "not_ready",
+    Unended: "unanswered",
     Unjudged: "no_owner",
     Unchecked: "unchecked",
     Unanswered: "unanswered",
@@ -59,7 +70,7 @@ _FRAMEWORK = {404: "not_found", 405: "bad_method"}
 _logger = get_logger("neuraxis.gateway")
 
 
-def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failure]:
+def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failure | ApiFailure]:
     """Return the response to an error of a handler or of the framework."""
     status = next((number for kind, number in _STATUS.items() if isinstance(error, kind)), 500)
     message, headers = _message(error), {}
@@ -73,8 +84,10 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[Failur
         detail = str(error) if isinstance(error, LogError) else None
         told = {"path": request.url.path, "error": type(error).__name__, "detail": detail}
         _logger.warning("request_failed", **told, exc_info=not foreseen)
-    field = (error.field if isinstance(error, InvalidField) else "") or msgspec.UNSET
-    failure = Failure(code=_code(error, status), field=field, message=message, loop_id=_loop(request))
+    if isinstance(error, Unended):
+        headers |= headers_of(error.decision)
+    field = error.field if isinstance(error, InvalidField) else ""
+    failure = shaped(request.url.path, status, _code(error, status), message, field=field, loop_id=_loop(request))
     return Response(failure, status_code=status, headers=headers, media_type="application/json")
 
 
@@ -91,6 +104,8 @@ def _message(error: Exception) -> str:
 
 
 def _code(error: Exception, status: int) -> str:
+    if isinstance(error, UpstreamFailed):
+        return error.reason
     if isinstance(error, InvalidInput | LogError):
         return error.code
     if isinstance(error, HTTPException):

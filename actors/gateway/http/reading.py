@@ -23,7 +23,10 @@ USER = "X-Neuraxis-User"
 User = Annotated[str, HeaderParameter(name=USER, description="For whom it is, where agents are one a user.")]
 
 QUERY = "query"
-"""Where an endpoint's ``opt`` names the parameters that its query may have."""
+"""Where an endpoint's ``opt`` names the parameters that its query may have; None: any."""
+
+HEADERS = "headers"
+"""Where an endpoint's ``opt`` names further headers of ours that it takes."""
 
 KEY_HEADER = "Idempotency-Key"
 _OTHER_SPELLINGS = {
@@ -78,19 +81,25 @@ async def strict_address(connection: ASGIConnection[Any, Any, Any, Any], handler
 
     A guard of Litestar's: it runs before a body is read; a plain function would run in a thread. Raises InvalidField.
     """
-    known: tuple[str, ...] = handler.opt.get(QUERY, ())
+    known: tuple[str, ...] | None = handler.opt.get(QUERY, ())
     given = [name for name, _ in connection.query_params.multi_items()]
     for name, value in connection.query_params.multi_items():
+        if known is None:
+            break
         if name not in known:
             raise InvalidField(name, f"there is no query parameter {shown(name)}: {hint(name, known)}", "unknown_field")
         if given.count(name) > 1:
             raise InvalidField(name, f"the query parameter {name} stands twice: keep one of them", "key_twice")
         if not value.strip():
             raise InvalidField(name, f"the query parameter {name} is empty: give it a value, or leave it out")
-    for name in (KEY_HEADER, USER):
+    ours: tuple[str, ...] = handler.opt.get(HEADERS, ())
+    for name in (KEY_HEADER, USER, *ours):
         if not connection.headers.get(name, "unset").strip():
             raise InvalidField(name, f"the header {name} is empty: give it a value, or leave it out")
+    taken = {name.lower() for name in ours}
     for name in connection.headers:
+        if name.lower() in taken:
+            continue
         letters = re.sub("[^a-z]", "", name.lower())
         meant = _OTHER_SPELLINGS.get(letters, USER if letters.startswith(_OURS) else "")
         if meant and name.lower() != meant.lower():

@@ -23,7 +23,7 @@ from actors.llm.wire.reading import (
     piece_of,
     read_answer,
 )
-from actors.llm.wire.sse import DONE, Event, Events, is_stream
+from schemas.intake.sse import DONE, Event, Events, is_stream
 
 MOST_BYTES = 8 * 1024 * 1024
 """What is read of one answer; a stream spends some 200 bytes of JSON on a token."""

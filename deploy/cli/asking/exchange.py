@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from actors.gateway import Client, new_input
-from deploy.cli.asking.speaking import Speaker, hearing
+from deploy.cli.asking.speaking import Speaker
 from deploy.cli.connect import connected
 from deploy.cli.options import Target
 from deploy.cli.rendering.decision import TOLD, Exchange, exchange_of, lines_of, sentence_of
@@ -21,6 +21,7 @@ from deploy.cli.rendering.terminal import console, print_hanging
 from deploy.cli.rendering.wrapping import wrapped
 from deploy.health.serving import followed
 from deploy.operating.deadline import Deadline
+from deploy.processes.inbox import hearing
 from events.codec import Recorded, decode
 from events.errors import LogError
 from events.jetstream import JetStreamLog
@@ -52,7 +53,7 @@ async def converse(
         LogError, NotRunning, BadContext: see ``deploy.cli.connect.connected``.
     """
     async with connected(target, deadline=deadline) as log, Client.open(log) as edge, AsyncExitStack() as stack:
-        inbox = await stack.enter_async_context(hearing(log.connection, speaker)) if speaker is not None else ""
+        inbox = await stack.enter_async_context(hearing(log.connection, speaker.take)) if speaker is not None else ""
         addressed = new_input(
             text,
             agent=agent,

@@ -1,24 +1,10 @@
 """What a model says while it speaks: pieces of text that come to the caller's inbox ahead of the answer."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
-import msgspec
-from nats.aio.msg import Msg
-
+from actors.gateway.pieces import piece_in
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.wrapping import Wrapping
-from events.jetstream import Connection
-
-
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A piece of an answer, as ``llm`` sends them; see ``actors.llm.answering.Partial``."""
-
-    request: str
-    attempt: int
-    index: int
-    text: str
-    done: bool
 
 
 class Speaker:
@@ -44,9 +30,8 @@ class Speaker:
 
     def take(self, data: bytes) -> None:
         """Take what came to the inbox; all but pieces, such as the copy of the end, is passed over."""
-        try:
-            piece = msgspec.json.decode(data, type=Piece)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        piece = piece_in(data)
+        if piece is None:
             return
         asked = (piece.request, piece.attempt)
         if asked != self._asked:
@@ -63,19 +48,3 @@ class Speaker:
     def end(self, more: str = "") -> None:
         """Put the rest of what was spoken on the terminal, with what the answer has behind it."""
         self._write(self._wrapping.take(more) + self._wrapping.rest())
-
-
-@asynccontextmanager
-async def hearing(connection: Connection, speaker: Speaker) -> AsyncIterator[str]:
-    """Give a speaker what comes to a fresh inbox, for the length of the block; yields the inbox."""
-
-    async def take(message: Msg) -> None:
-        speaker.take(message.data)
-
-    inbox = connection.new_inbox()
-    subscription = await connection.nc.subscribe(inbox, cb=take)
-    try:
-        yield inbox
-    finally:
-        if not connection.closed:
-            await subscription.unsubscribe()

@@ -16,6 +16,7 @@ BENCHES = {
     "intuition": "nearest precedent of a million, against plain scans",
     "ledger": "ledger append and fold, against eventsourcing and raw sqlite3",
     "memory": "recall over many episodes, against numpy brute force",
+    "passing": "a request that passes through to another's model, against a bare proxy",
     "reflex": "pattern matching, against a loop of `in` and one regular expression",
     "replay": "fold and verification of a ledger, against reading and decoding alone, and their memory",
     "router": "the cost of a mode selection",

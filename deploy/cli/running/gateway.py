@@ -32,9 +32,11 @@ def gateway(
     `neuraxis up` runs one already. An address that other machines reach takes API keys, in NEURAXIS_API_KEYS or the
     file gateway.key_file. Where there are any keys, verdicts and allowances take an operator's, in
     NEURAXIS_OPERATOR_KEYS or the file gateway.operator_key_file. TLS is a reverse proxy's. Any number of gateways may
-    serve one log.
+    serve one log. Models other than neuraxis are those of gateway.upstream.url, whose key is in
+    NEURAXIS_UPSTREAM_API_KEY or the file gateway.upstream.key_file.
     """
     from actors.gateway.http.keys import keys_for, operator_keys
+    from actors.responder.settings import ResponderSettings
     from actors.swarm.settings import SwarmSettings
     from deploy import logs
     from deploy.cli.failures import WrongUse
@@ -44,9 +46,10 @@ def gateway(
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.lifeline import Lifeline
     from deploy.processes.listening import address_of, listen
+    from deploy.processes.upstream import upstream_of
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
-    config = target.config(flags, more={"swarm": SwarmSettings})
+    config = target.config(flags, more={"responder": ResponderSettings, "swarm": SwarmSettings})
     logs.set_up(config.runtime.log_level, config.runtime.log_format, process=name)
     address = address_of(config.gateway.http)
     if address is None:
@@ -58,6 +61,7 @@ def gateway(
             access=access_of(reach, target.data, user=GATEWAY, name="gateway"),
             operating=access_of(operating, target.data, user=OPERATOR, name="gateway for an operator"),
             config=config,
+            upstream=upstream_of(config.gateway.upstream, os.environ),
             operator_keys=operator_keys(config.gateway.operator_key_file, os.environ),
             keys=keys_for(address.host, config.gateway.key_file, os.environ),
             listener=listen(address, or_else_any=False) if listener is None else socket.socket(fileno=listener),

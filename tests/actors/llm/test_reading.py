@@ -25,8 +25,8 @@ from actors.llm.wire.reading import (
     read_models,
 )
 from actors.llm.wire.refusing import overflow_in, reason_of, without_secrets
-from actors.llm.wire.sse import Events
 from actors.llm.wire.thinking import Spoken, without_thoughts
+from schemas.intake.sse import Events
 
 ANALYSIS = "<|channel|>analysis<|message|>"
 NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)

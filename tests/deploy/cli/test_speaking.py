@@ -8,8 +8,9 @@ import pytest
 
 from actors.llm.answering import Partial
 from deploy.cli.asking.exchange import show
-from deploy.cli.asking.speaking import Speaker, hearing
+from deploy.cli.asking.speaking import Speaker
 from deploy.cli.rendering.decision import exchange_of
+from deploy.processes.inbox import hearing
 from events.jetstream import Access, Connection
 from schemas.catalogue import entry_of
 from schemas.event import encode_event
@@ -91,7 +92,7 @@ def test_pieces_come_to_the_inbox_of_the_caller(broker: Broker) -> None:
         theirs = await Connection.open(Access(servers=broker.url))
         written: asyncio.Queue[str] = asyncio.Queue()
         try:
-            async with hearing(hers, Speaker(written.put_nowait, 80)) as inbox:
+            async with hearing(hers, Speaker(written.put_nowait, 80).take) as inbox:
                 await taken_up(hers.nc)
                 for number, text in enumerate(("Lima", " is", " it.")):
                     await theirs.publish(inbox, piece(number, text))

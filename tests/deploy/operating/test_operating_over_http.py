@@ -15,6 +15,7 @@ from actors.gateway.http.app import application
 from actors.gateway.http.keys import ApiKeys, BadKeys, operator_keys
 from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
+from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.records.endpoints import Records
 from actors.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import Order, append
@@ -38,6 +39,7 @@ async def gateway(
 ) -> AsyncIterator[httpx.AsyncClient]:
     app = application(
         cast(LoopService, None),
+        cast(Conversations, None),
         ApiKeys(keys),
         local=local,
         limits=Limits(concurrent=8, body_s=5.0),

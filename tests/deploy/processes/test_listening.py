@@ -54,3 +54,11 @@ def test_an_address_of_another_machine_is_an_error() -> None:
 def test_a_name_that_leads_nowhere_is_an_error() -> None:
     with pytest.raises(ProgramFailed, match="cannot listen on"):
         listen(Address("nowhere.invalid", 0), or_else_any=True)
+
+
+def test_a_response_does_not_wait_for_word_of_its_headers() -> None:
+    """Whom it accepts sends small pieces at once: asyncio asks for that only where a socket names its protocol."""
+    with listen(Address("127.0.0.1", 0), or_else_any=False) as listener:
+        listener.setblocking(True)
+        with socket.create_connection(listener.getsockname()), listener.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -16,6 +16,7 @@ from actors.gateway.http.guard.service import GuardService
 from actors.gateway.http.keys import ApiKeys
 from actors.gateway.http.loops.judgements import Judgements
 from actors.gateway.http.loops.service import LoopService
+from actors.gateway.http.openai.conversing import Conversations, Hearing
 from actors.registry import ACTORS
 from actors.runtime.worker import Worker
 from deploy.cli.rendering.sentences import sentence_on
@@ -61,6 +62,8 @@ async def gateway(
     local: bool = True,
     limits: Limits = LIMITS,
     wait_s: float = 10.0,
+    answer_s: float = 60.0,
+    hearing: Hearing | None = None,
     most: int = 64,
     agent_per: AgentPer = "shared",
     looks: Mapping[str, Callable[[], Awaitable[str]]] | None = None,
@@ -99,8 +102,17 @@ async def gateway(
             sentence=sentence_on,
             now_ns=VirtualClock().now_ns,
         )
+        conversations = Conversations(
+            log,
+            edge,
+            wait_s=answer_s,
+            hearing=hearing,
+            unserved=stages.unended,
+            now_ns=VirtualClock().now_ns,
+        )
         app = application(
             desk,
+            conversations,
             ApiKeys(keys),
             guard=guard,
             local=local,

@@ -309,7 +309,7 @@ def test_a_refusal_has_a_code_the_field_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "told"),
     [
-        ("POST", "/v1/chat/completions", 404, "nothing is served at this path: /schema lists what is"),
+        ("POST", "/v1/chats", 404, "nothing is served at this path: /schema lists what is"),
         ("GET", TICKS, 405, "this path does not take this method: /schema lists those it takes"),
     ],
 )

@@ -1,0 +1,200 @@
+"""The endpoints that clients of OpenAI's know: completions of chats, and the models that may be asked for."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, nullcontext, suppress
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from litestar import Request, Response, get, post
+from litestar.datastructures import State
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, JSONBody
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.agents import AgentPer, agent_for, unheard_user
+from actors.gateway.http.openai.answers import (
+    ChatCompletion,
+    Model,
+    Models,
+    completion_of,
+    finish_of,
+    headers_of,
+    models_in,
+)
+from actors.gateway.http.openai.chunks import Chunks, event_of
+from actors.gateway.http.openai.conversing import Conversations, Ended, Spoken, Unended
+from actors.gateway.http.openai.failures import ApiFailure, failure_of
+from actors.gateway.http.openai.forwarding import Forwarding, Incoming
+from actors.gateway.http.openai.questions import ANSWER, FORWARD, SESSION, Question, question_of, session_of
+from actors.gateway.http.openai.requests import MODEL, ChatRequest, Given, check_answerable, read_request
+from actors.gateway.http.openai.sending import Gone, Sent, raw, unless_gone
+from actors.gateway.http.openai.upstream import UpstreamFailed
+from actors.gateway.http.reading import HEADERS, QUERY, USER, User
+from events.errors import LogError
+from schemas.intake.strict import shown
+
+_GIVEN = "chat"
+"""Where a request's state keeps its body."""
+
+_EXCHANGE = "x-neuraxis-exchange"
+
+_GONE = 499
+"""The status of a response that nobody reads any more."""
+
+Session = Annotated[str, HeaderParameter(name=SESSION, description="The session of the conversation.")]
+
+_BAD = ResponseSpec(ApiFailure, description="The request cannot be taken: param names the parameter.")
+_UNKNOWN = ResponseSpec(ApiFailure, description="There is no such model.")
+_AWAY = ResponseSpec(ApiFailure, description="It was not answered in time: try again.")
+_DONE = ResponseSpec(ChatCompletion, description="The answer, or with finish_reason content_filter a refusal.")
+
+
+class UnknownModel(LookupError):
+    """There is no such model here; the message says which there are."""
+
+
+async def read_body(request: Request[Any, Any, State]) -> None:
+    """Read a request for a completion: Litestar's ``before_request``."""
+    request.state[_GIVEN] = read_request(await request.body())
+
+
+@post(
+    "/v1/chat/completions",
+    status_code=200,
+    before_request=read_body,
+    responses={200: _DONE, 400: _BAD, 404: _UNKNOWN, 503: _AWAY},
+    opt={QUERY: None, HEADERS: (SESSION,)},
+)
+async def complete_chat(
+    data: JSONBody[ChatRequest], request: Request[Any, Any, State], session: Session = "", user: User = ""
+) -> Response[Any]:
+    """Answer a conversation, as OpenAI's endpoint of this name does; `stream` has it in pieces as they come.
+
+    Model `neuraxis` is the whole mind. Any other is the upstream's: what the guards let pass goes there as it came.
+    """
+    conversations: Conversations = request.app.state.conversations
+    try:
+        if data.model != MODEL:
+            forwarding = _forwarding(request, data.model)
+            question = _question(request, session, user, FORWARD)
+            return await _forwarded(request, forwarding, question, data)
+        check_answerable(data)
+        question = _question(request, session, user, ANSWER)
+        if data.stream:
+            return await _streamed(request, conversations, question, data)
+        return _completed(await unless_gone(request.receive, conversations.ask(question)), data)
+    except Gone:
+        return Response(None, status_code=_GONE)
+
+
+@get("/v1/models")
+async def list_models(request: Request[Any, Any, State]) -> Models:
+    """List the models that may be asked for: the mind, and where there is an upstream its models."""
+    forwarding: Forwarding | None = request.app.state.forwarding
+    listed: list[Any] = []
+    if forwarding is not None:
+        with suppress(UpstreamFailed):
+            found = await forwarding.fetch("/models", request.scope["headers"])
+            listed = models_in(found.body)
+    return Models(data=(Model(id=MODEL), *listed))
+
+
+@get("/v1/models/{model:path}", responses={404: _UNKNOWN})
+async def show_model(model: FromPath[str], request: Request[Any, Any, State]) -> Response[Any]:
+    """Show a model that may be asked for."""
+    name = model.removeprefix("/")
+    if name == MODEL:
+        return Response(Model(id=MODEL), media_type="application/json")
+    forwarding = _forwarding(request, name)
+    if {"", ".", ".."} & set(name.split("/")):  # it would lead elsewhere than to a model, with our key
+        raise UnknownModel(f"there is no model {shown(name)}: /v1/models lists those there are")
+    found = await forwarding.fetch(f"/models/{quote(name)}", request.scope["headers"])
+    return Sent(_whole(found.body), found.headers, found.status)
+
+
+ENDPOINTS = (complete_chat, list_models, show_model)
+
+
+def _forwarding(request: Request[Any, Any, State], model: str) -> Forwarding:
+    forwarding: Forwarding | None = request.app.state.forwarding
+    if forwarding is None:
+        raise UnknownModel(
+            f"there is no model {shown(model)} here: ask for {MODEL}, which is the whole mind, or name the endpoint of "
+            "your own models in gateway.upstream.url"
+        )
+    return forwarding
+
+
+def _question(request: Request[Any, Any, State], session: str, user: str, kind: str) -> Question:
+    given: Given = request.state[_GIVEN]
+    per: AgentPer = request.app.state.agent_per
+    conversations: Conversations = request.app.state.conversations
+    if unheard := unheard_user("", per=per, user=user):
+        raise InvalidField(USER, f"the header {USER}: {unheard}")
+    session = session_of(given, session, request.headers.get("authorization", ""))
+    agent = agent_for("", per=per, user=user or given.request.user or "", session=session)
+    return question_of(given, conversations.histories, agent=agent, session=session, kind=kind)
+
+
+def _completed(ended: Ended, data: ChatRequest) -> Response[Any]:
+    completion = completion_of(ended.event, ended.decision, ended.usage, ended.created, data.model)
+    return Response(completion, headers=headers_of(ended.decision), media_type="application/json")
+
+
+async def _forwarded(
+    request: Request[Any, Any, State], forwarding: Forwarding, question: Question, data: ChatRequest
+) -> Response[Any]:
+    incoming = Incoming(await request.body(), request.scope["headers"], request.scope["query_string"])
+    found = await unless_gone(request.receive, forwarding.forward(question, incoming))
+    if isinstance(found, Ended):
+        return Sent(_events(found, None, data), _event_headers(found)) if data.stream else _completed(found, data)
+    ours = headers_of(found.ended.decision) if found.ended is not None else {_EXCHANGE: found.exchange}
+    body = _whole(found.body) if isinstance(found.body, bytes) else found.body
+    return Sent(body, [*found.headers, *raw(ours)], found.status)
+
+
+async def _whole(body: bytes) -> AsyncGenerator[bytes, None]:
+    yield body
+
+
+async def _streamed(
+    request: Request[Any, Any, State], conversations: Conversations, question: Question, data: ChatRequest
+) -> Response[Any]:
+    """Begin a stream once there is something to send: what fails before that has a status of its own."""
+    told = conversations.tell(question)
+    try:
+        first = await unless_gone(request.receive, anext(told))
+    except BaseException:
+        await told.aclose()
+        raise
+    return Sent(_events(first, told, data), _event_headers(first))
+
+
+def _event_headers(first: Spoken | Ended) -> list[tuple[bytes, bytes]]:
+    known = headers_of(first.decision) if isinstance(first, Ended) else {_EXCHANGE: first.exchange}
+    return raw({"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", **known})
+
+
+async def _events(
+    first: Spoken | Ended, told: AsyncGenerator[Spoken | Ended, None] | None, data: ChatRequest
+) -> AsyncGenerator[bytes, None]:
+    """Yield the events of a stream. What goes wrong in it is an event, too: its status is sent already."""
+    exchange = first.decision.exchange if isinstance(first, Ended) else first.exchange
+    chunks = Chunks(exchange, first.created, data.model, with_usage=data.with_usage)
+    yield chunks.begin()
+    try:
+        async with aclosing(told) if told is not None else nullcontext():
+            item: Spoken | Ended = first
+            while isinstance(item, Spoken):
+                yield chunks.text(item.text)
+                assert told is not None
+                item = await anext(told)
+    except (Unended, LogError) as wrong:
+        yield event_of(failure_of(503, str(wrong), "unanswered"))
+        return
+    if item.rest is None:
+        withdrawn = f"the answer of exchange {exchange} was withdrawn while it was told: pass it over, and ask again"
+        yield event_of(failure_of(503, withdrawn, "answer_withdrawn"))
+        return
+    for event in chunks.end(item.rest, finish_of(item.event), item.decision, item.usage):
+        yield event

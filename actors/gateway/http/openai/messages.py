@@ -1,0 +1,104 @@
+"""What the guards are given of a conversation: every message as a part of an input, with the role it speaks in. Pure.
+
+A model is shown more than the last user turn. So all words of a request are read: each message, the calls of tools in
+it, the definitions of tools, and the texts of parameters that are not known here.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from schemas.vocabulary.gateway import Layer, Role
+
+ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+"""A message's role -> the role of its layer."""
+
+_MARKS = frozenset(
+    {"role", "type", "id", "tool_call_id", "url", "data", "file_data", "file_id", "format", "detail", "$ref", "ttl"}
+)
+"""Keys whose text no model reads as words: kinds, ids, addresses and encoded files. Only text without white space."""
+
+_UNREAD = frozenset({"model", "user", "stream", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"})
+"""Parameters that no model is shown."""
+
+_DEFINITIONS = frozenset({"tools", "functions", "response_format"})
+"""Parameters that say what a model may call, or what its answer must look like."""
+
+
+class Read(msgspec.Struct, frozen=True):
+    """A message as the guards read it."""
+
+    role: Role
+    words: str
+
+    @property
+    def digest(self) -> bytes:
+        """What tells it from other messages."""
+        return sha256(f"{self.role}\n{self.words}".encode(errors="surrogatepass")).digest()
+
+
+def read_message(message: Mapping[str, Any]) -> Read:
+    """Return a message as the guards read it: its text, and whatever else in it is words."""
+    shown = {name: value for name, value in message.items() if name != "name" or _is_words(value)}
+    return Read(ROLES[message["role"]], "\n".join(words_in(shown)))
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return what a message says in text."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
+
+
+def definitions_in(body: Mapping[str, Any]) -> tuple[Read, ...]:
+    """Return what beside its messages a request shows to a model: a part for each tool and each further parameter."""
+    found = []
+    for name, value in body.items():
+        if name == "messages" or name in _UNREAD:
+            continue
+        for each in value if isinstance(value, list) else (value,):
+            words = "\n".join(words_in(each))
+            if words.strip():
+                found.append(Read("tool" if name in _DEFINITIONS else "document", words))
+    return tuple(found)
+
+
+def layers_of(parts: Iterable[Read]) -> tuple[Layer, ...]:
+    """Return parts as layers; those without words are left out."""
+    return tuple(Layer(role=part.role, content=part.words) for part in parts if part.words.strip())
+
+
+def digest_of(parts: Sequence[Read]) -> bytes:
+    """Return what tells a sequence of parts from any other."""
+    return sha256(b"".join(part.digest for part in parts)).digest()
+
+
+def words_in(value: Any) -> Iterator[str]:
+    """Yield the words in a JSON value: texts at any depth, and the names of a schema's properties."""
+    waiting = [("", value)]
+    while waiting:  # no recursion: a body may be nested deeply, and its depth must not multiply its length
+        key, value = waiting.pop()
+        if isinstance(value, str):
+            if key not in _MARKS or _is_words(value):
+                yield value
+        elif isinstance(value, Mapping):
+            names = sorted(value)  # clients write the same message in any order
+            if key == "properties":
+                yield from names
+            waiting += [("" if key == "properties" else name, value[name]) for name in reversed(names)]
+        elif isinstance(value, list):
+            waiting += [(key, inner) for inner in reversed(value)]
+
+
+def _is_words(value: Any) -> bool:
+    return not isinstance(value, str) or any(map(str.isspace, value))

@@ -1,0 +1,97 @@
+"""From a request for a completion to the input that it is: whose, in which session, and what of it is new. Pure."""
+
+from hashlib import sha256
+
+import msgspec
+
+from actors.gateway.agent_events import InvalidField
+from actors.gateway.http.openai.histories import Histories
+from actors.gateway.http.openai.messages import Read, definitions_in, layers_of, read_message, text_of
+from actors.gateway.http.openai.requests import Given
+from schemas.names import wrong_with_name
+from schemas.vocabulary.gateway import Layer
+
+SESSION = "X-Neuraxis-Session"
+"""Header that names the session of a conversation."""
+
+ANSWER, FORWARD = "answer", "forward"
+"""Kinds of conversations: those that the mind answers, and those that another's model does."""
+
+_DERIVED = 32
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """An input made of a request, and what of the conversation will have been read with it.
+
+    ``conversation`` names it among the histories; ``messages`` and ``definitions`` are all that the request has.
+    """
+
+    agent: str
+    session: str
+    text: str
+    layers: tuple[Layer, ...]
+    conversation: str
+    messages: tuple[Read, ...]
+    definitions: tuple[Read, ...]
+
+
+def session_of(given: Given, header: str, authorization: str) -> str:
+    """Return the session of a request: the header's, else that of its ``user``, else one of its first messages.
+
+    A client that sends its whole history each time keeps such a session. Two who begin alike share it, unless they have
+    keys of their own: ``authorization`` is part of it.
+    """
+    if header:
+        return header
+    if user := given.request.user:
+        # Theirs to choose, and no name by our rules: some send an object, or a long key.
+        return user if wrong_with_name(user) is None else f"user:{_hashed(user)}"
+    first = sha256(authorization.encode())
+    for message in given.body["messages"]:
+        first.update(read_message(message).digest)
+        if message["role"] == "user":
+            break
+    return f"chat:{first.hexdigest()[:_DERIVED]}"
+
+
+def _hashed(name: str) -> str:
+    return sha256(name.encode()).hexdigest()[:_DERIVED]
+
+
+def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
+    """Return the input that a request is: the last user message is its text, all else that is new a layer.
+
+    For the mind a system prompt is one each time: it is to be told it for every answer. Where another's model goes on
+    with what a user has said before, such as with the results of tools, that is not read again: the text is empty then.
+    ``kind`` keeps apart the histories of those who answer: what one of them refused, another may not have read.
+
+    Raises:
+        InvalidField: no message is the user's.
+    """
+    written = given.body["messages"]
+    messages = tuple(map(read_message, written))
+    definitions = definitions_in(given.body)
+    last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
+    if last is None:
+        raise InvalidField("messages", "messages has none of role user: send what the user says", "missing_field")
+    conversation = f"{kind}\n{agent}\n{session}"
+    known = histories.read_of(conversation, messages)
+    text = text_of(written[last])
+    new = [
+        each
+        for place, each in enumerate(messages)
+        if (place >= known and (place, each.words) != (last, text)) or each.role == "system"
+    ]
+    if not (known and histories.knows_definitions(conversation, definitions)):
+        new += definitions
+    layers = layers_of(new)
+    goes_on = kind == FORWARD and last < known and bool(layers)
+    return Question(
+        agent=agent,
+        session=session,
+        text="" if goes_on else text,
+        layers=layers,
+        conversation=conversation,
+        messages=messages,
+        definitions=definitions,
+    )

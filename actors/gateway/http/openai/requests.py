@@ -1,0 +1,113 @@
+"""Requests for a completion, read as tolerantly as OpenAI reads them. Pure.
+
+Parameters that are not known are taken: this is the one place where they are, since clients send what the newest
+models understand. A known one of a wrong type is refused, and so is a key that stands twice: the guards would read one
+of the two, and a model the other.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from actors.gateway.agent_events import InvalidField
+from schemas.intake import strict
+
+MODEL = "neuraxis"
+"""The model that is the whole mind."""
+
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of a message's content; a text, or something else, which its ``type`` names."""
+
+    type: str
+    text: str | None = None
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message, as far as its shape matters here."""
+
+    role: Role
+    content: str | list[Part] | None = None
+
+
+class StreamOptions(msgspec.Struct, frozen=True):
+    """What a stream has besides the answer."""
+
+    include_usage: bool | None = None
+
+
+class ChatRequest(msgspec.Struct, frozen=True):
+    """A request for a completion: the parameters that mean something here. It may have any others.
+
+    ``model`` is ``neuraxis``, for an answer of the whole mind. ``user`` is the session of the conversation where the
+    header ``x-neuraxis-session`` names none.
+    """
+
+    model: Annotated[str, msgspec.Meta(min_length=1, max_length=256)]
+    messages: Annotated[list[Message], msgspec.Meta(min_length=1)]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    user: str | None = None
+    n: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    response_format: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    functions: list[dict[str, Any]] | None = None
+    function_call: str | dict[str, Any] | None = None
+    stop: str | list[str] | None = None
+    logprobs: bool | None = None
+    modalities: list[str] | None = None
+
+    @property
+    def with_usage(self) -> bool:
+        """Whether a stream is to end with its usage."""
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A request, and the whole of its body."""
+
+    request: ChatRequest
+    body: dict[str, Any]
+
+
+def read_request(raw: bytes) -> Given:
+    """Read a body; raises InvalidField, which names the parameter."""
+    try:
+        body = strict.plain(raw)
+        if not isinstance(body, dict):
+            raise InvalidField("", "the body is no JSON object: send model and messages")
+        try:
+            return Given(msgspec.convert(body, ChatRequest), body)
+        except msgspec.ValidationError as wrong:
+            raise strict.fault(ChatRequest, wrong) from wrong
+    except strict.BadInput as wrong:
+        raise InvalidField(wrong.field, str(wrong), wrong.code) from wrong
+
+
+def check_answerable(request: ChatRequest) -> None:
+    """Raise InvalidField for what the mind cannot do: passed over, it would be an answer to another question."""
+    if (request.n or 1) > 1:
+        raise _cannot("n", f"model {MODEL} gives one answer, and n is {request.n}: leave n out, or ask again")
+    if (request.response_format or {}).get("type", "text") != "text":
+        raise _cannot("response_format", f"model {MODEL} answers in plain text: leave response_format out")
+    for name, choice in (("tool_choice", request.tool_choice), ("function_call", request.function_call)):
+        if choice not in (None, "none", "auto"):
+            raise _cannot(name, f"model {MODEL} calls no tools of a request: leave {name} out, or make it none")
+    if request.stop:
+        raise _cannot("stop", f"model {MODEL} knows no stop sequences: leave stop out, and cut the answer yourself")
+    if request.logprobs:
+        raise _cannot("logprobs", f"model {MODEL} has no probabilities of tokens: leave logprobs out")
+    if set(request.modalities or ()) - {"text"}:
+        raise _cannot("modalities", f"model {MODEL} answers in text alone: leave modalities out")
+    for place, message in enumerate(request.messages):
+        for number, part in enumerate(message.content if isinstance(message.content, list) else ()):
+            if part.text is None:
+                where = f"messages[{place}].content[{number}]"
+                raise _cannot(where, f"model {MODEL} reads text alone, and {where} is {strict.shown(part.type)}")
+
+
+def _cannot(field: str, message: str) -> InvalidField:
+    return InvalidField(field, message, "unsupported_parameter")

@@ -1,0 +1,82 @@
+"""Sending what comes piece by piece, for as long as somebody reads it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from contextlib import aclosing, suppress
+from typing import Any, Protocol, TypeVar
+
+from litestar import Response
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+T = TypeVar("T")
+
+
+class Broken(Exception):
+    """What is passed on broke off at its source."""
+
+
+class Parts(Protocol):
+    """Parts of a body, as they come: an asynchronous generator, in all that matters."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None:
+        """Take it that no more is asked for."""
+        ...
+
+
+class Gone(Exception):
+    """Whoever asked has gone: nobody waits for the answer."""
+
+
+async def unless_gone(receive: Receive, work: Awaitable[T]) -> T:
+    """Wait for work, and cancel it where the client goes before; raises Gone then, else what the work raises."""
+    working, leaving = asyncio.ensure_future(work), asyncio.create_task(_left(receive), name="client leaves")
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Gone
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.wait((working, leaving))
+        if not working.cancelled():
+            working.exception()  # where nobody waits for it, it is seen all the same
+
+
+def raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return headers as they are on the wire."""
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Sent(Response[Any]):
+    """A response whose parts are sent as they come, and are asked for no more once the client has gone.
+
+    Where they break off (:class:`Broken`), so does the response: nobody takes it for a whole one.
+    """
+
+    def __init__(self, parts: Parts, headers: Iterable[tuple[bytes, bytes]], status_code: int = 200) -> None:
+        super().__init__(None, status_code=status_code)
+        self._parts = parts
+        self._head = list(headers)
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> ASGIApp:  # type: ignore[override]
+        """Return what sends it."""
+        return self._send
+
+    async def _send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def all_parts() -> None:
+            async with aclosing(self._parts):
+                await send({"type": "http.response.start", "status": self.status_code or 200, "headers": self._head})
+                async for part in self._parts:
+                    await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        with suppress(Gone, Broken):
+            await unless_gone(receive, all_parts())

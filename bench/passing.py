@@ -1,0 +1,215 @@
+"""A request that passes through to another's model, beside a bare proxy, and beside the model's endpoint itself.
+
+The endpoint answers at once, so that what is measured is what lies before it. The proxy is an ASGI application on the
+same server and HTTP client as the gateway, which reads a request whole and passes it on. Ours is a whole set as
+``neuraxis up`` runs it, input guards on, each append flushed before it is acknowledged: an answer comes once it is
+recorded. Requests come at a fixed rate without waiting for answers, a session each. Sides take turns; the median round
+counts. The aim is a p50 of at most 10 ms more than the proxy's. Run it with ``python -m bench.passing [ROUNDS]``.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.harness.guards_inputs import text_of
+from bench.harness.table import Row, percentile_rows, show
+
+ROUNDS = 3
+RATE = 50
+"""Requests a second: half of what two cores are to bear, since load, proxy and endpoint share them here."""
+
+STEADY_S = 5.0
+WARM_UP_S = 3.0
+OURS, PROXY, ENDPOINT = "neuraxis", "a bare proxy", "the endpoint itself"
+_PATH = "/v1/chat/completions"
+_START_S = 60.0
+_ANSWER = json.dumps(
+    {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "bench",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Lima."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+    }
+).encode()
+
+
+async def endpoint(scope: Any, receive: Any, send: Any) -> None:
+    """Answer every request at once, as an ASGI application."""
+    await _body_of(receive)
+    await _answer(send, 200, _ANSWER)
+
+
+def proxy_to(url: str) -> Any:
+    """Return an ASGI application that passes every request on, and does nothing else."""
+    http = httpx.AsyncClient(trust_env=False, limits=httpx.Limits(max_connections=256, max_keepalive_connections=256))
+
+    async def proxy(scope: Any, receive: Any, send: Any) -> None:
+        body = await _body_of(receive)
+        told = await http.post(f"{url}{scope['path']}", content=body, headers={"content-type": "application/json"})
+        await _answer(send, told.status_code, told.content)
+
+    return proxy
+
+
+async def _body_of(receive: Any) -> bytes:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    return body
+
+
+async def _answer(send: Any, status: int, body: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _serve(url: str) -> None:
+    """Serve the endpoint, or the proxy to ``url``, in this process, and say where."""
+    import socket
+
+    import uvicorn
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    print(listener.getsockname()[1], flush=True)
+    app = proxy_to(url) if url else endpoint
+    # What is idle while the others have their turn is not closed.
+    config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, timeout_keep_alive=600)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def _served(url: str = "") -> Iterator[str]:
+    with subprocess.Popen([sys.executable, "-m", "bench.passing", "serve", url], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
+
+
+@contextlib.contextmanager
+def _set(url: str) -> Iterator[str]:
+    """Run a set that passes on to ``url``; yields its gateway's address."""
+    with tempfile.TemporaryDirectory(prefix="neuraxis-bench-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        ready, said = folder / "ready", folder / "said"
+        flags = ["--http", "127.0.0.1:0", "--llm", "composer", "--ready-file", str(ready)]
+        with said.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "deploy.cli", "up", *flags, "--set", f"gateway.upstream.url={url}/v1"],
+                cwd=folder,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)},
+            )
+        try:
+            deadline = time.monotonic() + _START_S
+            while not ready.exists():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"the set did not start:\n{said.read_text()}")
+                time.sleep(0.05)
+            yield str(json.loads((folder / ".neuraxis" / "run.json").read_text())["http"])
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+class Load:
+    """Requests to one side."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+        self._next = 0
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, url: str) -> AsyncIterator["Load"]:
+        """Open connections to a side for the length of the block."""
+        limits = httpx.Limits(max_connections=256, max_keepalive_connections=256)
+        async with httpx.AsyncClient(base_url=url, trust_env=False, limits=limits, timeout=30) as http:
+            yield cls(http)
+
+    async def steady(self, seconds: float) -> list[float]:
+        """Send requests at the rate for a while; return the seconds that each took, sorted."""
+        begun = time.perf_counter()
+        async with asyncio.TaskGroup() as tasks:
+            asking = []
+            for number in range(round(RATE * seconds)):
+                await asyncio.sleep(max(0.0, begun + number / RATE - time.perf_counter()))
+                asking.append(tasks.create_task(self._ask()))
+        return sorted(task.result() for task in asking)
+
+    async def _ask(self) -> float:
+        self._next += 1
+        body = {
+            "model": "bench",
+            "user": f"bench-{self._next}",
+            "messages": [{"role": "user", "content": _question(self._next)}],
+        }
+        begun = time.perf_counter()
+        told = await self._http.post(_PATH, json=body)
+        took = time.perf_counter() - begun
+        if told.content != _ANSWER:
+            raise RuntimeError(f"not the endpoint's answer: {told.status_code} {told.text[:200]}")
+        return took
+
+
+def _question(number: int) -> str:
+    """Return the question of a number: one of the guards' inputs, without the attacks among them."""
+    turn, place = divmod(number, 8)
+    return text_of(10 * turn + place)
+
+
+async def _run(rounds: int) -> list[Row]:
+    taken: dict[str, list[Sequence[float]]] = defaultdict(list)
+    async with contextlib.AsyncExitStack() as stack:
+        answering = stack.enter_context(_served())
+        urls = {
+            ENDPOINT: answering,
+            PROXY: stack.enter_context(_served(answering)),
+            OURS: stack.enter_context(_set(answering)),
+        }
+        loads = {name: await stack.enter_async_context(Load.open(url)) for name, url in urls.items()}
+        for load in loads.values():
+            await load.steady(WARM_UP_S)
+        for number in range(rounds):
+            for name in list(loads) if number % 2 == 0 else reversed(list(loads)):
+                taken[name].append(await loads[name].steady(STEADY_S))
+    added = [
+        [max(0.0, ours - bare) for ours, bare in zip(*pair, strict=True)]
+        for pair in zip(taken[OURS], taken[PROXY], strict=True)
+    ]
+    setting = f"{RATE}/s"
+    return [
+        *percentile_rows(taken, {OURS: (PROXY,), PROXY: (ENDPOINT,)}, setting),
+        *percentile_rows({f"{OURS}, beyond the proxy": added}, {}, setting),
+    ]
+
+
+def main() -> None:
+    """Measure every case and print the rows; takes about a minute."""
+    if sys.argv[1:2] == ["serve"]:
+        _serve(sys.argv[2])
+        return
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    show(asyncio.run(_run(rounds)))
+
+
+if __name__ == "__main__":
+    main()
