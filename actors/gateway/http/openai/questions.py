@@ -61,7 +61,8 @@ def _hashed(name: str) -> str:
 def question_of(given: Given, histories: Histories, *, agent: str, session: str, kind: str) -> Question:
     """Return the input that a request is: the last user message is its text, all else that is new a layer.
 
-    For the mind a system prompt is one each time: it is to be told it for every answer. Where another's model goes on
+    A system prompt is one each time: the mind is to be told it for every answer, and what an answer gives away of it is
+    looked for in that answer's exchange. Where another's model goes on
     with what a user has said before, such as with the results of tools, that is not read again: the text is empty then.
     ``kind`` keeps apart the histories of those who answer: what one of them refused, another may not have read.
 
@@ -77,20 +78,16 @@ def question_of(given: Given, histories: Histories, *, agent: str, session: str,
     conversation = f"{kind}\n{agent}\n{session}"
     known = histories.read_of(conversation, messages)
     text = text_of(written[last])
-    new = [
-        each
-        for place, each in enumerate(messages)
-        if (place >= known and (place, each.words) != (last, text)) or each.role == "system"
-    ]
+    again = [each for each in messages[:known] if each.role == "system"]
+    new = [each for place, each in enumerate(messages) if place >= known and (place, each.words) != (last, text)]
     if not (known and histories.knows_definitions(conversation, definitions)):
         new += definitions
-    layers = layers_of(new)
-    goes_on = kind == FORWARD and last < known and bool(layers)
+    goes_on = kind == FORWARD and last < known and bool(layers_of(new))
     return Question(
         agent=agent,
         session=session,
         text="" if goes_on else text,
-        layers=layers,
+        layers=layers_of([*again, *new]),
         conversation=conversation,
         messages=messages,
         definitions=definitions,

@@ -161,7 +161,11 @@ def test_for_anothers_model_nothing_is_read_twice_and_what_goes_on_has_no_text()
     call = {"id": "c", "type": "function", "function": {"arguments": "{}", "name": "f"}}
     messages += [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "tool", "content": "Mist."}]
     second = forwarded(messages)
-    assert (second.text, second.layers) == ("", (Layer(role="tool", content="Mist."),))
+    # The system prompt goes along each time: what an answer gives away of it is looked for in that answer's exchange.
+    assert (second.text, [(layer.role, layer.content) for layer in second.layers]) == (
+        "",
+        [("system", "Be brief."), ("tool", "Mist.")],
+    )
     assert forwarded(messages[:3]).text == "Hello!"  # with nothing else that is new, the text is read again
 
 
