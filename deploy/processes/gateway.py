@@ -21,7 +21,6 @@ from actors.gateway.http.loops.service import LoopService
 from actors.gateway.http.metrics import Measuring
 from actors.gateway.http.openai.conversing import Conversations
 from actors.gateway.http.openai.forwarding import Forwarding
-from actors.gateway.http.openai.upstream import Upstream
 from actors.gateway.http.serving import serve
 from actors.gateway.metrics import Metrics
 from actors.llm.endpoint import Endpoint
@@ -29,7 +28,7 @@ from actors.responder.settings import ResponderSettings
 from actors.runtime.membership.heartbeat import heartbeat_of
 from deploy.cli.rendering.sentences import sentence_on
 from deploy.config.configured_log import configured_log
-from deploy.config.loading import UPSTREAM_VARIABLE, Config
+from deploy.config.loading import Config
 from deploy.health.readiness import LedgerLook, said_of
 from deploy.health.serving import Stages, needed_by, told
 from deploy.processes.gateway_operating import BrokerOperations
@@ -38,6 +37,7 @@ from deploy.processes.inbox import hearing
 from deploy.processes.lifeline import Lifeline
 from deploy.processes.listening import url_of
 from deploy.processes.stopping import told_to_stop
+from deploy.processes.upstream import forwarding_to
 from events.jetstream import Access, Connection, KeyValueMembership
 from events.jetstream.storing import storing_fault
 from events.log import Log
@@ -166,21 +166,15 @@ async def _serve(
             unserved=stages.unended,
             limits=settings.limits,
         )
-        forwarding = None
-        if job.upstream is not None:
-            near, wait_s = job.upstream.is_near, settings.upstream.wait_s
-            upstream = await stack.enter_async_context(
-                Upstream.open(
-                    job.upstream.base_url,
-                    job.upstream.key_headers,
-                    connect_s=settings.upstream.connect_s,
-                    near=near,
-                    lends=not job.keys and not job.operator_keys,
-                )
+        forwarding = await stack.enter_async_context(
+            forwarding_to(
+                job.upstream,
+                settings.upstream,
+                conversations,
+                edge,
+                lends=not job.keys and not job.operator_keys,
             )
-            forwarding = await stack.enter_async_context(Forwarding.open(conversations, edge, upstream, wait_s=wait_s))
-            if job.upstream.key_in_the_clear:
-                _logger.warning("key_in_the_clear", base_url=job.upstream.base_url, variable=UPSTREAM_VARIABLE)
+        )
         limits = Limits(concurrent=settings.concurrent, body_s=settings.body_s)
         local = is_loopback(job.listener.getsockname()[0])
         operations = BrokerOperations(job.operating, log.stream, wait_s=settings.wait_s)
@@ -211,9 +205,8 @@ async def _serve(
                 remedy='set gateway.agent_per = "user", or have every request name an agent',
             )
         announcing = around.create_task(_announce((judgements.caught_up, up), job, lifeline), name="readiness")
-        hurrying = around.create_task(
-            _hurry((desk, guard, conversations, *([forwarding] if forwarding else [])), stop), name="hurry"
-        )
+        services = [each for each in (desk, guard, conversations, forwarding) if each is not None]
+        hurrying = around.create_task(_hurry(services, stop), name="hurry")
         await serving
         for task in (following, looking, counting, announcing, hurrying):
             task.cancel()

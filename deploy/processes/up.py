@@ -23,6 +23,7 @@ from deploy.cli.rendering.greeting import Up, called_by, greeting
 from deploy.config.configured_log import configured_log
 from deploy.config.loading import BadConfiguration, Config
 from deploy.config.models import Attachment, actor_flags, attach, check_answerable, worker_flags
+from deploy.config.upstream import upstream_of
 from deploy.health.lost_keys import tell_of_lost_keys
 from deploy.health.lost_tails import record_what_snapshots_know
 from deploy.health.serving import needed_by, watch
@@ -35,7 +36,6 @@ from deploy.processes.listening import address_of, listen, url_of
 from deploy.processes.program import WorkerProgram
 from deploy.processes.running_set import DataFolder, InForce, RunFile
 from deploy.processes.supervisor import Program, ProgramFailed, Supervisor
-from deploy.processes.upstream import upstream_of
 from events.errors import Misconfigured
 from events.jetstream import Access, Connection, KeyValueMembership, KeyValueSnapshots
 from events.jetstream.connection import ApiError

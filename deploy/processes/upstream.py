@@ -1,19 +1,41 @@
-"""The endpoint that the gateway passes requests on to, from its settings and the environment."""
+"""Passing requests on, for the length of a gateway's life."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-from actors.llm.endpoint import Endpoint, api_key, base_url
+from actors.gateway import Client
+from actors.gateway.http.openai.conversing import Conversations
+from actors.gateway.http.openai.forwarding import Forwarding
+from actors.gateway.http.openai.upstream import Upstream
+from actors.llm.endpoint import Endpoint
 from deploy.config.loading import UPSTREAM_VARIABLE
 from deploy.config.settings import UpstreamSettings
+from events.loggers import get_logger
+
+_logger = get_logger("neuraxis.gateway")
 
 
-def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> Endpoint | None:
-    """Return the endpoint, with its key; None where none is set.
+@asynccontextmanager
+async def forwarding_to(
+    endpoint: Endpoint | None, settings: UpstreamSettings, conversations: Conversations, edge: Client, *, lends: bool
+) -> AsyncIterator[Forwarding | None]:
+    """Pass requests on to an endpoint for the length of the block; nothing where there is none.
 
-    Raises:
-        BadEndpoint: its address or key cannot be used.
+    ``lends``: whether callers' own keys are passed on where the endpoint's is not known; see ``Upstream.open``.
     """
-    if not settings.url:
-        return None
-    key = api_key(environment, settings.key_file, UPSTREAM_VARIABLE)
-    return Endpoint(base_url(settings.url, UPSTREAM_VARIABLE), key)
+    if endpoint is None:
+        yield None
+        return
+    if endpoint.key_in_the_clear:
+        _logger.warning("key_in_the_clear", base_url=endpoint.base_url, variable=UPSTREAM_VARIABLE)
+    async with (
+        Upstream.open(
+            endpoint.base_url,
+            endpoint.key_headers,
+            connect_s=settings.connect_s,
+            near=endpoint.is_near,
+            lends=lends,
+        ) as upstream,
+        Forwarding.open(conversations, edge, upstream, wait_s=settings.wait_s) as forwarding,
+    ):
+        yield forwarding

@@ -41,12 +41,12 @@ def gateway(
     from deploy import logs
     from deploy.cli.failures import WrongUse
     from deploy.config.loading import flag_layer
+    from deploy.config.upstream import upstream_of
     from deploy.processes import gateway
     from deploy.processes.access import Reach, access_of, stated
     from deploy.processes.broker import GATEWAY, OPERATOR
     from deploy.processes.lifeline import Lifeline
     from deploy.processes.listening import address_of, listen
-    from deploy.processes.upstream import upstream_of
 
     flags = [flag_layer("--http", "gateway.http", http)] if http is not None else []
     config = target.config(flags, more={"responder": ResponderSettings, "swarm": SwarmSettings})

@@ -1,0 +1,19 @@
+"""The endpoint that the gateway passes requests on to, from its settings and the environment."""
+
+from collections.abc import Mapping
+
+from actors.llm.endpoint import Endpoint, api_key, base_url
+from deploy.config.loading import UPSTREAM_VARIABLE
+from deploy.config.settings import UpstreamSettings
+
+
+def upstream_of(settings: UpstreamSettings, environment: Mapping[str, str]) -> Endpoint | None:
+    """Return the endpoint, with its key; None where none is set.
+
+    Raises:
+        BadEndpoint: its address or key cannot be used.
+    """
+    if not settings.url:
+        return None
+    key = api_key(environment, settings.key_file, UPSTREAM_VARIABLE)
+    return Endpoint(base_url(settings.url, UPSTREAM_VARIABLE), key)
