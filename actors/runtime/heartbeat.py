@@ -26,6 +26,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
         overruns: Actor -> its decisions here that took longer than its budget, since the process began; the longest is
             that of late.
         unsaved: Actor -> partitions whose latest snapshot could not be saved.
+        stands_in: The actors that it runs where nobody who hosts them lives.
     """
 
     actors: tuple[str, ...]
@@ -34,6 +35,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     stalled: Mapping[str, tuple[str, ...]] = {}
     overruns: Mapping[str, Overrun] = {}
     unsaved: Mapping[str, tuple[str, ...]] = {}
+    stands_in: tuple[str, ...] = ()
 
 
 def heartbeat_of(value: bytes) -> Heartbeat | None:

@@ -18,6 +18,7 @@ from deploy.cli.rendering.why import render
 from events.codec import Recorded, decode
 from events.replay.explain import explain
 from schemas.event import Event
+from schemas.stages import WITNESSES
 from schemas.subjects import Partitions
 from schemas.vocabulary.alerts import Alert
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
@@ -72,6 +73,7 @@ class Set:
             [ACTORS[actor] for actor in actors],
             name=name,
             clock=self.clock,
+            stands_in=[ACTORS[witness] for witness in WITNESSES if witness not in actors],
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(worker.run(stop))
@@ -184,6 +186,40 @@ def test_a_worker_that_is_killed_is_missed_after_its_lease_and_the_grace() -> No
             assert took < LEASE_S + GRACE_S + SLACK_S
 
     lived(body)
+
+
+@pytest.mark.parametrize("witness", WITNESSES)
+def test_a_guard_that_dies_together_with_who_would_tell_of_it_is_missed_all_the_same(witness: str) -> None:
+    async def body(running: Set) -> None:
+        async with running.worker("others", without("arbiter", witness)):
+            with contextlib.suppress(BaseException):
+                async with running.worker("guard", ("arbiter", witness)) as (_, connection):
+                    await asyncio.sleep(20)
+                    connection.kill()
+            end, took = await running.ask()
+            assert end.event.reason == "no_owner: arbiter"
+            assert took < LEASE_S + GRACE_S + SLACK_S
+            async with running.worker("guard again", ("arbiter", witness)):
+                await until(lambda: bool(running.recorded(StageFound)), "the stage to be found")
+                answered, _ = await running.ask()
+                assert answered.event.action == "EXECUTED"
+
+    running = lived(body)
+    told = [alert.status for alert in running.recorded(Alert) if alert.event == "forged_id.swarm.stage_lost"]
+    assert (told[0], told[-1]) == ("firing", "resolved")
+    assert {actor for actor, *_ in lost(running)} == {"arbiter"}, "who is stood in for is not lost"
+
+
+def test_who_hosts_an_actor_runs_it_and_those_who_stand_in_do_only_while_nobody_does() -> None:
+    async def body(running: Set) -> None:
+        async with running.worker("others", without("swarm")) as (deputy, _):
+            await until(lambda: ("swarm", "all") in deputy.shards, "somebody to stand in")
+            async with running.worker("own", ("swarm",)) as (own, _):
+                await until(lambda: ("swarm", "all") not in deputy.shards, "the deputy to step back")
+                assert ("swarm", "all") in own.shards
+            await until(lambda: ("swarm", "all") in deputy.shards, "somebody to stand in again")
+
+    assert lost(lived(body)) == []
 
 
 def test_a_worker_that_is_stopped_as_by_a_signal_is_missed_and_found_when_it_goes_on() -> None:
