@@ -57,7 +57,7 @@ def ask(target: Target, text: str, agent: str | None, user: str, session: str, t
     found = run_within(
         target,
         timeout,
-        lambda within: converse(target, words, agent=whose, session=talk, deadline=within, speaker=speaker),
+        lambda within: converse(target, words, within, agent=whose, session=talk, speaker=speaker),
     )
     show(found, as_json=as_json, speaker=speaker)
     if found.action == "FAILED":

@@ -32,7 +32,7 @@ _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
 
 
 async def converse(
-    target: Target, text: str, *, agent: str, session: str, deadline: Deadline, speaker: Speaker | None = None
+    target: Target, text: str, deadline: Deadline, *, agent: str, session: str, speaker: Speaker | None = None
 ) -> Exchange:
     """Have one input answered in the time that is left; ``speaker``, if any, is given what a model says meanwhile.
 
