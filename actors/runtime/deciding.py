@@ -80,6 +80,12 @@ class Deciding(ABC):
         """How many messages wait to be decided."""
         return len(self.view.waiting)
 
+    def is_behind(self, seq: int) -> bool:
+        """Whether it recovers, or leads and is yet to decide a message up to a sequence."""
+        if self.role is not Role.LEADING:
+            return self.role is Role.RECOVERING
+        return bool(self.view.waiting) and self.view.waiting[0].stored.seq <= seq
+
     def turn(self) -> None:
         """Go on deciding, where this shard still leads."""
         if self.role is Role.LEADING:

@@ -20,7 +20,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
     Attributes:
         actors: The actors it hosts.
-        recovering: Those of which a partition still reads its past here.
+        recovering: Those of which a partition still reads its past here, or decides what came while nobody did.
         serves: Stage -> the partitions that it serves: leads, in an actor's case.
         stalled: Stage -> the partitions that it is to serve, where what waits has not moved for a while.
         overruns: Actor -> its decisions here that took longer than its budget, since the process began; the longest is

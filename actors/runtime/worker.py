@@ -43,6 +43,7 @@ class Worker:
 
     Attributes:
         hosted: The names of the actors that it hosts; those that it stands in for are not among them.
+        ready: Set once every partition does what it is to do, and what was in the log when this began is decided.
 
     Args:
         actors: Those that it hosts.
@@ -99,6 +100,7 @@ class Worker:
         self._batch_from = batch_from
         self._offload = offload
         self._advance = Advance()
+        self._began_at = 0
         attending = [name for name, actor in self._actors.items() if actor.attends is not None]
         self._attending = frozenset(attending)
         self._watch = Watch(log.partitions) if attending else None
@@ -112,6 +114,7 @@ class Worker:
         """
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
+            self._began_at = info.last_seq
             turns, losses = Turns(), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
             feed = Dispatcher(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
@@ -171,7 +174,7 @@ class Worker:
     def presence(self) -> Heartbeat:
         """Return what this worker says of itself now."""
         names = sorted(self.hosted)
-        behind = {name for (name, _), shard in self.shards.items() if shard.role is Role.RECOVERING}
+        behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._began_at)}
         stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
         overruns: dict[str, Overrun] = {}
@@ -200,7 +203,9 @@ class Worker:
                 self._attend({})
                 # Without the list the present roles stay: the fence, not the list, keeps two leaders harmless.
                 _logger.info("members_unknown", error=error.code)
-            caught_up = self.shards and all(shard.role is shard.wanted for shard in self.shards.values())
+            caught_up = self.shards and all(
+                shard.role is shard.wanted and not shard.is_behind(self._began_at) for shard in self.shards.values()
+            )
             if caught_up and not self.ready.is_set():
                 # Told before it is announced: who hears of it and asks the others finds that they know.
                 await self._tell_presence()

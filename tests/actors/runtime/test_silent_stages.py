@@ -66,7 +66,18 @@ class Set:
     async def worker(self, name: str, actors: Sequence[str]) -> AsyncIterator[tuple[Worker, SimulatedConnection]]:
         """Run a worker for the length of a block, and have it hand over at the end."""
         connection, stop = SimulatedConnection(self.stream, name), asyncio.Event()
-        worker = Worker(
+        worker = self.made(connection, name, actors)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(worker.run(stop))
+            await worker.ready.wait()
+            try:
+                yield worker, connection
+            finally:
+                stop.set()
+
+    def made(self, connection: SimulatedConnection, name: str, actors: Sequence[str]) -> Worker:
+        """Return a worker that stands in for the witnesses among the actors that it does not host."""
+        return Worker(
             SimulatedLog(connection),
             SimulatedSnapshots(connection),
             SimulatedMembership(connection),
@@ -75,13 +86,6 @@ class Set:
             clock=self.clock,
             stands_in=[ACTORS[witness] for witness in WITNESSES if witness not in actors],
         )
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(worker.run(stop))
-            await worker.ready.wait()
-            try:
-                yield worker, connection
-            finally:
-                stop.set()
 
     async def ask(self, session: str = "s") -> tuple[Answered, float]:
         """Send an input; return its end, and the virtual seconds that it took."""
@@ -255,6 +259,35 @@ def test_a_partition_that_is_led_and_does_not_advance_is_lost_alone(monkeypatch:
             monkeypatch.setattr(Shard, "work", work)
 
     assert set(lost(lived(body))) == {("arbiter", "stalled", ("00",))}
+
+
+def test_a_worker_is_ready_once_it_has_decided_what_came_while_nobody_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Shard.work
+
+    async def body(running: Set) -> None:
+        waiting = [asyncio.create_task(running.ask()) for _ in range(3)]
+        await asyncio.sleep(1)
+        monkeypatch.setattr(Shard, "work", lambda shard: None)
+        connection, stop = SimulatedConnection(running.stream, "all"), asyncio.Event()
+        worker = running.made(connection, "all", tuple(ACTORS))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(worker.run(stop))
+            await until(
+                lambda: bool(worker.shards) and all(s.role is s.wanted for s in worker.shards.values()), "roles"
+            )
+            await asyncio.sleep(5)
+            assert not worker.ready.is_set()
+            assert "reflex" in worker.presence().recovering
+            monkeypatch.setattr(Shard, "work", work)
+            for shard in worker.shards.values():
+                shard.turn()
+            await worker.ready.wait()
+            assert worker.presence().recovering == ()
+            for each in waiting:
+                await each
+            stop.set()
+
+    lived(body)
 
 
 @pytest.mark.parametrize("what", ["one worker after the other", "all workers", "the guard's worker, soon back"])
