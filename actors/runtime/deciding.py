@@ -18,7 +18,7 @@ from actors.runtime.context import Context, Role
 from actors.runtime.proving import Proof
 from actors.runtime.snapshotting import Snapshotting
 from actors.runtime.timekeeping import Timekeeper
-from actors.runtime.turns import SLICE_NS
+from actors.runtime.turns import LONG_BYTES, SLICE_NS
 from events.codec import Unreadable
 from events.decision import NewEvent
 from events.errors import LogError
@@ -89,15 +89,22 @@ class Deciding(ABC):
     def turn(self) -> None:
         """Go on deciding, where this shard still leads."""
         if self.role is Role.LEADING:
-            self.work()
+            self.work(in_turn=True)
 
-    def work(self) -> None:
-        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come."""
+    def work(self, *, in_turn: bool = False) -> None:
+        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come.
+
+        A long message is decided in turn alone: what came behind it for others, and is short, is not to wait for it.
+        """
         view, counters, clock = self.view, self._context.counters, self._context.clock
         turns = self._context.turns
         submitted = False
         begun = clock.elapsed_ns()
         while view.waiting and self._may_decide() and self not in turns:
+            if not in_turn and len(view.waiting[0].stored.data) >= LONG_BYTES:
+                turns.add(self)
+                break
+            in_turn = False
             started = clock.elapsed_ns()
             sequence = view.waiting[0].stored.seq
             cools = self._cools(view.waiting[0])

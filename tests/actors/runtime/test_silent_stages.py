@@ -17,6 +17,7 @@ from actors.runtime.worker import Worker
 from deploy.cli.rendering.why import render
 from events.codec import Recorded, decode
 from events.replay.explain import explain
+from events.view import Delivery
 from schemas.event import Event
 from schemas.stages import WITNESSES
 from schemas.subjects import Partitions
@@ -87,12 +88,12 @@ class Set:
             stands_in=[ACTORS[witness] for witness in WITNESSES if witness not in actors],
         )
 
-    async def ask(self, session: str = "s") -> tuple[Answered, float]:
+    async def ask(self, session: str = "s", text: str = "What is the capital of Peru?") -> tuple[Answered, float]:
         """Send an input; return its end, and the virtual seconds that it took."""
         loop = asyncio.get_running_loop()
         async with Client.open(self.log) as edge:
             addressed = new_input(
-                "What is the capital of Peru?",
+                text,
                 agent="a",
                 session=session,
                 partitions=PARTITIONS,
@@ -325,6 +326,35 @@ def test_an_outage_of_the_broker_is_no_loss() -> None:
             await asyncio.sleep(20)
 
     assert lost(lived(body)) == []
+
+
+def test_a_short_input_does_not_wait_for_long_ones_that_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = {PARTITIONS.session_token(name): name for name in map(str, range(9))}
+    long = "The plan for the harbour was read out, and the people of the town had their say. " * 2_000
+    take, held = Shard.on_message, list[tuple[Shard, Delivery]]()
+
+    def hold(shard: Shard, delivery: Delivery, own: bool) -> None:
+        if shard.actor.name == "reflex" and not own:
+            held.append((shard, delivery))
+        else:
+            take(shard, delivery, own)
+
+    async def body(running: Set) -> None:
+        async with running.worker("all", tuple(ACTORS)):
+            monkeypatch.setattr(Shard, "on_message", hold)
+            asked = [(sessions["00"], long), (sessions["01"], "What is the capital of Peru?")]
+            asking = [asyncio.create_task(running.ask(session, text)) for session, text in asked]
+            await until(lambda: len(held) == len(asked), "both inputs")
+            monkeypatch.setattr(Shard, "on_message", take)
+            held.sort(key=lambda each: each[0].partition)
+            for shard, delivery in held:
+                shard.on_message(delivery, False)
+            assert [len(shard.outbox) for shard, _ in held] == [0, 1], "the short one is decided, the long one in turn"
+            for each in asking:
+                end, _ = await each
+                assert end.event.action == "EXECUTED"
+
+    lived(body)
 
 
 def test_decisions_over_their_budget_are_facts_in_the_log_that_alert_and_end() -> None:
