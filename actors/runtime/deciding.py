@@ -94,7 +94,7 @@ class Deciding(ABC):
     def work(self, *, in_turn: bool = False) -> None:
         """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come.
 
-        A long message is decided in turn alone: what came behind it for others, and is short, is not to wait for it.
+        Long messages are decided in turn alone: what is short, and came behind them for others, does not wait for them.
         """
         view, counters, clock = self.view, self._context.counters, self._context.clock
         turns = self._context.turns
@@ -104,7 +104,6 @@ class Deciding(ABC):
             if not in_turn and len(view.waiting[0].stored.data) >= LONG_BYTES:
                 turns.add(self)
                 break
-            in_turn = False
             started = clock.elapsed_ns()
             sequence = view.waiting[0].stored.seq
             cools = self._cools(view.waiting[0])
