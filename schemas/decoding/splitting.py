@@ -25,13 +25,18 @@ _PUNCTUATION = ".,;:!?\"'()[]"
 _FEW_LETTERS = re.compile(rf"(?<![^\W_])[^\W\d_](?:(?:{_SIGN}|\ufe0f){{1,3}}[^\W\d_](?![^\W_])){{1,3}}")
 _IN_LETTERS = re.compile(rf"(?:{_SIGN})+\s?")
 _HALVES = re.compile(rf"(?<![^\W_])[^\W\d_]{{2,12}}(?:(?:{_SIGN}){{1,2}}[^\W\d_]{{2,12}}){{1,3}}(?![^\W_])")
+_ASCII_HALVES = re.compile(
+    r"(?<![A-Za-z0-9])[A-Za-z]{2,12}(?:[\x00-\x08\x0e-\x1b!-/:-@\[-`{-\x7f]{1,2}[A-Za-z]{2,12}){1,3}(?![A-Za-z0-9])"
+)
+"""The same of ASCII, which is searched for twice as fast."""
+
 _AT_LINE_END = re.compile(r"[-\u2010\u2011]\r?\n(?=[^\W\d_])")
 _LINE_ENDS = tuple(sign + end for sign in "-\u2010\u2011" for end in ("\n", "\r\n"))
 _PIECES = re.compile(r"[^\W\d_]+")
 _SIGNS = re.compile(r"[^\w\n]|[\d_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")
 _FOUR = 4
-_LONG = re.compile(r"[^\W\d_]{16,}")
+_LONG, _ASCII_LONG = re.compile(r"[^\W\d_]{16,}"), re.compile(r"[A-Za-z]{16,}")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_TRIED = 65_536
 """Letters in long runs that are tried to be taken apart; the first of them, and the others are counted."""
@@ -100,7 +105,7 @@ def _put_right(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
 def _apart(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
     """Return the tokens in which words are run together, one a line, with these taken apart; and the letters left."""
     tried, left, found = 0, 0, dict[str, str]()
-    for place, match in _with_places(_LONG, lines, ends):
+    for place, match in _with_places(_ASCII_LONG if lines.isascii() else _LONG, lines, ends):
         if not _may_be_words(match[0].lower()):
             continue
         tried += len(match[0])
@@ -115,11 +120,12 @@ def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str,
     """Return the tokens, one a line, in which halves are no words and make one, with these joined."""
     found: dict[str, str] = {}
     # Nearly none make a word: that is told for all of them at once.
-    wholes = _letters_of("\n".join(_HALVES.findall(lines))).split("\n")
+    sought = _ASCII_HALVES if lines.isascii() else _HALVES
+    wholes = _letters_of("\n".join(sought.findall(lines))).split("\n")
     words = _words()
     if not any(len(whole) >= _SHORTEST_WHOLE and whole in words for whole in wholes):
         return found
-    for (place, match), whole in zip(_with_places(_HALVES, lines, ends), wholes, strict=True):
+    for (place, match), whole in zip(_with_places(sought, lines, ends), wholes, strict=True):
         if len(whole) >= _SHORTEST_WHOLE and whole in words and not all(map(is_word, _PIECES.findall(fold(match[0])))):
             said = "".join(_PIECES.findall(match[0]))
             found[tokens[place]] = found.get(tokens[place], tokens[place]).replace(match[0], said)
