@@ -5,19 +5,20 @@ of a text is looked at, since a cipher may stand anywhere in one that is plain e
 """
 
 import codecs
-import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from schemas.decoding.stretches import stretches_of
+from schemas.decoding.words import parts_of
 from schemas.reading.rewriting import COMMON
 
 _SMALL = string.ascii_lowercase
-_WORD = re.compile(rb"[a-z]+")
-_TOKEN = re.compile(rb"\S+")
+_IS_VISIBLE = bytes(not bytes((code,)).isspace() for code in range(256))
 _TO_LETTERS = bytes(ord(chr(code).lower()) if chr(code) in string.ascii_letters else ord(" ") for code in range(256))
 _COMMON = frozenset(word.encode() for word in COMMON)
 _VISIBLE = "".join(map(chr, range(33, 127)))
@@ -79,13 +80,13 @@ def ciphers(text: str) -> Iterator[str]:
     undo, words, tokens = _ciphers()
     data = text.encode("ascii", "replace")
     signs = b" %b " % data.translate(_IS_ROT47)
-    for said, parts, known in ((data.translate(_TO_LETTERS), _WORD, words), (data, _TOKEN, tokens)):
+    for said, known in ((data.translate(_TO_LETTERS), words), (data, tokens)):
         if known is tokens and not any(map(signs.__contains__, _ROT47_WORDS)):
             continue
         seen = _seen(said.split(), known)
         if not seen:
             continue
-        places = [match.span() for match in parts.finditer(said)]
+        places = parts_of(np.frombuffer(said.translate(_IS_VISIBLE), dtype=np.bool_))
         for cipher, spans in sorted(seen.items()):
             yield from undo[cipher](stretches_of(text, ((places[a][0], places[b][1]) for a, b in spans)))
 
@@ -128,11 +129,10 @@ def _told(words: Sequence[bytes], places: Sequence[int]) -> Iterator[tuple[int, 
         if first <= upto:
             continue
         for hits, within, letters in _EVIDENCE:
-            some = places[at : at + hits]
-            last = some[-1]
-            if len(some) < hits or last - first >= within:
+            if at + hits > len(places) or places[at + hits - 1] - first >= within:
                 continue
-            lengths = [len(word) for word in {words[place] for place in some}]
+            last = places[at + hits - 1]
+            lengths = [len(word) for word in {words[place] for place in places[at : at + hits]}]
             if len(lengths) < hits or sum(lengths) < letters or max(lengths) < _LONGER:
                 continue
             if sum(map(_COMMON.__contains__, words[first : last + 1])) <= _OWN * (last + 1 - first):

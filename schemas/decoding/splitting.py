@@ -11,8 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 
+import numpy as np
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
 from schemas.decoding.left import Left
 from schemas.decoding.likely import has_letters_apart
+from schemas.decoding.words import parts_of
 from schemas.reading.folding import fold
 from schemas.reading.lexicon import lexicon
 from schemas.reading.rewriting import COMMON
@@ -36,7 +40,8 @@ _PIECES = re.compile(r"[^\W\d_]+")
 _SIGNS = re.compile(r"[^\w\n]|[\d_]")
 _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha() and chr(code) != "\n")
 _FOUR = 4
-_LONG, _ASCII_LONG = re.compile(r"[^\W\d_]{16,}"), re.compile(r"[A-Za-z]{16,}")
+_LONG = re.compile(r"[^\W\d_]{16,}")
+_IS_LETTER = bytes(chr(code).isascii() and chr(code).isalpha() for code in range(256))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _MOST_TRIED = 65_536
 """Letters in long runs that are tried to be taken apart; the first of them, and the others are counted."""
@@ -105,15 +110,29 @@ def _put_right(tokens: Sequence[str]) -> tuple[dict[str, str], int]:
 def _apart(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> tuple[dict[str, str], int]:
     """Return the tokens in which words are run together, one a line, with these taken apart; and the letters left."""
     tried, left, found = 0, 0, dict[str, str]()
-    for place, match in _with_places(_ASCII_LONG if lines.isascii() else _LONG, lines, ends):
-        if not _may_be_words(match[0].lower()):
-            continue
-        tried += len(match[0])
+    for begin, end in _long_runs(lines):
+        run = lines[begin:end]
+        tried += len(run)
         if tried > _MOST_TRIED:
-            left += len(match[0])
-        elif (said := _taken_apart(match)) != match[0]:
-            found[tokens[place]] = found.get(tokens[place], tokens[place]).replace(match[0], said)
+            left += len(run)
+        elif (said := _taken_apart(run)) != run:
+            token = tokens[bisect_right(ends, begin)]
+            found[token] = found.get(token, token).replace(run, said)
     return found, left
+
+
+def _long_runs(lines: str) -> list[tuple[int, int]]:
+    """Return where long runs of letters are in which a longer word may begin: in nearly no data."""
+    if not lines.isascii():
+        return [match.span() for match in _LONG.finditer(lines)]
+    data = lines.lower().encode()
+    runs = parts_of(np.frombuffer(data.translate(_IS_LETTER), dtype=np.bool_), _RUN)
+    if not runs:
+        return []
+    begun = np.array([begin for _, begin, _ in _fours().find_matches_as_indexes(data)] or [len(data)])
+    starts, ends = np.array(runs).T
+    has = np.searchsorted(begun, ends - _FOUR, side="right") > np.searchsorted(begun, starts)
+    return [runs[place] for place in np.flatnonzero(has).tolist()]
 
 
 def _joined(lines: str, tokens: Sequence[str], ends: Sequence[int]) -> dict[str, str]:
@@ -139,12 +158,6 @@ def _letters_of(lines: str) -> str:
     return _SIGNS.sub("", fold(lines))
 
 
-def _may_be_words(letters: str) -> bool:
-    """Return whether a longer word may begin anywhere in a run of letters: it does in nearly no data."""
-    begins = _first_fours()
-    return any(letters[place : place + _FOUR] in begins for place in range(len(letters) - _FOUR + 1))
-
-
 def _with_places(sought: re.Pattern[str], lines: str, ends: Sequence[int]) -> Iterator[tuple[int, re.Match[str]]]:
     """Yield what is found in lines that end at these places, each with the number of its line."""
     place = 0
@@ -153,12 +166,12 @@ def _with_places(sought: re.Pattern[str], lines: str, ends: Sequence[int]) -> It
         yield place, match
 
 
-def _taken_apart(match: re.Match[str]) -> str:
-    words = _CAMEL.sub(" ", match[0])
+def _taken_apart(run: str) -> str:
+    words = _CAMEL.sub(" ", run)
     parts = words.split()
-    if len(parts) >= _FEWEST_WORDS and 2 * sum(len(part) for part in parts if is_word(part.lower())) >= len(match[0]):
+    if len(parts) >= _FEWEST_WORDS and 2 * sum(len(part) for part in parts if is_word(part.lower())) >= len(run):
         return words
-    return words_of(match[0].lower()) or match[0]
+    return words_of(run.lower()) or run
 
 
 @lru_cache(maxsize=256)
@@ -210,5 +223,7 @@ def _beginnings() -> frozenset[str]:
 
 
 @cache
-def _first_fours() -> frozenset[str]:
-    return frozenset(word[:_FOUR] for word in _words() if len(word) >= _FOUR)
+def _fours() -> BytesAhoCorasick:
+    """Return the first letters of longer words, to be searched for all at once."""
+    begins = sorted({word[:_FOUR].encode() for word in _words() if len(word) >= _FOUR})
+    return BytesAhoCorasick(begins, implementation=Implementation.DFA)

@@ -86,6 +86,13 @@ def words_in(data: bytes) -> Words:
     return Words(data, starts, ends, kinds)
 
 
+def parts_of(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[int, int]]:
+    """Return where the runs of so many flags or more begin and end."""
+    starts, ends = _runs(flags)
+    long = np.flatnonzero(ends - starts >= least)
+    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
+
+
 def long_tokens(text: str, least: int) -> list[str]:
     """Return what white space parts in a text, of so many characters or more."""
     data = text.encode("ascii", "replace").translate(_NOT_SPACE)
