@@ -69,7 +69,8 @@ def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any,
         raise deadline.overdue() from None
     except KeyboardInterrupt:
         for loop, task in running:
-            loop.call_soon_threadsafe(task.cancel)
+            with suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(task.cancel)
         wait((done,), _GRACE_S)
         raise
 
