@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from actors.text.shortening import shorten
 from schemas.calls import ModelCall, Said, cuts_of, read_answer, unfenced
-from schemas.reading.shortening import shorten
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from actors.registry import ACTORS
-from actors.runtime.shard import Shard
+from actors.runtime.partition.shard import Shard
 from deploy.cli.rendering.why import render
 from events.replay.explain import explain
 from events.view import Delivery
