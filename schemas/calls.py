@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -17,7 +18,12 @@ Ended = Literal["stop", "length", "content_filter", "unknown"]
 Tokens = Annotated[int, msgspec.Meta(ge=0)]
 """A count of a model's tokens; where no tokenizer is at hand, an estimate from characters."""
 
+MOST_DEEP = 64
+"""Brackets within each other in an answer: how deep a reader can follow depends on the stack it stands on, and that may
+decide nothing."""
+
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
+_NO_BRACKETS = re.compile(r"[^\[\]{}]+")
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,3 +86,22 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
 def unfenced(answer: str) -> str:
     """Return a model's answer without the white space around it, and without the code fence that it may stand in."""
     return _FENCE.sub("", answer.strip())
+
+
+def read_answer(answer: str, kind: Any, most: int) -> Any:
+    """Return what a model's answer in JSON says, as a ``kind``; None where it is not that.
+
+    An answer of more than ``most`` characters is not, nor one with brackets within each other deeper than any that is
+    asked for.
+    """
+    if len(answer) > most or _depth(answer) > MOST_DEEP:
+        return None
+    try:
+        return msgspec.json.decode(unfenced(answer), type=kind)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+
+
+def _depth(text: str) -> int:
+    steps = (1 if sign in "[{" else -1 for sign in _NO_BRACKETS.sub("", text))
+    return max(accumulate(steps), default=0)

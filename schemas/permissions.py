@@ -24,7 +24,8 @@ from collections.abc import Sequence
 import msgspec
 
 from schemas.catalogue import CATALOGUE, owned_by, prefixes_of
-from schemas.event import ROOT, topic_of
+from schemas.event import ROOT, Configured, topic_of
+from schemas.stages import WITNESSES
 from schemas.subjects import NO_PARTITION, STORED_ROOT, stored_subject, topic_filter
 from schemas.vocabulary.ledger import LossRecorded
 
@@ -120,14 +121,22 @@ def stored_filters(owner: str) -> tuple[str, ...]:
 
 
 def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> BrokerUser:
-    """Return the user of the processes that run ``owner_names``; raises ValueError for an owner the catalogue lacks."""
+    """Return the user of the processes that run ``owner_names``.
+
+    Those that run actors append for the witnesses too: they stand in where nobody else runs them.
+
+    Raises:
+        ValueError: the catalogue lacks an owner.
+    """
     if unknown := [owner for owner in owner_names if not owned_by(owner)]:
         raise ValueError(f"{', '.join(unknown)}: no such owner; the catalogue has {', '.join(owners())}")
     others = [owner for owner in owners() if owner not in owner_names]
     asking = any(owner in ASKING for owner in owner_names)
-    publish = [filter for owner in owner_names for filter in stored_filters(owner)]
+    deciding = any(issubclass(entry.event, Configured) for owner in owner_names for entry in owned_by(owner))
+    appending = tuple(dict.fromkeys((*owner_names, *(WITNESSES if deciding else ()))))
+    publish = [filter for owner in appending for filter in stored_filters(owner)]
     publish += _reading(stream)
-    publish += _buckets(owner_names)
+    publish += _buckets(appending)
     publish += _keys(owner_names, stream)
     publish += [f"{root}.{stream}.{durable_name(owner)}.>" for owner in owner_names for root in _ACK_ROOTS]
     if not BEGINNING.issuperset(owner_names):
@@ -141,7 +150,7 @@ def worker_user(name: str, owner_names: Sequence[str], stream: str = STREAM) -> 
         publish.append("_INBOX.>")
     return BrokerUser(
         name=name,
-        owners=tuple(owner_names),
+        owners=appending,
         permissions=Permissions(
             publish_allow=tuple(publish),
             publish_deny=(*_public_subjects(asking), *_foreign_durables(others, stream)),

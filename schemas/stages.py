@@ -29,7 +29,7 @@ REQUIRED = (
 """The actors that every input needs, or that end it where another is silent."""
 
 WITNESSES = ("swarm", "alerts")
-"""The actors that notice a silent one, and tell."""
+"""The actors that notice a silent one, and tell. Every worker of actors runs them while nobody else does."""
 
 
 @cache

@@ -10,7 +10,7 @@ import msgspec
 from actors.act.loop import Loop, Outcome, Step
 from actors.act.settings import ActSettings
 from actors.text.shortening import shorten
-from schemas.calls import ModelCall, Said, Shortened, cuts_of, unfenced
+from schemas.calls import ModelCall, Said, Shortened, cuts_of, read_answer
 from schemas.vocabulary.act import Action
 from schemas.vocabulary.memory import Skill
 
@@ -30,9 +30,8 @@ ALIASES: Mapping[str, Skill] = MappingProxyType(
 QUERY_CHARACTERS = 1_000
 """Length of a query at most; a question does not get longer than that."""
 
-PLAN_CHARACTERS, PLAN_BRACKETS = 20_000, 100
-"""A longer answer of a model is no plan, nor one that opens more brackets: how deep a reader can follow depends on the
-stack it stands on, and may decide nothing."""
+PLAN_CHARACTERS = 20_000
+"""A longer answer of a model is no plan."""
 
 MOST_TOKENS = 512
 
@@ -81,9 +80,6 @@ class Plan(msgspec.Struct, frozen=True):
     actions: list[PlannedAction]
 
 
-_decode = msgspec.json.Decoder(Plan | list[PlannedAction]).decode
-
-
 def offline_plan(text: str, loop: Loop) -> tuple[Action, ...]:
     """Return the next actions by rule: recall the question, associate on what was found, then none.
 
@@ -122,11 +118,8 @@ def read_plan(answer: str, settings: ActSettings) -> tuple[Action, ...] | None:
 
     A plan with a skill that there is not, or with an action that lacks what its skill needs, is malformed as a whole.
     """
-    if len(answer) > PLAN_CHARACTERS or answer.count("[") + answer.count("{") > PLAN_BRACKETS:
-        return None
-    try:
-        decoded = _decode(unfenced(answer))
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    decoded: Plan | list[PlannedAction] | None = read_answer(answer, Plan | list[PlannedAction], PLAN_CHARACTERS)
+    if decoded is None:
         return None
     planned = decoded.actions if isinstance(decoded, Plan) else decoded
     actions = [_action(index, each) for index, each in enumerate(planned[: settings.most_actions])]

@@ -15,12 +15,12 @@ from actors.appraisal.memory import DECIMALS
 from actors.appraisal.settings import TrustSettings
 from actors.text.excerpt import excerpt
 from actors.text.shortening import shares, shorten
-from schemas.calls import ModelCall, Said, cuts_of, unfenced
+from schemas.calls import ModelCall, Said, cuts_of, read_answer
 from schemas.vocabulary.appraisal import AttackKind, JudgementRequested, LayerTrust, PartJudged
 from schemas.wording.fencing import fenced
 
 LONGEST_ANSWER = 4_000
-"""Characters; far more than is asked for, and too short to nest deeper than can be read."""
+"""Characters; far more than is asked for."""
 
 SCALE = 10
 """The model's highest falsehood: whole numbers, which a schema can list, and small models can tell apart."""
@@ -96,12 +96,8 @@ def judged_by(answer: str, layers: Sequence[LayerTrust]) -> tuple[PartJudged, ..
     Of several words on one part the worst holds. A part that is left out, or one too many, makes the whole invalid: the
     model then speaks of something else.
     """
-    if len(answer) > LONGEST_ANSWER:
-        return None
-    try:
-        said = msgspec.json.decode(unfenced(answer), type=_Answer).parts
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
+    answered: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
+    said = answered.parts if answered is not None else ()
     if {each.part for each in said} != set(range(1, len(layers) + 1)):
         return None
     worst = {each.part: each for each in sorted(said, key=lambda each: each.falsehood)}

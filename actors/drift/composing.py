@@ -11,7 +11,7 @@ from typing import Annotated, get_args
 import msgspec
 
 from actors.drift.settings import DriftSettings
-from schemas.calls import ModelCall, Said, Shortened, cuts_of
+from schemas.calls import ModelCall, Said, Shortened, cuts_of, read_answer
 from schemas.vocabulary.drift import Kind
 from schemas.vocabulary.memory import MemoryWandered
 
@@ -78,17 +78,9 @@ def ask(upon: MemoryWandered, settings: DriftSettings) -> ModelCall:
 
 def worded(answer: str) -> Worded | None:
     """Return a model's thought, on one line and no longer than a thought is; None where it is not what was asked."""
-    if len(answer) > _LONGEST_ANSWER:
-        return None
-    text = answer.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].removesuffix("```")
-    try:
-        found = msgspec.json.decode(text, type=Worded)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
-    line = _cut(found.text, LONGEST)
-    return Worded(found.kind, line) if line else None
+    found: Worded | None = read_answer(answer, Worded, _LONGEST_ANSWER)
+    line = _cut(found.text, LONGEST) if found is not None else ""
+    return Worded(found.kind, line) if found is not None and line else None
 
 
 def _others(upon: MemoryWandered) -> list[str]:

@@ -7,14 +7,14 @@ import msgspec
 
 from actors.guardrails.settings import GuardrailsSettings
 from actors.text.shortening import shorten
-from schemas.calls import ModelCall, Said, cuts_of, unfenced
+from schemas.calls import ModelCall, Said, cuts_of, read_answer
 from schemas.event import Unit
 from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.wording.fencing import fenced
 
 MOST_TAGS = 16
 LONGEST_ANSWER = 4_000
-"""Characters; far more than is asked for, and too short to nest deeper than can be read."""
+"""Characters; far more than is asked for."""
 
 _INSTRUCTION = files(__package__).joinpath("pessimist.md").read_text(encoding="utf-8").strip()
 _TAG = r"^[a-z][a-z_]{1,39}$"
@@ -59,9 +59,5 @@ def ask(loop_id: str, question: str, answer: str, settings: GuardrailsSettings) 
 
 def critique_of(answer: str) -> Critique | None:
     """Return what a model's answer says, or None where it is not what was asked for."""
-    if len(answer) > LONGEST_ANSWER:
-        return None
-    try:
-        return msgspec.json.decode(unfenced(answer), type=Critique)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return None
+    found: Critique | None = read_answer(answer, Critique, LONGEST_ANSWER)
+    return found

@@ -8,13 +8,13 @@ import msgspec
 
 from actors.reflection.sampling import Case
 from actors.reflection.settings import ReflectionSettings
-from schemas.calls import ModelCall, Said
+from schemas.calls import ModelCall, Said, read_answer
 from schemas.event import Unit
 from schemas.vocabulary.reflection import Dimension, ReflectionRequested, Sampled, Stratum
 from schemas.vocabulary.router import Mode
 
 LONGEST_ANSWER = 16_000
-"""Characters: far more than is asked for, and too short to nest deeper than can be read."""
+"""Characters: far more than is asked for."""
 
 LONGEST_RATIONALE = 400
 
@@ -81,15 +81,8 @@ def opinions_of(answer: str, batch: int) -> dict[int, Opinion] | None:
     Of several on one decision the first holds; a number outside the batch makes the whole invalid, since the model
     then speaks of something else.
     """
-    if len(answer) > LONGEST_ANSWER:
-        return None
-    text = answer.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].removesuffix("```")
-    try:
-        opinions = msgspec.json.decode(text, type=_Answer).opinions
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
+    said: _Answer | None = read_answer(answer, _Answer, LONGEST_ANSWER)
+    opinions = said.opinions if said is not None else ()
     if not opinions or any(not 1 <= each.number <= batch for each in opinions):
         return None
     return {each.number: each for each in reversed(opinions)}

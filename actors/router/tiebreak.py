@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
-
 from actors.text.shortening import shorten
-from schemas.calls import ModelCall, Said, cuts_of, unfenced
+from schemas.calls import ModelCall, Said, cuts_of, read_answer, unfenced
 from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 QUOTED_CHARACTERS = 600
@@ -16,7 +14,7 @@ QUOTED_CHARACTERS = 600
 MOST_TOKENS = 48
 
 ANSWER_CHARACTERS = 200
-"""A longer answer is none: far more than the tokens asked for, and nothing that nests deeper than can be read."""
+"""A longer answer is none: far more than the tokens asked for."""
 
 INVALID = "invalid"
 """The outcome where a model answered with neither candidate."""
@@ -62,12 +60,8 @@ def outcome_of(answer: str, candidates: tuple[Mode, ...]) -> str:
     """
     if len(answer) > ANSWER_CHARACTERS:
         return INVALID
-    bare = unfenced(answer)
-    try:
-        decoded = msgspec.json.decode(bare)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        decoded = bare
-    named = decoded.get("mode") if isinstance(decoded, dict) else decoded
+    decoded = read_answer(answer, Any, ANSWER_CHARACTERS)
+    named = decoded.get("mode") if isinstance(decoded, dict) else decoded or unfenced(answer)
     return next(
         (mode for mode in candidates if isinstance(named, str) and named.strip(" .\"'").upper() == mode), INVALID
     )

@@ -2,8 +2,9 @@
 
 All partitions of a process share one thread, and one message may take milliseconds to decide. A partition that has
 decided for ``SLICE_NS`` goes to the end of this queue, and what comes for it meanwhile waits in its view; what comes
-for another is decided at once. So a backlog of dear messages delays those of other partitions by one decision, not by
-all of them. Order within a partition is never touched, and nothing that is decided depends on any of this.
+for another is decided at once. Long messages are decided in such turns from the first on. So many dear messages delay
+those of other partitions by one decision, not by all of them. Order within a partition is never touched, and nothing
+that is decided depends on any of this.
 
 While messages are handed out no turn is given (``held``), or the partition would have worked off its time before what
 lies behind its next message was even seen.
@@ -16,6 +17,9 @@ from typing import Protocol
 
 SLICE_NS = 5_000_000
 """Nanoseconds that a partition decides at a stretch; the decision under way is ended."""
+
+LONG_BYTES = 16_384
+"""Bytes of a message from which deciding it may take longer than a slice, so that its partition waits for its turn."""
 
 ROOM = 2_000
 """Messages waiting for their partition's turn above which no more are read."""

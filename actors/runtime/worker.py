@@ -41,7 +41,12 @@ async def _no_reply(inbox: str, group: Group) -> None:
 class Worker:
     """Runs actors' partitions against a log until told to stop.
 
+    Attributes:
+        hosted: The names of the actors that it hosts; those that it stands in for are not among them.
+        ready: Set once every partition does what it is to do, and what was in the log when this began is decided.
+
     Args:
+        actors: Those that it hosts.
         name: Unique among living workers.
         settings: Settings by actor name; actors not named use their defaults.
         standby: Whether to fold partitions that others lead, to take over without reading back.
@@ -50,6 +55,7 @@ class Worker:
         snapshot_every: Messages of a partition between snapshots.
         batch_from: Waiting events from which they are appended as a batch; see ``committer.BATCH_FROM``.
         offload: Runs a function beside the loop.
+        stands_in: Actors that it runs only while no living worker hosts them, so that somebody always does.
     """
 
     def __init__(
@@ -68,6 +74,7 @@ class Worker:
         snapshot_every: int = 1_000,
         batch_from: int = BATCH_FROM,
         offload: Callable[[Callable[[], None]], Awaitable[None]] = asyncio.to_thread,
+        stands_in: Sequence[Actor[Any]] = (),
     ) -> None:
         self.name = name
         self.counters = Counters()
@@ -79,8 +86,12 @@ class Worker:
         self._log = log
         self._snapshots = snapshots
         self._membership = membership
-        self._actors = {actor.name: actor for actor in actors}
-        self._settings = {actor.name: (settings or {}).get(actor.name) or actor.settings_type() for actor in actors}
+        self.hosted = tuple(actor.name for actor in actors)
+        self._stands_in = tuple(actor.name for actor in stands_in)
+        self._actors = {actor.name: actor for actor in (*actors, *stands_in)}
+        self._settings = {
+            name: (settings or {}).get(name) or actor.settings_type() for name, actor in self._actors.items()
+        }
         self._clock = clock or SystemClock()
         self._standby = standby
         self._reply = reply
@@ -89,14 +100,10 @@ class Worker:
         self._batch_from = batch_from
         self._offload = offload
         self._advance = Advance()
-        attending = [actor.name for actor in actors if actor.attends is not None]
+        self._began_at = 0
+        attending = [name for name, actor in self._actors.items() if actor.attends is not None]
         self._attending = frozenset(attending)
         self._watch = Watch(log.partitions) if attending else None
-
-    @property
-    def hosted(self) -> tuple[str, ...]:
-        """The names of the actors this worker hosts."""
-        return tuple(self._actors)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until ``stop`` is set, then hand over: decide no more, drain, snapshot, leave.
@@ -107,6 +114,7 @@ class Worker:
         """
         async with asyncio.TaskGroup() as tasks:
             info = await self._log.info()
+            self._began_at = info.last_seq
             turns, losses = Turns(), await Losses.of(self._log, info.last_seq)
             actors = tuple(self._actors.values())
             feed = Dispatcher(self._log, actors, self.shards, info.last_seq, losses, turns=turns, clock=self._clock)
@@ -165,8 +173,8 @@ class Worker:
 
     def presence(self) -> Heartbeat:
         """Return what this worker says of itself now."""
-        names = sorted(self._actors)
-        behind = {name for (name, _), shard in self.shards.items() if shard.role is Role.RECOVERING}
+        names = sorted(self.hosted)
+        behind = {name for (name, _), shard in self.shards.items() if shard.is_behind(self._began_at)}
         stalled = self._advance.stalled(self.shards, asyncio.get_running_loop().time())
         leads = {key for key, shard in self.shards.items() if shard.role is Role.LEADING}
         overruns: dict[str, Overrun] = {}
@@ -180,6 +188,7 @@ class Worker:
             stalled=by_actor(stalled),
             overruns=overruns,
             unsaved=by_actor(key for key, shard in self.shards.items() if shard.unsaved),
+            stands_in=self._stands_in,
         )
 
     async def _follow_members(self, stop: asyncio.Event, tasks: asyncio.TaskGroup, context: Context) -> None:
@@ -194,7 +203,9 @@ class Worker:
                 self._attend({})
                 # Without the list the present roles stay: the fence, not the list, keeps two leaders harmless.
                 _logger.info("members_unknown", error=error.code)
-            caught_up = self.shards and all(shard.role is shard.wanted for shard in self.shards.values())
+            caught_up = self.shards and all(
+                shard.role is shard.wanted and not shard.is_behind(self._began_at) for shard in self.shards.values()
+            )
             if caught_up and not self.ready.is_set():
                 # Told before it is announced: who hears of it and asks the others finds that they know.
                 await self._tell_presence()
@@ -206,12 +217,7 @@ class Worker:
                 continue
 
     def _take_duties(self, members: Mapping[str, bytes], tasks: asyncio.TaskGroup, context: Context) -> None:
-        hosts: dict[str, list[str]] = {name: [] for name in self._actors}
-        for member, said in sorted(members.items()):
-            presence = heartbeat_of(said)
-            for actor_name in presence.actors if presence is not None else ():
-                if actor_name in hosts:
-                    hosts[actor_name].append(member)
+        hosts = self._hosts_among(members)
         if hosts != self._hosts:  # asked anew twice a second, and members hardly ever change
             self._hosts, self._duties = hosts, self._duties_among(hosts)
         wanted = self._duties
@@ -247,6 +253,19 @@ class Worker:
         # Where another worker leads, it records; what was counted here is not to be told twice.
         if not leading or any(recorded):
             self._watch.taken(attendance, now)
+
+    def _hosts_among(self, members: Mapping[str, bytes]) -> dict[str, list[str]]:
+        """Return who runs each actor of this worker: the living members that host it, else those that stand in."""
+        hosts: dict[str, list[str]] = {name: [] for name in self._actors}
+        deputies: dict[str, list[str]] = {name: [] for name in self._actors}
+        for member, said in sorted(members.items()):
+            if (presence := heartbeat_of(said)) is None:
+                continue
+            for names, found in ((presence.actors, hosts), (presence.stands_in, deputies)):
+                for name in names:
+                    if name in found:
+                        found[name].append(member)
+        return {name: hosts[name] or deputies[name] for name in hosts}
 
     def _duties_among(self, hosts: Mapping[str, Sequence[str]]) -> dict[Key, bool]:
         """Return what is to be held here where actors have these hosts, and whether it is to be led."""

@@ -61,7 +61,7 @@ def _of_long(text: str, most: int) -> Excerpt:
     return Excerpt("\n".join((*parts, text[last:])), unread)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _told(text: str) -> tuple[Numbers, Numbers]:
     """Return the telling words of a long text between the ends that any excerpt of it holds: searched once for all."""
     return telling_in(text, DECODED // _HEAD, len(text) - DECODED // _TAIL)

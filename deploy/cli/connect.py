@@ -3,8 +3,13 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager, nullcontext, suppress
+from contextvars import copy_context
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from deploy.cli.options import Target
 from deploy.operating.deadline import Deadline
@@ -20,17 +25,54 @@ SILENCE_S = 10.0
 _ODD_S, _LOOK_S = 2.0, 0.1
 """Seconds without confirmation that make a command look why, and between two looks at the clock."""
 
+_GRACE_S = 0.25
+"""Seconds behind its deadline in which work may still say itself what became of it."""
+
 T = TypeVar("T")
 
 
 def run_within(target: Target, seconds: float, work: Callable[[Deadline], Coroutine[Any, Any, T]]) -> T:
     """Run a command's work in the time it was given, counted from the command's start; raises as ``Deadline.kept``."""
+    return run_until(Deadline(seconds, target.begun), work)
+
+
+def run_until(deadline: Deadline, work: Callable[[Deadline], Coroutine[Any, Any, T]]) -> T:
+    """Run work until a deadline, whatever it is doing then; raises as ``Deadline.kept``.
+
+    It has a thread of its own, which nobody waits for any longer than that: a loop sees that the time is up between two
+    steps alone, and on a busy machine one step (modules loaded, a batch folded, a connection closed) takes seconds.
+    """
+    context = click.get_current_context(silent=True)
+    done: Future[T] = Future()
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
     async def kept() -> T:
-        async with Deadline(seconds, target.begun).kept() as deadline:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        async with deadline.kept():
             return await work(deadline)
 
-    return asyncio.run(kept())
+    def run() -> None:
+        try:
+            with context.scope(cleanup=False) if context is not None else nullcontext():
+                done.set_result(asyncio.run(kept()))
+        except BaseException as wrong:
+            done.set_exception(wrong)
+
+    Thread(target=copy_context().run, args=(run,), name="command", daemon=True).start()
+    try:
+        return done.result(deadline.left + _GRACE_S)
+    except TimeoutError:
+        if done.done():
+            return done.result()
+        raise deadline.overdue() from None
+    except KeyboardInterrupt:
+        for loop, task in running:
+            with suppress(RuntimeError):  # it has ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+        wait((done,), _GRACE_S)
+        raise
 
 
 if TYPE_CHECKING:

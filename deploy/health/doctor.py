@@ -189,7 +189,9 @@ async def _workers(connection: Connection, patient: Patient, partitions: Partiti
         return [Finding("workers", Verdict.WARN, seen, _OTHER_USER)]
     alive = readable(members)
     return [
-        judge_workers(patient.actors, [presence.actors for presence in alive if presence.actors]),
+        judge_workers(
+            patient.actors, [(*presence.actors, *presence.stands_in) for presence in alive if presence.actors]
+        ),
         judge_stages(alive, partitions, (*patient.stages, *(() if patient.run is None else (LEDGER,)))),
         judge_budgets(alive),
         judge_snapshots(alive),

@@ -7,7 +7,7 @@ import msgspec
 
 from deploy.operating.exporting import export_bundle
 from events.bundles import read_events
-from events.errors import Misconfigured, Unavailable
+from events.errors import LogError, Misconfigured, Unavailable
 from events.ledger import back_up
 from events.private_files import make_private_folder, remove_if_empty
 from events.replay.looking import NothingThere
@@ -40,7 +40,7 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     Raises:
         Misconfigured: there is no ledger, or something of that name is there already.
         NothingThere: the ledger holds no rows.
-        LedgerDamaged, Unavailable: as for ``events.ledger.back_up``.
+        LedgerDamaged, Unavailable: as for ``events.ledger.back_up``. Where the bundle alone fails, the copy stays.
     """
     if to.exists() and not to.is_dir():
         raise Misconfigured(f"{to} exists: name another file or folder, or delete it")
@@ -49,7 +49,8 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
     archive = copy.with_suffix(".nxb") if is_file else to / BUNDLE
     for taken in (copy, archive):
         if taken.exists():
-            raise Misconfigured(f"{taken} exists: name another place, or move it away")
+            left = f"; {_to_bundle(copy, archive)}" if bundle and not archive.exists() else ""
+            raise Misconfigured(f"{taken} exists: name another place, or move it away{left}")
     try:
         made = make_private_folder(folder)
     except OSError as wrong:
@@ -64,7 +65,10 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
         remove_if_empty(made)
         raise NothingThere(f"{ledger} holds no rows yet, so that nothing was copied: back up once something was stored")
     if bundle:
-        asyncio.run(_bundle(copy, archive))
+        try:
+            asyncio.run(_bundle(copy, archive))
+        except LogError as wrong:
+            raise type(wrong)(f"{wrong}; {copy} is copied and sound: {_to_bundle(copy, archive)}") from wrong
     return BackedUp(
         ledger=str(copy),
         bundle=str(archive) if bundle else "",
@@ -73,6 +77,10 @@ def back_up_set(ledger: Path, to: Path, *, bundle: bool) -> BackedUp:
         last_seq=found.last_seq,
         head=found.head,
     )
+
+
+def _to_bundle(copy: Path, archive: Path) -> str:
+    return f"`neuraxis log export --format bundle --log {copy} -o {archive}` writes its bundle"
 
 
 async def _bundle(copy: Path, archive: Path) -> None:

@@ -77,11 +77,12 @@ class Deadline:
             async with asyncio.timeout(self.left):
                 yield self
         except TimeoutError:
-            raise self._overdue() from None
+            raise self.overdue() from None
         except (Unavailable, UnknownOutcome) as wrong:
             raise self._told(wrong) from wrong
 
-    def _overdue(self) -> LogError:
+    def overdue(self) -> LogError:
+        """Return the error that says what became of the work by now."""
         if self._sent_at is None and not self._servers:
             return Unavailable(
                 f"{self.waited:.1f} s went by before a broker was asked: nothing was sent; give it longer"

@@ -12,6 +12,7 @@ from events.errors import LedgerDamaged, Misconfigured
 from events.ledger.checking.chain import GENESIS
 from events.ledger.rows import link_row, to_row
 from events.log import Stored
+from events.losses import Losses
 from events.replay.looking import NothingThere, span_of
 from events.replay.replaying import END, Point
 from events.replay.sources import Source, exchange_of
@@ -140,10 +141,8 @@ async def export_bundle(
     info, losses = await source.info(), await source.losses()
     if info.first_seq > 1 and not losses.has_gap(1, info.first_seq - 1):
         raise Misconfigured(f"the {source.name} begins at sequence {info.first_seq}, not 1: take a copy that is whole")
-    # One end for both readings: a live log grows. What lacks events holds the records that say so.
-    end = min(info.last_seq, upto.seq)
-    end = max([end, *(loss.seq for loss in losses.found if loss.event.first_seq <= end and not loss.event.given_again)])
-    upto = msgspec.structs.replace(upto, seq=end)
+    # One end for both readings: a live log grows.
+    upto = msgspec.structs.replace(upto, seq=min(info.last_seq, upto.seq))
     origin = Manifest(
         format=FORMAT,
         project=version("neuraxis"),
@@ -154,29 +153,36 @@ async def export_bundle(
         last_seq=0,
         head="",
         redacted=key is not None,
-        original_head=await _original_head(source, upto, key),
+        original_head=await _original_head(source, upto, losses, key),
         versions={},
         chosen=tuple(chosen),
         missing=losses.lost_for_good,
     )
-    return await write_bundle(path, _batches(source, upto, Redaction(key) if key is not None else None), origin)
+    redaction = Redaction(key) if key is not None else None
+    return await write_bundle(path, _batches(source, upto, losses, redaction), origin)
 
 
-async def _original_head(source: Source, upto: Point, key: bytes | None) -> str:
+async def _original_head(source: Source, upto: Point, losses: Losses, key: bytes | None) -> str:
     # A reading of its own: the manifest is made before the archive is.
     if key is None:
         return ""
     redaction = Redaction(key)
-    async for _ in _batches(source, upto, redaction):
+    async for _ in _batches(source, upto, losses, redaction):
         pass
     return redaction.original.hex()
 
 
-async def _batches(source: Source, upto: Point, redaction: Redaction | None) -> AsyncIterator[Sequence[Stored]]:
+async def _batches(
+    source: Source, upto: Point, losses: Losses, redaction: Redaction | None
+) -> AsyncIterator[Sequence[Stored]]:
+    """Yield the events up to a point; beyond it up to the record of what is missing before, which says so."""
     last, head = 0, GENESIS
-    async for batch in source.as_stored([EVERYTHING], 0, upto.seq):
-        within = [stored for stored in batch if stored.time_ns <= upto.time_ns]
-        for stored in within:
+    async for batch in source.as_stored([EVERYTHING], 0, max(upto.seq, losses.last_seq)):
+        within: list[Stored] = []
+        for stored in batch:
+            if (stored.seq > upto.seq or stored.time_ns > upto.time_ns) and stored.seq > _recorded_by(losses, last):
+                break
+            within.append(stored)
             last, head = stored.seq, link_row(head, to_row(stored))
         if redaction is None:
             yield within
@@ -191,3 +197,9 @@ async def _batches(source: Source, upto: Point, redaction: Redaction | None) -> 
             f"{source.name}: not exported, since its rows are not those that its hash chain was made of: "
             "`neuraxis log verify` lists what differs"
         )
+
+
+def _recorded_by(losses: Losses, last: int) -> int:
+    """Return the sequence of the last record of a loss among the events up to a sequence, 0 where there is none."""
+    before = (loss for loss in losses.found if loss.event.first_seq <= last and not loss.event.given_again)
+    return max((loss.seq for loss in before), default=0)

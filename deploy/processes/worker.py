@@ -33,6 +33,7 @@ from deploy.processes.stopping import told_to_stop
 from events.errors import LogCut, LogError
 from events.jetstream import Access, Connection, JetStreamLog, KeyValueMembership, KeyValueSnapshots
 from events.loggers import get_logger
+from schemas.stages import WITNESSES
 
 LEDGER = "ledger"
 """The name of the projector, which is no actor: it decides nothing."""
@@ -208,6 +209,7 @@ async def _actors(job: Job, connection: Connection, log: JetStreamLog, member: s
         build=version("neuraxis"),
         snapshot_every=settings.snapshot_every,
         batch_from=BATCH_FROM if job.config.broker.sync == "always" else BATCH_FROM_UNFLUSHED,
+        stands_in=[ACTORS[name] for name in WITNESSES if name not in job.hosts],
     )
 
 

@@ -33,6 +33,9 @@ _INPUTS = topic_filter(topic_of(InputReceived))
 _SINGLY = 4
 """Filters that are read each by itself, at most."""
 
+MOST_WHOLE = 200_000
+"""Sequences that are read whole, whatever is asked for: less than two seconds' worth, and no gap is passed over."""
+
 _AROUND = 1_000
 """Sequences around the events found of an exchange among which there may have been another of it."""
 
@@ -219,10 +222,11 @@ class StreamSource:
         """Read a range as it is stored, words sealed where they are; otherwise as ``history``.
 
         Through several filters the broker may pass over readable messages before a gap that nobody has recorded (see
-        ``events.jetstream.reading``). So a few are read each by itself; where there are more, all is read.
+        ``events.jetstream.reading``), and through none of them a gap shows. So all is read, but of a long stream a few
+        filters are read each by itself: of gaps there, what is recorded is known.
         """
-        whole = EVERYTHING in filters or len(filters) > _SINGLY
         end = min(upto, (await self.info()).last_seq)
+        whole = EVERYTHING in filters or len(filters) > _SINGLY or end - after <= MOST_WHOLE
         readings = [self._stored(each, after, end) for each in ([EVERYTHING] if whole else filters)]
         matches, reached = matcher(filters), after
         async for batch in in_order(readings):

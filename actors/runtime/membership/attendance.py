@@ -29,7 +29,7 @@ def lacks(presences: Iterable[Heartbeat], partitions: Partitions) -> dict[Place,
     stalled: set[Place] = set()
     hosted: set[str] = set()
     for presence in presences:
-        hosted.update(presence.actors, presence.stalled)
+        hosted.update(presence.actors, presence.stalled, presence.recovering)
         serves.update((stage, name) for stage, names in presence.serves.items() for name in names)
         stalled.update((stage, name) for stage, names in presence.stalled.items() for name in names)
     away = (place for place in _places(partitions) if place not in serves)

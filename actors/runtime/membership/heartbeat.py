@@ -20,12 +20,13 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
     Attributes:
         actors: The actors it hosts.
-        recovering: Those of which a partition still reads its past here.
+        recovering: Those of which a partition still reads its past here, or decides what came while nobody did.
         serves: Stage -> the partitions that it serves: leads, in an actor's case.
         stalled: Stage -> the partitions that it is to serve, where what waits has not moved for a while.
         overruns: Actor -> its decisions here that took longer than its budget, since the process began; the longest is
             that of late.
         unsaved: Actor -> partitions whose latest snapshot could not be saved.
+        stands_in: The actors that it runs where nobody who hosts them lives.
     """
 
     actors: tuple[str, ...]
@@ -34,6 +35,7 @@ class Heartbeat(msgspec.Struct, frozen=True):
     stalled: Mapping[str, tuple[str, ...]] = {}
     overruns: Mapping[str, Overrun] = {}
     unsaved: Mapping[str, tuple[str, ...]] = {}
+    stands_in: tuple[str, ...] = ()
 
 
 def heartbeat_of(value: bytes) -> Heartbeat | None:

@@ -18,7 +18,7 @@ from actors.runtime.partition.authorship import Author
 from actors.runtime.partition.proving import Proof
 from actors.runtime.partition.snapshotting import Snapshotting
 from actors.runtime.partition.timekeeping import Timekeeper
-from actors.runtime.turns import SLICE_NS
+from actors.runtime.turns import LONG_BYTES, SLICE_NS
 from events.codec import Unreadable
 from events.decision import NewEvent
 from events.errors import LogError
@@ -80,18 +80,30 @@ class Deciding(ABC):
         """How many messages wait to be decided."""
         return len(self.view.waiting)
 
+    def is_behind(self, seq: int) -> bool:
+        """Whether it recovers, or leads and is yet to decide a message up to a sequence."""
+        if self.role is not Role.LEADING:
+            return self.role is Role.RECOVERING
+        return bool(self.view.waiting) and self.view.waiting[0].stored.seq <= seq
+
     def turn(self) -> None:
         """Go on deciding, where this shard still leads."""
         if self.role is Role.LEADING:
-            self.work()
+            self.work(in_turn=True)
 
-    def work(self) -> None:
-        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come."""
+    def work(self, *, in_turn: bool = False) -> None:
+        """Decide what waits, as far as there is room and no snapshot is due, for a slice of time; then others come.
+
+        Long messages are decided in turn alone: what is short, and came behind them for others, does not wait for them.
+        """
         view, counters, clock = self.view, self._context.counters, self._context.clock
         turns = self._context.turns
         submitted = False
         begun = clock.elapsed_ns()
         while view.waiting and self._may_decide() and self not in turns:
+            if not in_turn and len(view.waiting[0].stored.data) >= LONG_BYTES:
+                turns.add(self)
+                break
             started = clock.elapsed_ns()
             sequence = view.waiting[0].stored.seq
             cools = self._cools(view.waiting[0])

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 
+from actors.text.decoding.left import Left
 from actors.text.decoding.stretches import stretches_of
+from actors.text.excerpt import excerpt_of
 
 _QUOTE = re.compile("[\"']")
 _VALUE = r"""(?:"((?:[^"\\\n]|\\.){0,200})"|'((?:[^'\\\n]|\\.){0,200})')(?!\s*:)"""
@@ -17,24 +18,27 @@ _FEW_QUOTES = 4_096
 """Quotes that are looked at one by one; of more, one search of the whole text is faster."""
 
 _FEWEST = 3
-_MOST = 1_024
-"""Values that are laid together; of more, the first."""
+_MOST = 32_768
+"""Characters of values laid together that are read as they are; of more, what stands around telling words."""
 
-_PIECE = 32
-"""Characters that the pieces have on average at most: longer values say what they say by themselves."""
+_PIECE = 64
+"""Characters that a piece has at most: longer values say what they say by themselves."""
 
 _TAG = r"<!--[^>]{0,200}-->|</?[A-Za-z][^<>]{0,200}>"
 _TAGS = re.compile(_TAG)
 _IN_WORD = re.compile(rf"\w(?:{_TAG})+\w")
 
 
-def documents(text: str) -> Iterator[str]:
+def documents(text: str) -> Iterator[str | Left]:
     """Yield the values of a document laid together, as words and as parts of words; and a page without its tags."""
     if text.count('"') + text.count("'") >= 2 * _FEWEST:
-        found = list(islice(_strings(text), _MOST))
-        if len(found) >= _FEWEST and sum(map(len, found)) <= _PIECE * len(found):
-            yield " ".join(found)
-            yield "".join(found)
+        found = [value for value in _strings(text) if len(value) <= _PIECE]
+        if len(found) >= _FEWEST:
+            for between in (" ", ""):
+                shown, unread = excerpt_of(between.join(found), _MOST)
+                yield shown
+                if unread:
+                    yield Left(unread)
     if "<" in text and _IN_WORD.search(text):
         yield _TAGS.sub("", stretches_of(text, (match.span() for match in _IN_WORD.finditer(text))))
 

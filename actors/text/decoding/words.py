@@ -48,7 +48,10 @@ class Words(NamedTuple):
         yield from map(self.at, np.flatnonzero(self.ends - self.starts >= least).tolist())
 
     def mixed(self, least: int, most: int) -> Iterator[tuple[int, str]]:
-        """Yield the words of some lengths that mix cases or digits as few words do, each with its place."""
+        """Yield the words of some lengths that mix cases, and digits, as few words do, each with its place.
+
+        One without capitals is no base64 of a word: leetspeak is none.
+        """
         before, after = self.kinds[:-1], self.kinds[1:]
         small, capital, digit = before == _LOWER, before == _UPPER, before == _DIGIT
         mixed = (small & ((after == _UPPER) | (after == _DIGIT))) | (digit & (after >= _UPPER))
@@ -57,8 +60,14 @@ class Words(NamedTuple):
         lengths = self.ends - self.starts
         found = np.zeros(len(lengths), dtype=np.bool_)
         found[places] = True
-        found &= (lengths >= least) & (lengths <= most)
+        found &= (lengths >= least) & (lengths <= most) & self._have(_UPPER) & self._have(_LOWER)
         yield from ((place, self.at(place)) for place in np.flatnonzero(found).tolist())
+
+    def _have(self, kind: int) -> npt.NDArray[np.bool_]:
+        """Return whether each word has a character of a kind."""
+        counts = np.concatenate(([0], np.cumsum(self.kinds == kind)))
+        has: npt.NDArray[np.bool_] = counts[self.ends] > counts[self.starts]
+        return has
 
     def hex(self, least: int, most: int) -> Iterator[tuple[int, str]]:
         """Yield the words of some lengths that may be pairs of hexadecimal digits, each with its place."""
@@ -75,6 +84,13 @@ def words_in(data: bytes) -> Words:
     kinds = np.frombuffer(data.translate(_KINDS), dtype=np.uint8)
     starts, ends = _runs(kinds != _OTHER)
     return Words(data, starts, ends, kinds)
+
+
+def parts_of(flags: npt.NDArray[np.bool_], least: int = 1) -> list[tuple[int, int]]:
+    """Return where the runs of so many flags or more begin and end."""
+    starts, ends = _runs(flags)
+    long = np.flatnonzero(ends - starts >= least)
+    return list(zip(starts[long].tolist(), ends[long].tolist(), strict=True))
 
 
 def long_tokens(text: str, least: int) -> list[str]:

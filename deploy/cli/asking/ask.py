@@ -69,9 +69,7 @@ def ask(
     found = run_within(
         target,
         timeout,
-        lambda within: converse(
-            target, words, agent=whose, session=talk, deadline=within, speaker=speaker, check=check
-        ),
+        lambda within: converse(target, words, within, agent=whose, session=talk, speaker=speaker, check=check),
     )
     show(found, as_json=as_json, speaker=speaker)
     if found.action == "FAILED":

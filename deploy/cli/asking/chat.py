@@ -1,18 +1,13 @@
 """``neuraxis chat``."""
 
-import asyncio
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
 
 import click
 
 from deploy.cli.asking.ask import ANSWER_S, agent_of, new_session, speaker_for
 from deploy.cli.groups import command
 from deploy.cli.options import Target, examples, json_option, speaker_options, target_options, timeout_option
-
-if TYPE_CHECKING:
-    from deploy.cli.asking.speaking import Speaker
-    from deploy.cli.rendering.decision import Exchange
 
 
 @command(epilog=examples("neuraxis chat", "neuraxis chat --session travel", "neuraxis chat --json < questions.txt"))
@@ -28,8 +23,9 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
     steps of an ACT loop. On a terminal a model's words appear as it speaks.
     """
     from actors.gateway import InvalidInput, check_name
-    from deploy.cli.asking.exchange import show
-    from deploy.cli.connect import access_to
+    from deploy.cli.asking.exchange import converse, show
+    from deploy.cli.connect import access_to, run_until
+    from deploy.operating.deadline import Deadline
 
     # Each line is an exchange of its own loop: a person who thinks must not hold up a connection's heartbeats, and
     # Ctrl-C and line editing work as they do in any shell.
@@ -49,22 +45,13 @@ def chat(target: Target, agent: str | None, user: str, session: str, timeout: fl
             continue
         try:
             speaker = speaker_for(as_json)
-            found = asyncio.run(_exchange(target, line, whose, talk, timeout, speaker))
+            # From now on: a person thinks as long as they like.
+            talking = partial(converse, target, line, agent=whose, session=talk, speaker=speaker)
+            found = run_until(Deadline(timeout), talking)
         except InvalidInput as wrong:
             click.echo(f"not sent: {wrong}", err=True)
             continue
         show(found, as_json=as_json, speaker=speaker, answer_first=True)
-
-
-async def _exchange(
-    target: Target, line: str, agent: str, session: str, timeout: float, speaker: "Speaker | None"
-) -> "Exchange":
-    from deploy.cli.asking.exchange import converse
-    from deploy.operating.deadline import Deadline
-
-    # From now on: a person thinks as long as they like.
-    async with Deadline(timeout).kept() as deadline:
-        return await converse(target, line, agent=agent, session=session, deadline=deadline, speaker=speaker)
 
 
 def _next_line(at_terminal: bool) -> str | UnicodeDecodeError | None:

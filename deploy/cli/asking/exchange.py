@@ -35,10 +35,10 @@ _LATER = "`neuraxis doctor` tells, and `neuraxis why {}` when it has one"
 async def converse(
     target: Target,
     text: str,
+    deadline: Deadline,
     *,
     agent: str,
     session: str,
-    deadline: Deadline,
     speaker: Speaker | None = None,
     check: bool = False,
 ) -> Exchange:

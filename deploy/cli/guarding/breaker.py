@@ -211,16 +211,16 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
 
 
 async def _standing(source: "Source", agent: str, session: str, last: int) -> Shown:
+    from actors.breaker import ACTOR as actor
     from actors.breaker.decider import recall
     from actors.breaker.machine import stance_of
-    from actors.registry import actor_named
     from deploy.cli.output import latest
     from deploy.cli.rendering.terminal import progress
     from events.replay.replay import Replay
     from events.replay.replaying import run
     from events.routes import partition_filters
 
-    actor, partition = actor_named("breaker"), source.partitions.session_token(session)
+    partition = source.partitions.session_token(session)
     replay = Replay([actor], source.partitions)
     upto = (await source.info()).last_seq
     with progress("folding", upto) as advance:

@@ -2,133 +2,34 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from io import StringIO
-from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
-from actors.gateway import Answered, Client, new_input
 from actors.registry import ACTORS
 from actors.runtime.partition.shard import Shard
-from actors.runtime.worker import Worker
 from deploy.cli.rendering.why import render
-from events.codec import Recorded, decode
 from events.replay.explain import explain
-from schemas.event import Event
-from schemas.subjects import Partitions
+from events.view import Delivery
+from schemas.stages import WITNESSES
 from schemas.vocabulary.alerts import Alert
-from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
+from schemas.vocabulary.swarm import OverBudget, StageFound, SwarmMeasured, WithinBudget
+from tests.actors.runtime.virtual_set import (
+    DEADLINE_S,
+    GRACE_S,
+    LEASE_S,
+    PARTITIONS,
+    SLACK_S,
+    START_S,
+    Set,
+    lived,
+    lost,
+    without,
+)
 from tests.actors.runtime.waiting import until
-from tests.judging import broken_promises
-from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
-from tests.simulated.stream import SimulatedStream
-from tests.simulation.loop import VirtualLoop, run_virtual
-
-PARTITIONS = Partitions(agents=1, sessions=2)
-DEADLINE_S = 60.0
-LEASE_S, GRACE_S, START_S = 3.0, 8.0, 15.0
-SLACK_S = 2.0
-"""Between two looks, and two heartbeats."""
-
-
-class SlowClock:
-    """A clock by which every decision takes so long: what is measured moves on by as much each time it is read."""
-
-    def __init__(self, loop: VirtualLoop, took_ms: int) -> None:
-        self._loop = loop
-        self._elapsed = 0
-        self.took_ms = took_ms
-
-    def now_ns(self) -> int:
-        """Return virtual wall time."""
-        return self._loop.time_ns()
-
-    def elapsed_ns(self) -> int:
-        """Return so much more than the last time."""
-        self._elapsed += self.took_ms * 1_000_000
-        return self._elapsed
-
-
-class Set:
-    """Workers on a simulated broker."""
-
-    def __init__(self, stream: SimulatedStream, clock: SlowClock) -> None:
-        self.stream = stream
-        self.clock = clock
-        self.log = SimulatedLog(SimulatedConnection(stream, "edge"))
-        self.exchanges: list[str] = []
-
-    @contextlib.asynccontextmanager
-    async def worker(self, name: str, actors: Sequence[str]) -> AsyncIterator[tuple[Worker, SimulatedConnection]]:
-        """Run a worker for the length of a block, and have it hand over at the end."""
-        connection, stop = SimulatedConnection(self.stream, name), asyncio.Event()
-        worker = Worker(
-            SimulatedLog(connection),
-            SimulatedSnapshots(connection),
-            SimulatedMembership(connection),
-            [ACTORS[actor] for actor in actors],
-            name=name,
-            clock=self.clock,
-        )
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(worker.run(stop))
-            await worker.ready.wait()
-            try:
-                yield worker, connection
-            finally:
-                stop.set()
-
-    async def ask(self, session: str = "s") -> tuple[Answered, float]:
-        """Send an input; return its end, and the virtual seconds that it took."""
-        loop = asyncio.get_running_loop()
-        async with Client.open(self.log) as edge:
-            addressed = new_input(
-                "What is the capital of Peru?",
-                agent="a",
-                session=session,
-                partitions=PARTITIONS,
-                now_ns=self.clock.now_ns(),
-                exchange=f"{len(self.exchanges):032x}",
-            )
-            self.exchanges.append(addressed.exchange)
-            began = loop.time()
-            await edge.submit(addressed)
-            return await edge.answer(addressed.exchange, 2 * DEADLINE_S), loop.time() - began
-
-    def recorded(self, *kinds: type[Event]) -> list[Any]:
-        """Return the events of some kinds, in order; a kind stands for what derives from it, too."""
-        found = (decode(stored) for stored in self.stream.store.messages)
-        return [
-            each.message.event for each in found if isinstance(each, Recorded) and isinstance(each.message.event, kinds)
-        ]
-
-
-def lived(body: Callable[[Set], Awaitable[None]], *, took_ms: int = 0) -> Set:
-    """Let a body live in a world in which nothing fails by itself, and judge the log that it leaves."""
-
-    async def main() -> Set:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, VirtualLoop)
-        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
-        running = Set(stream, SlowClock(loop, took_ms))
-        await body(running)
-        return running
-
-    running = run_virtual(main(), 1)
-    broken = broken_promises(list(ACTORS.values()), running.stream.store.messages, running.exchanges, PARTITIONS)
-    assert [each for each in broken if "undecided" not in each and "leaks" not in each] == []
-    return running
-
-
-def without(*actors: str) -> tuple[str, ...]:
-    return tuple(name for name in ACTORS if name not in actors)
-
-
-def lost(running: Set) -> list[tuple[str, str, tuple[str, ...]]]:
-    return [(event.actor, event.reason, event.partitions) for event in running.recorded(StageLost)]
+from tests.simulated import SimulatedConnection
 
 
 @pytest.mark.parametrize(
@@ -186,6 +87,40 @@ def test_a_worker_that_is_killed_is_missed_after_its_lease_and_the_grace() -> No
     lived(body)
 
 
+@pytest.mark.parametrize("witness", WITNESSES)
+def test_a_guard_that_dies_together_with_who_would_tell_of_it_is_missed_all_the_same(witness: str) -> None:
+    async def body(running: Set) -> None:
+        async with running.worker("others", without("arbiter", witness)):
+            with contextlib.suppress(BaseException):
+                async with running.worker("guard", ("arbiter", witness)) as (_, connection):
+                    await asyncio.sleep(20)
+                    connection.kill()
+            end, took = await running.ask()
+            assert end.event.reason == "no_owner: arbiter"
+            assert took < LEASE_S + GRACE_S + SLACK_S
+            async with running.worker("guard again", ("arbiter", witness)):
+                await until(lambda: bool(running.recorded(StageFound)), "the stage to be found")
+                answered, _ = await running.ask()
+                assert answered.event.action == "EXECUTED"
+
+    running = lived(body)
+    told = [alert.status for alert in running.recorded(Alert) if alert.event == "forged_id.swarm.stage_lost"]
+    assert (told[0], told[-1]) == ("firing", "resolved")
+    assert {actor for actor, *_ in lost(running)} == {"arbiter"}, "who is stood in for is not lost"
+
+
+def test_who_hosts_an_actor_runs_it_and_those_who_stand_in_do_only_while_nobody_does() -> None:
+    async def body(running: Set) -> None:
+        async with running.worker("others", without("swarm")) as (deputy, _):
+            await until(lambda: ("swarm", "all") in deputy.shards, "somebody to stand in")
+            async with running.worker("own", ("swarm",)) as (own, _):
+                await until(lambda: ("swarm", "all") not in deputy.shards, "the deputy to step back")
+                assert ("swarm", "all") in own.shards
+            await until(lambda: ("swarm", "all") in deputy.shards, "somebody to stand in again")
+
+    assert lost(lived(body)) == []
+
+
 def test_a_worker_that_is_stopped_as_by_a_signal_is_missed_and_found_when_it_goes_on() -> None:
     async def body(running: Set) -> None:
         async with running.worker("others", without("arbiter")), running.worker("guard", ("arbiter",)) as (_, frozen):
@@ -219,6 +154,35 @@ def test_a_partition_that_is_led_and_does_not_advance_is_lost_alone(monkeypatch:
             monkeypatch.setattr(Shard, "work", work)
 
     assert set(lost(lived(body))) == {("arbiter", "stalled", ("00",))}
+
+
+def test_a_worker_is_ready_once_it_has_decided_what_came_while_nobody_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Shard.work
+
+    async def body(running: Set) -> None:
+        waiting = [asyncio.create_task(running.ask()) for _ in range(3)]
+        await asyncio.sleep(1)
+        monkeypatch.setattr(Shard, "work", lambda shard: None)
+        connection, stop = SimulatedConnection(running.stream, "all"), asyncio.Event()
+        worker = running.made(connection, "all", tuple(ACTORS))
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(worker.run(stop))
+            await until(
+                lambda: bool(worker.shards) and all(s.role is s.wanted for s in worker.shards.values()), "roles"
+            )
+            await asyncio.sleep(5)
+            assert not worker.ready.is_set()
+            assert "reflex" in worker.presence().recovering
+            monkeypatch.setattr(Shard, "work", work)
+            for shard in worker.shards.values():
+                shard.turn()
+            await worker.ready.wait()
+            assert worker.presence().recovering == ()
+            for each in waiting:
+                await each
+            stop.set()
+
+    lived(body)
 
 
 @pytest.mark.parametrize("what", ["one worker after the other", "all workers", "the guard's worker, soon back"])
@@ -256,6 +220,35 @@ def test_an_outage_of_the_broker_is_no_loss() -> None:
             await asyncio.sleep(20)
 
     assert lost(lived(body)) == []
+
+
+def test_a_short_input_does_not_wait_for_long_ones_that_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = {PARTITIONS.session_token(name): name for name in map(str, range(9))}
+    long = "The plan for the harbour was read out, and the people of the town had their say. " * 2_000
+    take, held = Shard.on_message, list[tuple[Shard, Delivery]]()
+
+    def hold(shard: Shard, delivery: Delivery, own: bool) -> None:
+        if shard.actor.name == "reflex" and not own:
+            held.append((shard, delivery))
+        else:
+            take(shard, delivery, own)
+
+    async def body(running: Set) -> None:
+        async with running.worker("all", tuple(ACTORS)):
+            monkeypatch.setattr(Shard, "on_message", hold)
+            asked = [(sessions["00"], long), (sessions["01"], "What is the capital of Peru?")]
+            asking = [asyncio.create_task(running.ask(session, text)) for session, text in asked]
+            await until(lambda: len(held) == len(asked), "both inputs")
+            monkeypatch.setattr(Shard, "on_message", take)
+            held.sort(key=lambda each: each[0].partition)
+            for shard, delivery in held:
+                shard.on_message(delivery, False)
+            assert [len(shard.outbox) for shard, _ in held] == [0, 1], "the short one is decided, the long one in turn"
+            for each in asking:
+                end, _ = await each
+                assert end.event.action == "EXECUTED"
+
+    lived(body)
 
 
 def test_decisions_over_their_budget_are_facts_in_the_log_that_alert_and_end() -> None:

@@ -11,6 +11,7 @@ from events.bundles import read_manifest
 from events.jetstream import JetStreamLog
 from events.log import Append, Record, Stored
 from schemas.event import topic_of
+from schemas.intake.moments import rfc3339
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.ledger import LossRecorded
 from tests.broker import Broker
@@ -92,6 +93,9 @@ def test_what_was_lost_elsewhere_is_not_told(ledger: Path, lost: int) -> None:
         ("log", "tail", "--no-follow", "--count", "1000"),
         ("log", "export", "-o", "out.jsonl"),
         ("why", "last"),
+        ("alerts", "--no-follow"),
+        ("log", "tail", "--no-follow", "--topic", "forged_id.response.emitted"),
+        ("precedents", "list"),
     ],
     ids=" ".join,
 )
@@ -103,14 +107,16 @@ def test_a_gap_in_the_stream_that_nobody_has_recorded_is_told(command: tuple[str
 def test_an_export_of_a_log_that_lost_an_event_is_a_bundle_that_says_so(
     ledger: Path, lost: int, talk: list[Stored]
 ) -> None:
+    behind = next(each for each in talk if each.seq == lost + 1)
     for command in (
         ("log", "export", "--format", "bundle", "-o", "out.nxb"),
+        ("log", "export", "--format", "bundle", "-o", "timed.nxb", "--to", rfc3339(behind.time_ns)),
         ("log", "export", "--format", "bundle", "-o", "short.nxb", "--to", str(lost + 1)),
         ("log", "record", "case", "--folder", "kept", "--last", "1"),
     ):
         made = neuraxis(*command, "--log", ledger)
         assert made.exit_code == 0, made.output
-    for bundle in (Path("out.nxb"), Path("short.nxb"), *Path("kept").glob("*.nxb")):
+    for bundle in (Path("out.nxb"), Path("short.nxb"), Path("timed.nxb"), *Path("kept").glob("*.nxb")):
         manifest = read_manifest(bundle)
         assert (manifest.missing, manifest.events, manifest.last_seq) == (((lost, lost),), len(talk), len(talk) + 1)
         verified = neuraxis("log", "verify", "--log", bundle)

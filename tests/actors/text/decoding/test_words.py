@@ -24,7 +24,9 @@ def test_words_are_found_with_their_places(text: str) -> None:
     assert list(words.long(4)) == [word for _, word in each if len(word) >= 4]
     mixed = re.compile(r"[a-z][A-Z0-9]|[A-Z]{2}[a-z]|[0-9][A-Za-z]")
     assert list(words.mixed(3, 9)) == [
-        (place, word) for place, word in each if 3 <= len(word) <= 9 and mixed.search(word)
+        (place, word)
+        for place, word in each
+        if 3 <= len(word) <= 9 and mixed.search(word) and re.search("[a-z]", word) and re.search("[A-Z]", word)
     ]
     pairs = [(place, word) for place, word in each if re.fullmatch(r"(?:[0-9a-fA-F]{2}){2,4}", word)]
     assert set(pairs) <= set(words.hex(4, 8))

@@ -1,0 +1,127 @@
+"""A set of workers on a simulated broker, in virtual time: how long something takes says nothing of the machine."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from actors.gateway import Answered, Client, new_input
+from actors.registry import ACTORS
+from actors.runtime.worker import Worker
+from events.codec import Recorded, decode
+from schemas.event import Event
+from schemas.stages import WITNESSES
+from schemas.subjects import Partitions
+from schemas.vocabulary.swarm import StageLost
+from tests.judging import broken_promises
+from tests.simulated import CALM, SimulatedConnection, SimulatedLog, SimulatedMembership, SimulatedSnapshots
+from tests.simulated.stream import SimulatedStream
+from tests.simulation.loop import VirtualLoop, run_virtual
+
+PARTITIONS = Partitions(agents=1, sessions=2)
+DEADLINE_S = 60.0
+LEASE_S, GRACE_S, START_S = 3.0, 8.0, 15.0
+SLACK_S = 2.0
+"""Between two looks, and two heartbeats."""
+
+
+class SlowClock:
+    """A clock by which every decision takes so long: what is measured moves on by as much each time it is read."""
+
+    def __init__(self, loop: VirtualLoop, took_ms: int) -> None:
+        self._loop = loop
+        self._elapsed = 0
+        self.took_ms = took_ms
+
+    def now_ns(self) -> int:
+        """Return virtual wall time."""
+        return self._loop.time_ns()
+
+    def elapsed_ns(self) -> int:
+        """Return so much more than the last time."""
+        self._elapsed += self.took_ms * 1_000_000
+        return self._elapsed
+
+
+class Set:
+    """Workers on a simulated broker."""
+
+    def __init__(self, stream: SimulatedStream, clock: SlowClock) -> None:
+        self.stream = stream
+        self.clock = clock
+        self.log = SimulatedLog(SimulatedConnection(stream, "edge"))
+        self.exchanges: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def worker(self, name: str, actors: Sequence[str]) -> AsyncIterator[tuple[Worker, SimulatedConnection]]:
+        """Run a worker for the length of a block, and have it hand over at the end."""
+        connection, stop = SimulatedConnection(self.stream, name), asyncio.Event()
+        worker = self.made(connection, name, actors)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(worker.run(stop))
+            await worker.ready.wait()
+            try:
+                yield worker, connection
+            finally:
+                stop.set()
+
+    def made(self, connection: SimulatedConnection, name: str, actors: Sequence[str]) -> Worker:
+        """Return a worker that stands in for the witnesses among the actors that it does not host."""
+        return Worker(
+            SimulatedLog(connection),
+            SimulatedSnapshots(connection),
+            SimulatedMembership(connection),
+            [ACTORS[actor] for actor in actors],
+            name=name,
+            clock=self.clock,
+            stands_in=[ACTORS[witness] for witness in WITNESSES if witness not in actors],
+        )
+
+    async def ask(self, session: str = "s", text: str = "What is the capital of Peru?") -> tuple[Answered, float]:
+        """Send an input; return its end, and the virtual seconds that it took."""
+        loop = asyncio.get_running_loop()
+        async with Client.open(self.log) as edge:
+            addressed = new_input(
+                text,
+                agent="a",
+                session=session,
+                partitions=PARTITIONS,
+                now_ns=self.clock.now_ns(),
+                exchange=f"{len(self.exchanges):032x}",
+            )
+            self.exchanges.append(addressed.exchange)
+            began = loop.time()
+            await edge.submit(addressed)
+            return await edge.answer(addressed.exchange, 2 * DEADLINE_S), loop.time() - began
+
+    def recorded(self, *kinds: type[Event]) -> list[Any]:
+        """Return the events of some kinds, in order; a kind stands for what derives from it, too."""
+        found = (decode(stored) for stored in self.stream.store.messages)
+        return [
+            each.message.event for each in found if isinstance(each, Recorded) and isinstance(each.message.event, kinds)
+        ]
+
+
+def lived(body: Callable[[Set], Awaitable[None]], *, took_ms: int = 0) -> Set:
+    """Let a body live in a world in which nothing fails by itself, and judge the log that it leaves."""
+
+    async def main() -> Set:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stream = SimulatedStream(clock=loop.time_ns, seed=1, faults=CALM, partitions=PARTITIONS)
+        running = Set(stream, SlowClock(loop, took_ms))
+        await body(running)
+        return running
+
+    running = run_virtual(main(), 1)
+    broken = broken_promises(list(ACTORS.values()), running.stream.store.messages, running.exchanges, PARTITIONS)
+    assert [each for each in broken if "undecided" not in each and "leaks" not in each] == []
+    return running
+
+
+def without(*actors: str) -> tuple[str, ...]:
+    return tuple(name for name in ACTORS if name not in actors)
+
+
+def lost(running: Set) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(event.actor, event.reason, event.partitions) for event in running.recorded(StageLost)]
