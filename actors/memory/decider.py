@@ -45,7 +45,7 @@ from actors.memory.terms import concepts_in
 from actors.memory.told import told_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.reading.terms import terms_of
@@ -58,7 +58,6 @@ from schemas.vocabulary.memory import (
     SESSIONS_AT_ONCE,
     FactsRetired,
     MemoryActionsAnswered,
-    MemoryConfigured,
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
@@ -158,8 +157,6 @@ def evolve(state: State, message: Message) -> State:
             return _with_mind(state, message, mind) if message.agent in state.minds else state
         case MemoryForgotten():
             return _forget(state, message, event)
-        case MemoryConfigured():
-            return _configured(state, event)
     return state
 
 
@@ -368,8 +365,3 @@ def _aged(state: State, now_ns: int) -> State:
     if sessions is state.sessions and ended is state.ended:
         return state
     return msgspec.structs.replace(state, sessions=sessions, ended=ended)
-
-
-def _configured(state: State, event: MemoryConfigured) -> State:
-    settings = readable_settings(event, MemorySettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -20,7 +20,7 @@ from actors.reflex.matcher import FREE_CANDIDATES, READINGS, Hit, Matcher, compi
 from actors.reflex.settings import ReflexSettings
 from actors.reflex.sheets import TEXT, Sheet, sheets_of
 from actors.reflex.views import View, Views, views_of
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.allowances import Allowances
 from schemas.decoding import undone_of
 from schemas.event import Event
@@ -29,7 +29,7 @@ from schemas.unread import Bound, Unread, What, layers_left_out, weighed
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.patterns import PatternsImported, PatternsWithdrawn
-from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexConfigured, ReflexLibraryChanged, ReflexPassed
+from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexLibraryChanged, ReflexPassed
 
 PLAIN = "plain"
 """The view of a text as it stands."""
@@ -99,15 +99,8 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Take over newly recorded settings and imported patterns.
-
-    Settings this release cannot read (written by a newer one) leave the state as it is; so do patterns that cannot
-    be used.
-    """
+    """Take over imported patterns and allowances; patterns that cannot be used leave the state as it is."""
     event = message.event
-    if isinstance(event, ReflexConfigured):
-        settings = readable_settings(event, ReflexSettings)
-        return state if settings is None else msgspec.structs.replace(state, settings=settings)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
         imports = after(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)

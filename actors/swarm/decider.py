@@ -36,7 +36,7 @@ from actors.swarm.index import (
     moved,
 )
 from actors.swarm.settings import SwarmSettings
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.attendance import Attendance
 from schemas.catalogue import CATALOGUE, entry_of
 from schemas.event import Event, Failed
@@ -54,7 +54,6 @@ from schemas.vocabulary.swarm import (
     OverBudget,
     StageFound,
     StageLost,
-    SwarmConfigured,
     SwarmMeasured,
     WithinBudget,
 )
@@ -158,8 +157,6 @@ def evolve(state: SwarmState, message: Message) -> SwarmState:
             return msgspec.structs.replace(state, over=state.over.set(actor, True))
         case WithinBudget(actor=actor):
             return msgspec.structs.replace(state, over=_without(state.over, actor))
-        case SwarmConfigured() as configured:
-            return _configure(state, configured)
     return _observe(state, message)
 
 
@@ -295,11 +292,8 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
     return _with_rulings(state, rulings) if len(rulings) != len(state.rulings) else state
 
 
-def _configure(state: SwarmState, configured: SwarmConfigured) -> SwarmState:
-    settings = readable_settings(configured, SwarmSettings)
-    # Slices of another width do not line up with those counted so far.
-    if settings is None:
-        return state
+def reconfigured(state: SwarmState, settings: SwarmSettings) -> SwarmState:
+    """Return the state under other settings, counting anew: slices of another width do not line up with the old."""
     return SwarmState(
         settings,
         state.sci,

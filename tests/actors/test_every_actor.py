@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -157,6 +158,17 @@ def test_recorded_settings_are_in_force_from_there_on(actor: Actor[Any]):
         partition = Partition(actor)
         partition.fold(partition.own(configured(actor, changed)))
         assert partition.state.settings == changed
+
+
+def test_settings_that_this_release_cannot_read_leave_those_in_force():
+    for actor in (each for each in ACTORS.values() if each.settings_type.__struct_fields__):
+        name = actor.settings_type.__struct_fields__[0]
+        unreadable = actor.configured(settings={name: {"of": "another release"}}, settings_hash="", behaviour=9)
+        assert "unreadable_settings" in replace(actor, behaviour=9).undecidable(unreadable)
+        for before in [actor.settings_type(), *variations(actor.settings_type())][:2]:
+            partition = Partition(actor).configure(before)
+            partition.fold(partition.own(unreadable))
+            assert partition.state.settings == before, actor.name
 
 
 def test_settings_are_really_varied():
