@@ -1,11 +1,14 @@
 """One row of the catalogue: all there is to say about a subject, said once."""
 
 from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.event import Configured, Event, Failed, topic_of
+from schemas.event import ROOT, Configured, Event, Failed, topic_of
+
+E = TypeVar("E", bound=Event)
 
 
 class Severity(StrEnum):
@@ -50,6 +53,35 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def prefix(self) -> str:
         """The first token after the root: what the owner publishes below."""
         return self.topic.split(".")[1]
+
+
+def own_events(owner: str, prefix: str = "") -> tuple[type[Configured], type[Failed]]:
+    """Return the types of the two events that every actor has: its settings, and a message that it could not decide.
+
+    Args:
+        owner: The actor; its module of the vocabulary has its name.
+        prefix: The first token of their subjects, where that is another.
+    """
+    name, stem = owner.replace("_", "-"), f"{ROOT}.{prefix or owner}"
+    return (
+        _of_owner(Configured, owner, f"{stem}.configured", f"The settings of {name}, from here on."),
+        _of_owner(Failed, owner, f"{stem}.failed", f"A message that {name} could not decide."),
+    )
+
+
+def _of_owner(base: type[E], owner: str, topic: str, meaning: str) -> type[E]:
+    kind = msgspec.defstruct(
+        owner.title().replace("_", "") + base.__name__,
+        [],
+        bases=(base,),
+        module=f"schemas.vocabulary.{owner}",
+        namespace={"__doc__": meaning},
+        frozen=True,
+        kw_only=True,
+        tag=topic,
+    )
+    assert issubclass(kind, base)
+    return kind
 
 
 def own_entries(

@@ -22,7 +22,7 @@ from actors.responder.ending import PRECEDENT, end_of
 from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
-from schemas.event import Event, topic_of
+from schemas.event import Event, Failed, topic_of
 from schemas.vocabulary.act import ActFailed
 from schemas.vocabulary.appraisal import AppraisalFailed
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterFailed, ArbiterImmediate
@@ -129,7 +129,7 @@ def failed(case: Case, event: Event, *, stage: Stage, actor: str) -> ResponseEmi
     return end_of(case.pending, stage, "FAILED", f"{actor}_failed", text_of("unfinished"))
 
 
-def unappraised(case: Case, event: AppraisalFailed) -> ResponseEmitted | None:
+def unappraised(case: Case, event: Failed) -> ResponseEmitted | None:
     """Appraisal failed: on the input, which is then not answered, or on a model's answer, which is then not judged."""
     if case.pending.awaits == "guardrails":
         return best_drafted(case, "appraisal_failed")

@@ -9,8 +9,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Wake
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Wake
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
 
 Planner = Literal["llm", "offline"]
@@ -95,12 +95,7 @@ class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"
     wake_after_ms: Wake = 0
 
 
-class ActConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.act.configured"):
-    """The settings of an act partition."""
-
-
-class ActFailed(Failed, frozen=True, kw_only=True, tag="forged_id.act.failed"):
-    """A message that act could not decide."""
+ActConfigured, ActFailed = own_events("act")
 
 
 SAMPLE_CALL = ModelCall(

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import ROOT, Configured, Event, Failed, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import ROOT, Event, Wake
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Status = Literal["firing", "resolved"]
@@ -83,12 +83,7 @@ class AlertsScheduled(Event, frozen=True, kw_only=True, tag="forged_id.alert.sch
     untold: Count = 0
 
 
-class AlertsConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.alert.configured"):
-    """The settings of alerts, from here on."""
-
-
-class AlertsFailed(Failed, frozen=True, kw_only=True, tag="forged_id.alert.failed"):
-    """A message that alerts could not decide: what it called for, nobody is told of."""
+AlertsConfigured, AlertsFailed = own_events("alerts", prefix="alert")
 
 
 @cache

@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.precedents import ProposedAction
 
 Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
@@ -162,12 +162,7 @@ class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal
     judged: bool = True
 
 
-class AppraisalConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.appraisal.configured"):
-    """The settings of appraisal, from here on."""
-
-
-class AppraisalFailed(Failed, frozen=True, kw_only=True, tag="forged_id.appraisal.failed"):
-    """A message that appraisal could not decide."""
+AppraisalConfigured, AppraisalFailed = own_events("appraisal")
 
 
 SAMPLE_LAYER = LayerTrust(layer="text", characters=26, truth=0.5, indeterminacy=0.8, falsehood=0.41)

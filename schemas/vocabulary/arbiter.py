@@ -3,8 +3,8 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Unit
 
 
 class ArbiterDenied(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.denied"):
@@ -32,12 +32,7 @@ class ArbiterEscalated(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.
     deadline_after_ms: Milliseconds
 
 
-class ArbiterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.arbiter.configured"):
-    """The settings of arbiter, from here on."""
-
-
-class ArbiterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.arbiter.failed"):
-    """A message that arbiter could not decide."""
+ArbiterConfigured, ArbiterFailed = own_events("arbiter")
 
 
 ENTRIES = (

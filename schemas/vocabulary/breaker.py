@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit, Wake
 
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
 Violation = Literal["role_confusion", "context_saturation"]
@@ -135,12 +135,7 @@ class BreakerReset(Event, frozen=True, kw_only=True, tag="forged_id.breaker.rese
     wake_after_ms: Wake = 0
 
 
-class BreakerConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.breaker.configured"):
-    """The settings of breaker, from here on."""
-
-
-class BreakerFailed(Failed, frozen=True, kw_only=True, tag="forged_id.breaker.failed"):
-    """A message that breaker could not decide."""
+BreakerConfigured, BreakerFailed = own_events("breaker")
 
 
 _CLEARED = Standing(

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 from schemas.unread import Unread
 
 UNREAD = "unread"
@@ -49,12 +49,7 @@ class CoherencePassed(Event, frozen=True, kw_only=True, tag="forged_id.coherence
     unread_of: Unread | None = None
 
 
-class CoherenceConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.coherence.configured"):
-    """The settings of coherence, from here on."""
-
-
-class CoherenceFailed(Failed, frozen=True, kw_only=True, tag="forged_id.coherence.failed"):
-    """A message that coherence could not decide."""
+CoherenceConfigured, CoherenceFailed = own_events("coherence")
 
 
 ENTRIES = (

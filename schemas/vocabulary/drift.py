@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit, Wake
 
 Strategy = Literal["decaying", "recent", "salient", "random"]
 """Where a drift looks for the concept it begins with; see ``memory.wandered``."""
@@ -97,12 +97,7 @@ class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.though
     reason: str = ""
 
 
-class DriftConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.drift.configured"):
-    """The settings of drift, from here on."""
-
-
-class DriftFailed(Failed, frozen=True, kw_only=True, tag="forged_id.drift.failed"):
-    """A message that drift could not decide."""
+DriftConfigured, DriftFailed = own_events("drift")
 
 
 ENTRIES = (

@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.loops import LoopName, Who
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -152,12 +152,7 @@ class CritiqueRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardra
     completion: str = ""
 
 
-class GuardrailsConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.guardrails.configured"):
-    """The settings of guardrails, from here on."""
-
-
-class GuardrailsFailed(Failed, frozen=True, kw_only=True, tag="forged_id.guardrails.failed"):
-    """A message that guardrails could not decide."""
+GuardrailsConfigured, GuardrailsFailed = own_events("guardrails")
 
 
 _TRACE = LoopTrace(

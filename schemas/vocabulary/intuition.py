@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 from schemas.unread import Unread
 from schemas.vocabulary.precedents import ProposedAction
 
@@ -77,12 +77,7 @@ class MotifRetired(Event, frozen=True, kw_only=True, tag="forged_id.intuition.mo
     motif: str
 
 
-class IntuitionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.intuition.configured"):
-    """The settings of intuition, from here on."""
-
-
-class IntuitionFailed(Failed, frozen=True, kw_only=True, tag="forged_id.intuition.failed"):
-    """A message that intuition could not decide."""
+IntuitionConfigured, IntuitionFailed = own_events("intuition")
 
 
 _SIMILAR = Similar(

@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import Tokens
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 from schemas.vocabulary.drift import Strategy
 
 Layer = Literal["turn", "gist", "fact", "episode", "concept"]
@@ -219,12 +219,7 @@ class TurnsForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.tur
     sessions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=SESSIONS_AT_ONCE)]
 
 
-class MemoryConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.memory.configured"):
-    """The settings of a memory partition."""
-
-
-class MemoryFailed(Failed, frozen=True, kw_only=True, tag="forged_id.memory.failed"):
-    """A message that memory could not decide."""
+MemoryConfigured, MemoryFailed = own_events("memory")
 
 
 COLD = Familiarity(

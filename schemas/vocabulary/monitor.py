@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 from schemas.vocabulary.router import Mode
 
 Side = Literal["above", "below"]
@@ -69,12 +69,7 @@ class RateRecovered(Event, frozen=True, kw_only=True, tag="forged_id.monitor.rat
     decisions: Count
 
 
-class MonitorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.monitor.configured"):
-    """The settings of the monitor, from here on."""
-
-
-class MonitorFailed(Failed, frozen=True, kw_only=True, tag="forged_id.monitor.failed"):
-    """A message that the monitor could not decide."""
+MonitorConfigured, MonitorFailed = own_events("monitor")
 
 
 ENTRIES = (

@@ -7,8 +7,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit, Wake
 from schemas.vocabulary.router import Mode
 
 Dimension = Literal[
@@ -116,12 +116,7 @@ class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.refle
     spans: tuple[Span, ...] = ()
 
 
-class ReflectionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflection.configured"):
-    """The settings of reflection, from here on."""
-
-
-class ReflectionFailed(Failed, frozen=True, kw_only=True, tag="forged_id.reflection.failed"):
-    """A message that reflection could not decide."""
+ReflectionConfigured, ReflectionFailed = own_events("reflection")
 
 
 ENTRIES = (

@@ -3,8 +3,8 @@
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 from schemas.personal import Echo
 from schemas.unread import Unread
 
@@ -75,12 +75,7 @@ class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.refl
     fingerprint: str
 
 
-class ReflexConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflex.configured"):
-    """The settings of a reflex partition."""
-
-
-class ReflexFailed(Failed, frozen=True, kw_only=True, tag="forged_id.reflex.failed"):
-    """A message that reflex could not decide."""
+ReflexConfigured, ReflexFailed = own_events("reflex")
 
 
 _MATCH = Match(pattern="jailbreak", signature="dan mode", action="BLOCK", confidence=0.98, view="plain", span=(7, 15))

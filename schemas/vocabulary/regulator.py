@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit, Wake
 
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
@@ -183,12 +183,7 @@ class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confi
     fading: bool = False
 
 
-class RegulatorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.regulator.configured"):
-    """The settings of the regulator, from here on."""
-
-
-class RegulatorFailed(Failed, frozen=True, kw_only=True, tag="forged_id.regulator.failed"):
-    """A message that the regulator could not decide."""
+RegulatorConfigured, RegulatorFailed = own_events("regulator")
 
 
 ENTRIES = (

@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 
@@ -102,12 +102,7 @@ class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.f
     signal: str
 
 
-class RouterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.router.configured"):
-    """The settings of a router partition."""
-
-
-class RouterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.router.failed"):
-    """A message that the router could not decide."""
+RouterConfigured, RouterFailed = own_events("router")
 
 
 SAMPLE_SIGNALS = Signals(

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -150,12 +150,7 @@ class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_adde
     scope: Literal["local"] = "local"
 
 
-class SelfReviewConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.self_review.configured"):
-    """The settings of self-review, from here on."""
-
-
-class SelfReviewFailed(Failed, frozen=True, kw_only=True, tag="forged_id.self_review.failed"):
-    """A message that self-review could not decide."""
+SelfReviewConfigured, SelfReviewFailed = own_events("self_review")
 
 
 _SIGNALS = Signals(

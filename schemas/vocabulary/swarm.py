@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.attendance import Lack
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Sharding = Literal["session", "agent", "global"]
@@ -80,12 +80,7 @@ class WithinBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.within
     quiet_s: Duration
 
 
-class SwarmConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.swarm.configured"):
-    """The settings of swarm, from here on."""
-
-
-class SwarmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.swarm.failed"):
-    """A message that swarm could not decide."""
+SwarmConfigured, SwarmFailed = own_events("swarm")
 
 
 ENTRIES = (
