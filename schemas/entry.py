@@ -1,7 +1,7 @@
 """One row of the catalogue: all there is to say about a subject, said once."""
 
 from enum import StrEnum
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -19,6 +19,10 @@ class Severity(StrEnum):
     CRITICAL = "critical"
 
 
+Verdict = Literal["passes", "decides"]
+"""An actor's word on an input: its stage lets it go on, or any other that says that the actor has decided."""
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A subject of the catalogue.
 
@@ -31,6 +35,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
         ended_by: The events that end the condition it tells of; none: it is over once it has gone quiet.
+        asks: Whom it asks: an effector for an effect, or an actor that has no word on an input unless it is asked.
+        verdict: Set when an actor on the path of an input thereby gives its word on it.
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
     """
 
@@ -42,6 +48,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
     severity: Severity | None = None
     ended_by: tuple[type[Event], ...] = ()
+    asks: str = ""
+    verdict: Verdict | None = None
     spontaneous: bool = False
 
     @property

@@ -38,18 +38,13 @@ from actors.swarm.index import (
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Emission, Message
 from schemas.attendance import Attendance
-from schemas.catalogue import CATALOGUE, entry_of
+from schemas.catalogue import entry_of, failure_of, owned_by
 from schemas.event import Event, Failed
 from schemas.persistent import ExpiringMap, Map
-from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
-from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
-from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
+from schemas.stages import PATH
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
-from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import (
     OverBudget,
     StageFound,
@@ -58,32 +53,15 @@ from schemas.vocabulary.swarm import (
     WithinBudget,
 )
 
-VERDICTS: tuple[type[Event], ...] = (
-    ReflexPassed,
-    ReflexBlocked,
-    IntuitionPassed,
-    IntuitionRejected,
-    AppraisalCompleted,
-    CoherencePassed,
-    CoherenceRejected,
-    BreakerCleared,
-    BreakerWithheld,
-    BreakerTripped,
-    BreakerTerminated,
-    ArbiterDenied,
-    ArbiterImmediate,
-    ArbiterEscalated,
-    ModeSelected,
-    ResponseEmitted,
+VERDICTS: tuple[type[Event], ...] = tuple(
+    entry.event for owner in PATH for entry in owned_by(owner) if entry.verdict is not None
 )
 """By what an actor on the path shows that it decides."""
 
 WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event in VERDICTS))
 """The actors whose health counts."""
 
-_FAILED = tuple(
-    entry.event for entry in CATALOGUE.values() if issubclass(entry.event, Failed) and entry.owner in WATCHED
-)
+_FAILED = tuple(failure_of(actor) for actor in WATCHED)
 
 CONSUMED: tuple[type[Event], ...] = tuple(dict.fromkeys((InputReceived, *VERDICTS, *_FAILED, *HEARD)))
 """What the swarm is measured from."""

@@ -110,6 +110,7 @@ ENTRIES = (
         owner="act",
         scope=Scope.SESSION,
         meaning="A language model is asked for the actions of an ACT iteration.",
+        asks="llm",
         sample=ActPlanRequested(iteration=0, call=SAMPLE_CALL),
     ),
     Entry(
@@ -124,6 +125,7 @@ ENTRIES = (
         owner="act",
         scope=Scope.SESSION,
         meaning="An ACT iteration asks an outside specialist.",
+        asks="delegate",
         sample=ActDelegationRequested(
             iteration=0,
             action=Action(index=0, skill="delegate", query="What is 7 times 6?", specialist="calculator"),

@@ -159,6 +159,7 @@ def alert_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
             owner="alerts",
             scope=Scope.GLOBAL,
             meaning=f"A group of {severity.value} events of {source} began, goes on, or is over.",
+            asks="webhook",
             sample=_sample(severity, source),
         )
         for severity, source in sorted(pairs, key=lambda pair: (_LOUDEST_FIRST.index(pair[0]), pair[1]))

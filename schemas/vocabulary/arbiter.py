@@ -41,6 +41,7 @@ ENTRIES = (
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="The arbiter ends the exchange as REJECTED.",
+        verdict="decides",
         sample=ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.8),
         severity=Severity.WARNING,
     ),
@@ -49,6 +50,7 @@ ENTRIES = (
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="An approved precedent answers at once.",
+        verdict="decides",
         sample=ArbiterImmediate(precedent="p-2", similarity=0.95, answer="Our office opens at nine."),
     ),
     Entry(
@@ -56,6 +58,7 @@ ENTRIES = (
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="The exchange goes to deliberation.",
+        verdict="passes",
         sample=ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000),
     ),
     *own_entries(

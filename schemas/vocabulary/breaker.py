@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Severity, Verdict, own_entries, own_events
 from schemas.event import Event, Unit, Wake
 
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
@@ -173,7 +173,11 @@ _RESET = msgspec.structs.replace(
 
 
 def _entry(
-    event: Event, meaning: str, severity: Severity | None = None, ended_by: tuple[type[Event], ...] = ()
+    event: Event,
+    meaning: str,
+    severity: Severity | None = None,
+    ended_by: tuple[type[Event], ...] = (),
+    verdict: Verdict | None = None,
 ) -> Entry:
     return Entry(
         event=type(event),
@@ -183,18 +187,24 @@ def _entry(
         sample=event,
         severity=severity,
         ended_by=ended_by,
+        verdict=verdict,
     )
 
 
 ENTRIES = (
-    _entry(BreakerCleared(standing=_CLEARED), "The breaker lets an input be answered."),
+    _entry(BreakerCleared(standing=_CLEARED), "The breaker lets an input be answered.", verdict="passes"),
     _entry(
         BreakerTripped(violation="role_confusion", layer="text", standing=_TRIPPED, wake_after_ms=900_000),
         "A violation that nothing compensates: the session's processing is off.",
         Severity.CRITICAL,
         (BreakerRecovered, BreakerReset, BreakerTerminated),
+        "decides",
     ),
-    _entry(BreakerWithheld(standing=_WITHHELD), "An input of a session whose processing is off gets a fixed notice."),
+    _entry(
+        BreakerWithheld(standing=_WITHHELD),
+        "An input of a session whose processing is off gets a fixed notice.",
+        verdict="decides",
+    ),
     _entry(
         BreakerRecoveryStarted(by="input", standing=_STARTED, wake_after_ms=86_400_000),
         "A recovery attempt of a session began.",
@@ -209,6 +219,7 @@ ENTRIES = (
         "A session is ended for good.",
         Severity.CRITICAL,
         (BreakerReset,),
+        "decides",
     ),
     _entry(
         BreakerWarned(danger="trust", standing=_WARNED),

@@ -142,6 +142,7 @@ ENTRIES = (
         owner="drift",
         scope=Scope.SESSION,
         meaning="A language model is asked to put an idle agent's thought into words.",
+        asks="llm",
         sample=DriftSynthesisRequested(
             request="0" * 32,
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What comes to mind?"),)),

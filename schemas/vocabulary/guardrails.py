@@ -261,6 +261,7 @@ ENTRIES = (
         owner="guardrails",
         scope=Scope.SESSION,
         meaning="The senses are asked for numbers of an answer that a loop outside came to.",
+        asks="appraisal",
         sample=AppraisalRequested(
             loop_id="loop_001", completion="0" * 32, question="What is the capital of Peru?", answer="Lima is."
         ),
@@ -270,6 +271,7 @@ ENTRIES = (
         owner="guardrails",
         scope=Scope.SESSION,
         meaning="A model is asked, as the pessimist, what an answer is worth.",
+        asks="llm",
         sample=CritiqueRequested(
             loop_id="0" * 32,
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What is the capital of Peru?"),)),

@@ -90,6 +90,7 @@ ENTRIES = (
         owner="intuition",
         scope=Scope.SESSION,
         meaning="A learned danger was recognised in the input; the exchange ends as REJECTED.",
+        verdict="decides",
         sample=IntuitionRejected(
             detector="motif",
             motif="p-1",
@@ -109,6 +110,7 @@ ENTRIES = (
         owner="intuition",
         scope=Scope.SESSION,
         meaning="No learned danger was recognised; lists the most similar precedents.",
+        verdict="passes",
         sample=IntuitionPassed(nearest="p-1", similarity=0.31, score=0.04, model="none", precedents=()),
     ),
     Entry(

@@ -132,6 +132,7 @@ ENTRIES = (
         owner="reflection",
         scope=Scope.AGENT,
         meaning="A model is asked for a second opinion on past routing decisions.",
+        asks="llm",
         sample=ReflectionRequested(
             batch=(Sampled(exchange="0" * 32, stratum="tie_break", selected_mode="RESPOND"),),
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),

@@ -86,6 +86,7 @@ ENTRIES = (
         owner="reflex",
         scope=Scope.SESSION,
         meaning="A known threat was found in the input; the exchange ends as BLOCKED.",
+        verdict="decides",
         sample=ReflexBlocked(
             pattern="jailbreak", signature="dan mode", confidence=0.98, view="plain", span=(7, 15), matches=(_MATCH,)
         ),
@@ -96,6 +97,7 @@ ENTRIES = (
         owner="reflex",
         scope=Scope.SESSION,
         meaning="No blocking signature was found in the input.",
+        verdict="passes",
         sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
     ),
     Entry(

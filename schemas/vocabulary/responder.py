@@ -88,6 +88,7 @@ ENTRIES = (
         owner="responder",
         scope=Scope.SESSION,
         meaning="The one end of an exchange: which stage answered, what it did, and the answer.",
+        verdict="decides",
         sample=ResponseEmitted(
             stage="DELIBERATIVE",
             action="EXECUTED",
@@ -103,6 +104,7 @@ ENTRIES = (
         owner="responder",
         scope=Scope.SESSION,
         meaning="A language model is asked for the answer of an exchange.",
+        asks="llm",
         sample=ResponseRequested(
             mode="RESPOND",
             call=ModelCall(purpose="respond", messages=(Said(role="user", content="What is the capital of Peru?"),)),

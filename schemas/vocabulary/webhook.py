@@ -74,6 +74,7 @@ ENTRIES = (
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="An alert waits for its turn at a receiver outside.",
+        asks="webhook",
         sample=WebhookQueued(
             body={"topic": "forged_id.alert.critical.breaker", "alert": "0f" * 8},
             request="0" * 32,

@@ -15,6 +15,7 @@ from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import decode_event, entry_of
 from schemas.event import Event, encode_event, topic_of
 from schemas.persistent import decode_state, encode_state, state_builtins, state_hash
+from schemas.stages import ON_DEMAND, STAGE_OF
 from schemas.vocabulary.breaker import BreakerTerminated
 from schemas.vocabulary.drift import DriftStarted
 from schemas.vocabulary.gateway import InputReceived
@@ -33,16 +34,7 @@ FORGETTING_MS = 70 * 24 * 3_600_000
 """Longer than any default lifetime of what is remembered of a session: those with violations are for thirty to sixty
 days."""
 
-GUARDS = {
-    "reflex": "REFLEX",
-    "intuition": "INTUITION",
-    "appraisal": "COHERENCE",
-    "coherence": "COHERENCE",
-    "breaker": "BREAKER",
-    "arbiter": "ARBITER",
-    "memory": "DELIBERATIVE",
-    "router": "DELIBERATIVE",
-}
+GUARDS = {actor: stage for actor, stage in STAGE_OF.items() if actor not in ON_DEMAND}
 """The actors that an input must pass -> the stage that is named when one is silent."""
 
 HOUR_MS = 3_600_000

@@ -137,16 +137,6 @@ DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "mode_not_answerable": "there is no way to answer in the mode that was chosen",
 }
 
-FAILED_ACTORS: Mapping[Stage, tuple[str, ...]] = {
-    "REFLEX": ("reflex",),
-    "INTUITION": ("intuition",),
-    "COHERENCE": ("coherence", "appraisal"),
-    "BREAKER": ("breaker",),
-    "ARBITER": ("arbiter",),
-    "DELIBERATIVE": ("memory", "router", "act"),
-}
-"""Stage -> the actors whose failure ends an exchange there, with the reason ``<actor>_failed``."""
-
 STANCES: Mapping[Stance, str] = {
     "normal": "is answered as usual",
     "cautious": "has lost trust, or its next violation would be the last: a model is told to take care",
