@@ -101,7 +101,6 @@ def enter_vocabulary() -> None:
         events[actor.failed] = (actor.name, {"reason": "", "error": "", "failed_seq": 1, "failed_topic": ""})
     for event, (owner, fields) in events.items():
         CATALOGUE[topic_of(event)] = Entry(
-            event=event,
             owner=owner,
             scope=Scope.SESSION,
             meaning="A hop of a benchmark.",

@@ -27,11 +27,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A subject of the catalogue.
 
     Attributes:
-        event: The struct of its body.
         owner: The actor (or edge) that alone may publish it.
         scope: The keys it is about: SESSION events carry agent and session, AGENT events an agent, GLOBAL neither.
         meaning: What it says, in one line.
-        sample: A valid instance; doubles as documentation and as the contract test's input.
+        sample: A valid event of it; doubles as documentation and as the contract test's input.
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
         ended_by: The events that end the condition it tells of; none: it is over once it has gone quiet.
@@ -40,7 +39,6 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
     """
 
-    event: type[Event]
     owner: str
     scope: Scope
     meaning: str
@@ -51,6 +49,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     asks: str = ""
     verdict: Verdict | None = None
     spontaneous: bool = False
+
+    @property
+    def event(self) -> type[Event]:
+        """The struct of its body."""
+        return type(self.sample)
 
     @property
     def topic(self) -> str:
@@ -118,7 +121,6 @@ def own_entries(
     name = owner.replace("_", "-").capitalize()
     return (
         Entry(
-            event=configured,
             owner=owner,
             scope=scope,
             meaning=f"The settings of {owner.replace('_', '-')}, from here on.",
@@ -126,7 +128,6 @@ def own_entries(
             spontaneous=True,
         ),
         Entry(
-            event=failed,
             owner=owner,
             scope=failed_scope or scope,
             meaning=f"{name} could not decide a message; {then}.",

@@ -3,6 +3,7 @@
 ``wake_after_ms`` says when the earliest of a session's loops has waited too long; with the end of the last one it is 0.
 """
 
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -104,26 +105,19 @@ SAMPLE_CALL = ModelCall(
 )
 _RECALL = Action(index=0, skill="recall", query="Who am I?")
 
+_entry = partial(Entry, owner="act", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=ActPlanRequested,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A language model is asked for the actions of an ACT iteration.",
         asks="llm",
         sample=ActPlanRequested(iteration=0, call=SAMPLE_CALL),
     ),
-    Entry(
-        event=ActActionsRequested,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An ACT iteration asks memory to perform its actions.",
         sample=ActActionsRequested(iteration=0, actions=(_RECALL,)),
     ),
-    Entry(
-        event=ActDelegationRequested,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An ACT iteration asks an outside specialist.",
         asks="delegate",
         sample=ActDelegationRequested(
@@ -132,17 +126,11 @@ ENTRIES = (
             timeout_ms=5_000,
         ),
     ),
-    Entry(
-        event=ActTimedOut,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An iteration's actions, or the whole ACT loop, ran out of time.",
         sample=ActTimedOut(iteration=0, what="iteration"),
     ),
-    Entry(
-        event=ActIterated,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An ACT iteration is over: what was done, what it found, how long the loop has run.",
         sample=ActIterated(
             iteration=0,
@@ -152,10 +140,7 @@ ENTRIES = (
             elapsed_ms=12,
         ),
     ),
-    Entry(
-        event=ActFinished,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The ACT loop is over; the router chooses a terminal mode.",
         sample=ActFinished(
             termination="plan_empty", iterations=1, productive=True, elapsed_ms=12, findings=(SAMPLE_RECOLLECTION,)

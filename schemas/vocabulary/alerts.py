@@ -128,7 +128,6 @@ def _sample(severity: Severity, source: str) -> Alert:
 
 ENTRIES = (
     Entry(
-        event=AlertsScheduled,
         owner="alerts",
         scope=Scope.GLOBAL,
         meaning="When alerts looks next for groups that have gone quiet.",
@@ -155,7 +154,6 @@ def alert_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     pairs = {(entry.severity, entry.owner) for entry in entries if entry.severity and entry.owner != "alerts"}
     return tuple(
         Entry(
-            event=alert_type(severity, source),
             owner="alerts",
             scope=Scope.GLOBAL,
             meaning=f"A group of {severity.value} events of {source} began, goes on, or is over.",

@@ -1,5 +1,6 @@
 """The senses: an input turned into numbers, once. Owner: ``appraisal``, where all inference on inputs happens."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -167,11 +168,10 @@ AppraisalConfigured, AppraisalFailed = own_events("appraisal")
 
 SAMPLE_LAYER = LayerTrust(layer="text", characters=26, truth=0.5, indeterminacy=0.8, falsehood=0.41)
 
+_entry = partial(Entry, owner="appraisal", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=AppraisalCompleted,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An input in numbers: topic, trust of each layer, affect, novelty, uncertainty, risks.",
         verdict="decides",
         sample=AppraisalCompleted(
@@ -191,10 +191,7 @@ ENTRIES = (
             turn=TurnReading(answerable=0.81, underspecified=0.07, social=0.01, recall=0.02, task=0.09),
         ),
     ),
-    Entry(
-        event=AnswerAppraised,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A model's answer in numbers: alignment, drift, and the biases it shows.",
         asks="guardrails",
         sample=AnswerAppraised(
@@ -206,10 +203,7 @@ ENTRIES = (
             models="hashed-1+bias-1",
         ),
     ),
-    Entry(
-        event=JudgementRequested,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A language model is asked about parts of an input whose trust the local numbers leave open.",
         asks="llm",
         sample=JudgementRequested(
@@ -219,10 +213,7 @@ ENTRIES = (
             deadline_after_ms=12_000,
         ),
     ),
-    Entry(
-        event=AppraisalJudged,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What a language model made of parts of an input, beside the local numbers; or why it said nothing.",
         sample=AppraisalJudged(
             request="0" * 32,

@@ -34,10 +34,8 @@ class ArbiterEscalated(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.
 
 ArbiterConfigured, ArbiterFailed = own_events("arbiter")
 
-
 ENTRIES = (
     Entry(
-        event=ArbiterDenied,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="The arbiter ends the exchange as REJECTED.",
@@ -46,7 +44,6 @@ ENTRIES = (
         severity=Severity.WARNING,
     ),
     Entry(
-        event=ArbiterImmediate,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="An approved precedent answers at once.",
@@ -54,7 +51,6 @@ ENTRIES = (
         sample=ArbiterImmediate(precedent="p-2", similarity=0.95, answer="Our office opens at nine."),
     ),
     Entry(
-        event=ArbiterEscalated,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="The exchange goes to deliberation.",

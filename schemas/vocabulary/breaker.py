@@ -180,7 +180,6 @@ def _entry(
     verdict: Verdict | None = None,
 ) -> Entry:
     return Entry(
-        event=type(event),
         owner="breaker",
         scope=Scope.SESSION,
         meaning=meaning,

@@ -18,10 +18,8 @@ class ClockFired(Event, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
 
 ClockConfigured, ClockFailed = own_events("clock")
 
-
 ENTRIES = (
     Entry(
-        event=ClockFired,
         owner="clock",
         scope=Scope.SESSION,
         meaning="A deadline passed and nothing had settled it.",

@@ -51,10 +51,8 @@ class CoherencePassed(Event, frozen=True, kw_only=True, tag="forged_id.coherence
 
 CoherenceConfigured, CoherenceFailed = own_events("coherence")
 
-
 ENTRIES = (
     Entry(
-        event=CoherenceRejected,
         owner="coherence",
         scope=Scope.SESSION,
         meaning="The thought is dissonant; the exchange ends as REJECTED.",
@@ -72,7 +70,6 @@ ENTRIES = (
         severity=Severity.WARNING,
     ),
     Entry(
-        event=CoherencePassed,
         owner="coherence",
         scope=Scope.SESSION,
         meaning="The thought is coherent.",

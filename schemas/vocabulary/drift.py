@@ -1,5 +1,6 @@
 """Thoughts of an agent that nobody is talking to. Owner: ``drift``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -99,19 +100,14 @@ class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.though
 
 DriftConfigured, DriftFailed = own_events("drift")
 
+_entry = partial(Entry, owner="drift", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=DriftScheduled,
-        owner="drift",
-        scope=Scope.AGENT,
+    _entry(
         meaning="When an agent's mind drifts next, if nobody is talking to it then.",
         sample=DriftScheduled(wake_after_ms=287_400, long_gap=False, draws=(0.43, 0.71, 0.2)),
     ),
-    Entry(
-        event=DriftStarted,
-        owner="drift",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An idle agent lets its mind drift: where it looks for something to think about.",
         sample=DriftStarted(
             strategies=("decaying", "salient", "recent", "random"),
@@ -123,10 +119,7 @@ ENTRIES = (
             wake_after_ms=120_000,
         ),
     ),
-    Entry(
-        event=DriftSkipped,
-        owner="drift",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An agent's mind did not drift, or came to nothing, and why.",
         sample=DriftSkipped(
             reason="weak",
@@ -137,9 +130,7 @@ ENTRIES = (
             draws=(0.5, 0.9, 0.1),
         ),
     ),
-    Entry(
-        event=DriftSynthesisRequested,
-        owner="drift",
+    _entry(
         scope=Scope.SESSION,
         meaning="A language model is asked to put an idle agent's thought into words.",
         asks="llm",
@@ -148,9 +139,7 @@ ENTRIES = (
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What comes to mind?"),)),
         ),
     ),
-    Entry(
-        event=DriftThought,
-        owner="drift",
+    _entry(
         scope=Scope.SESSION,
         meaning="A thought that came to an idle agent, what set it off and what it rests on.",
         sample=DriftThought(

@@ -64,7 +64,6 @@ class InputReceived(Event, frozen=True, kw_only=True, tag="forged_id.input.recei
 
 ENTRIES = (
     Entry(
-        event=InputReceived,
         owner="gateway",
         scope=Scope.SESSION,
         meaning="An input was accepted; it will get exactly one response.emitted.",

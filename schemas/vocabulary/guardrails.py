@@ -1,5 +1,6 @@
 """Whether a finished deliberation runs again. Owner: ``guardrails``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -170,11 +171,10 @@ _TRACE = LoopTrace(
     source="caller",
 )
 
+_entry = partial(Entry, owner="guardrails", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=GuardrailsFinalized,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A loop family ends with this loop: nothing asks for another pass.",
         sample=GuardrailsFinalized(
             trace=LoopTrace(
@@ -192,10 +192,7 @@ ENTRIES = (
             best="loop_001_r1",
         ),
     ),
-    Entry(
-        event=GuardrailsForceFinalized,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A loop family ends by its rerun limit, a bias echo or fatigue.",
         sample=GuardrailsForceFinalized(
             trace=LoopTrace(
@@ -219,30 +216,21 @@ ENTRIES = (
         ),
         severity=Severity.INFO,
     ),
-    Entry(
-        event=GuardrailsRerunOrdered,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A loop is to run again, for a reason.",
         sample=GuardrailsRerunOrdered(trace=_TRACE, new_loop_id="loop_001_r1", best="loop_001"),
     ),
-    Entry(
-        event=GuardrailsRepeated,
-        owner="guardrails",
+    _entry(
         scope=Scope.AGENT,
         meaning="A loop was completed again: its judgement stands.",
         sample=GuardrailsRepeated(loop_id="loop_001", decided="0" * 32),
     ),
-    Entry(
-        event=GuardrailsRefused,
-        owner="guardrails",
+    _entry(
         scope=Scope.AGENT,
         meaning="A completion or an override of a loop cannot be taken.",
         sample=GuardrailsRefused(loop_id="loop_404", reason="unknown_loop"),
     ),
-    Entry(
-        event=GuardrailsOverridden,
-        owner="guardrails",
+    _entry(
         scope=Scope.AGENT,
         meaning="A person's override of a guardrail holds for a loop family, for a time.",
         sample=GuardrailsOverridden(
@@ -256,20 +244,14 @@ ENTRIES = (
         ),
         severity=Severity.WARNING,
     ),
-    Entry(
-        event=AppraisalRequested,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The senses are asked for numbers of an answer that a loop outside came to.",
         asks="appraisal",
         sample=AppraisalRequested(
             loop_id="loop_001", completion="0" * 32, question="What is the capital of Peru?", answer="Lima is."
         ),
     ),
-    Entry(
-        event=CritiqueRequested,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A model is asked, as the pessimist, what an answer is worth.",
         asks="llm",
         sample=CritiqueRequested(

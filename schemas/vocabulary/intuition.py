@@ -1,5 +1,6 @@
 """Learned dangers. Owner: ``intuition``, which alone holds the index of precedents."""
 
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -84,11 +85,10 @@ _SIMILAR = Similar(
     precedent="p-1", similarity=0.82, situation="general", action="answer", outcome="harmful", harm_level=0.9
 )
 
+_entry = partial(Entry, owner="intuition", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=IntuitionRejected,
-        owner="intuition",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A learned danger was recognised in the input; the exchange ends as REJECTED.",
         verdict="decides",
         sample=IntuitionRejected(
@@ -105,24 +105,17 @@ ENTRIES = (
         ),
         severity=Severity.WARNING,
     ),
-    Entry(
-        event=IntuitionPassed,
-        owner="intuition",
-        scope=Scope.SESSION,
+    _entry(
         meaning="No learned danger was recognised; lists the most similar precedents.",
         verdict="passes",
         sample=IntuitionPassed(nearest="p-1", similarity=0.31, score=0.04, model="none", precedents=()),
     ),
-    Entry(
-        event=MotifLearned,
-        owner="intuition",
+    _entry(
         scope=Scope.AGENT,
         meaning="A harmful precedent became a motif of danger.",
         sample=MotifLearned(motif="p-1", severity=0.9, shingles=8),
     ),
-    Entry(
-        event=MotifRetired,
-        owner="intuition",
+    _entry(
         scope=Scope.AGENT,
         meaning="A motif counts no more, because its precedent was withdrawn.",
         sample=MotifRetired(motif="p-1"),

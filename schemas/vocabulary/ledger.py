@@ -39,7 +39,6 @@ class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_
 
 ENTRIES = (
     Entry(
-        event=LedgerAnchored,
         owner="ledger",
         scope=Scope.GLOBAL,
         meaning="The head of the ledger's hash chain after a sequence; exposes a cut tail.",
@@ -47,7 +46,6 @@ ENTRIES = (
         spontaneous=True,
     ),
     Entry(
-        event=LossRecorded,
         owner="ledger",
         scope=Scope.GLOBAL,
         meaning="The log lost messages that it had acknowledged; names the sequences, and the ledger that has them.",

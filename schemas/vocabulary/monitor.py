@@ -1,5 +1,6 @@
 """Whether an agent's routing stays healthy. Owner: ``monitor``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -71,46 +72,32 @@ class RateRecovered(Event, frozen=True, kw_only=True, tag="forged_id.monitor.rat
 
 MonitorConfigured, MonitorFailed = own_events("monitor")
 
+_entry = partial(Entry, owner="monitor", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=ModeOutOfRange,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A mode's share of an agent's decisions left its healthy range.",
         sample=ModeOutOfRange(mode="CLARIFY", share=0.25, side="above", low=0.08, high=0.2, decisions=200),
         severity=Severity.WARNING,
         ended_by=(ModeInRange, ModeRedFlag),
     ),
-    Entry(
-        event=ModeRedFlag,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A mode's share of an agent's decisions is far out of its healthy range.",
         sample=ModeRedFlag(mode="RESPOND", share=0.9, side="above", limit=0.85, sign="overconfident", decisions=200),
         severity=Severity.CRITICAL,
         ended_by=(ModeInRange, ModeOutOfRange),
     ),
-    Entry(
-        event=ModeInRange,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A mode's share of an agent's decisions is back in its healthy range.",
         sample=ModeInRange(mode="RESPOND", share=0.7, low=0.5, high=0.75, decisions=200),
     ),
-    Entry(
-        event=RateExceeded,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A rate of an agent's routing passed its threshold.",
         sample=RateExceeded(rate="misroute", value=0.15, side="above", threshold=0.1, decisions=200),
         severity=Severity.WARNING,
         ended_by=(RateRecovered,),
     ),
-    Entry(
-        event=RateRecovered,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A rate of an agent's routing is back on the right side of its threshold.",
         sample=RateRecovered(rate="misroute", value=0.05, threshold=0.1, decisions=200),
     ),

@@ -1,5 +1,6 @@
 """What a person orders about a session or an agent. Owner: ``operator``, the edge of people's own actions."""
 
+from functools import partial
 from typing import Literal
 
 from schemas.actor import Scope
@@ -34,26 +35,19 @@ class BreakerRecoveryOrdered(Event, frozen=True, kw_only=True, tag="forged_id.op
     why: Name
 
 
+_entry = partial(Entry, owner="operator", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=BreakerResetOrdered,
-        owner="operator",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A person orders a session's circuit breaker back to normal.",
         sample=BreakerResetOrdered(by="ann", why="false alarm, reviewed"),
         severity=Severity.INFO,
     ),
-    Entry(
-        event=ForgetOrdered,
-        owner="operator",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A person orders a session's words, or one fact of an agent, to be forgotten.",
         sample=ForgetOrdered(what="session", by="ann", why="the person asked for it"),
     ),
-    Entry(
-        event=BreakerRecoveryOrdered,
-        owner="operator",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A person orders a violated session's circuit breaker to begin a recovery attempt now.",
         sample=BreakerRecoveryOrdered(by="ann", why="spoke with the customer"),
         severity=Severity.INFO,

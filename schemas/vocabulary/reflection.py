@@ -1,6 +1,7 @@
 """A strong model's second look at past routing decisions. Owner: ``reflection``, a consultant: it sets nothing."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -118,19 +119,14 @@ class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.refle
 
 ReflectionConfigured, ReflectionFailed = own_events("reflection")
 
+_entry = partial(Entry, owner="reflection", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=ReflectionScheduled,
-        owner="reflection",
-        scope=Scope.AGENT,
+    _entry(
         meaning="When the next look back at routing decisions is due.",
         sample=ReflectionScheduled(wake_after_ms=300_000),
     ),
-    Entry(
-        event=ReflectionRequested,
-        owner="reflection",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A model is asked for a second opinion on past routing decisions.",
         asks="llm",
         sample=ReflectionRequested(
@@ -139,10 +135,7 @@ ENTRIES = (
             wake_after_ms=240_000,
         ),
     ),
-    Entry(
-        event=ReflectionConcluded,
-        owner="reflection",
-        scope=Scope.AGENT,
+    _entry(
         meaning="Second opinions on past routing decisions, and whether they come to a pressure.",
         sample=ReflectionConcluded(
             insights=(

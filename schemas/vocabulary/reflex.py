@@ -1,5 +1,7 @@
 """Known-threat matching. Owner: ``reflex``."""
 
+from functools import partial
+
 import msgspec
 
 from schemas.actor import Scope
@@ -80,11 +82,10 @@ ReflexConfigured, ReflexFailed = own_events("reflex")
 
 _MATCH = Match(pattern="jailbreak", signature="dan mode", action="BLOCK", confidence=0.98, view="plain", span=(7, 15))
 
+_entry = partial(Entry, owner="reflex", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=ReflexBlocked,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A known threat was found in the input; the exchange ends as BLOCKED.",
         verdict="decides",
         sample=ReflexBlocked(
@@ -92,18 +93,12 @@ ENTRIES = (
         ),
         severity=Severity.WARNING,
     ),
-    Entry(
-        event=ReflexPassed,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="No blocking signature was found in the input.",
         verdict="passes",
         sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
     ),
-    Entry(
-        event=ReflexLibraryChanged,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A reflex partition judges by another pattern library from here on.",
         sample=ReflexLibraryChanged(profile="standard", imports=("house-rules",), signatures=17, fingerprint="0" * 64),
     ),

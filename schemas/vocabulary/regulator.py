@@ -1,6 +1,7 @@
 """The router's weights, corrected slowly and within bounds. Owner: ``regulator``, alone in moving them."""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Literal
 
@@ -185,19 +186,14 @@ class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confi
 
 RegulatorConfigured, RegulatorFailed = own_events("regulator")
 
+_entry = partial(Entry, owner="regulator", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=RegulatorScheduled,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="When the next look at an agent's routing is due.",
         sample=RegulatorScheduled(wake_after_ms=86_400_000, offsets={"RESPOND.base": -0.02}),
     ),
-    Entry(
-        event=CycleCompleted,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A look at an agent's latest routing decisions: its pressures, and what was done.",
         sample=CycleCompleted(
             decisions=60,
@@ -216,10 +212,7 @@ ENTRIES = (
             wake_after_ms=86_400_000,
         ),
     ),
-    Entry(
-        event=Adjusted,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A weight of an agent's router moves, within bounds and on trial.",
         sample=Adjusted(
             parameter="RESPOND.base",
@@ -232,10 +225,7 @@ ENTRIES = (
             metric_before=0.85,
         ),
     ),
-    Entry(
-        event=Reverted,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An adjustment of a router weight is undone.",
         sample=Reverted(
             parameter="RESPOND.base",
@@ -249,10 +239,7 @@ ENTRIES = (
             verdict="worse",
         ),
     ),
-    Entry(
-        event=Confirmed,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An adjustment of a router weight has helped and stays.",
         sample=Confirmed(
             parameter="RESPOND.base",

@@ -81,10 +81,8 @@ class ResponseRequested(Event, frozen=True, kw_only=True, tag="forged_id.respons
 
 ResponderConfigured, ResponderFailed = own_events("responder", prefix="response")
 
-
 ENTRIES = (
     Entry(
-        event=ResponseEmitted,
         owner="responder",
         scope=Scope.SESSION,
         meaning="The one end of an exchange: which stage answered, what it did, and the answer.",
@@ -100,7 +98,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=ResponseRequested,
         owner="responder",
         scope=Scope.SESSION,
         meaning="A language model is asked for the answer of an exchange.",

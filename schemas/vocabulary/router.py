@@ -1,5 +1,6 @@
 """Mode selection. Owner: ``router``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -129,11 +130,10 @@ SAMPLE_SIGNALS = Signals(
     task=0.09,
 )
 
+_entry = partial(Entry, owner="router", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=ModeSelected,
-        owner="router",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The mode that an exchange is answered in, with signals, weights, scores and margins.",
         verdict="decides",
         sample=ModeSelected(
@@ -153,10 +153,7 @@ ENTRIES = (
             reason="highest_score",
         ),
     ),
-    Entry(
-        event=TiebreakRequested,
-        owner="router",
-        scope=Scope.SESSION,
+    _entry(
         meaning="Two modes are too close to tell apart, and a language model is asked which.",
         asks="llm",
         sample=TiebreakRequested(
@@ -167,10 +164,7 @@ ENTRIES = (
             call=ModelCall(purpose="tiebreak", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
         ),
     ),
-    Entry(
-        event=FeedbackObserved,
-        owner="router",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What the next input of a session says of the mode chosen before it.",
         sample=FeedbackObserved(of_exchange="exchange-1", mode="RESPOND", feedback="missed_clarify", signal="repeated"),
     ),

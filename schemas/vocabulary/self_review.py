@@ -1,5 +1,6 @@
 """An agent's review of its own prompting. Owner: ``self_review``. The field ``citizen`` names the agent."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -157,11 +158,10 @@ _SIGNALS = Signals(
     affect=0.82, mode_conflict=0.05, wm_churn=0.67, novel_uncertain=0.21, identity_drift=0.12, regret=0.08
 )
 
+_entry = partial(Entry, owner="self_review", scope=Scope.AGENT)
+
 ENTRIES = (
-    Entry(
-        event=SelfReviewTriggered,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A signal set a record: the agent reviews its own prompting.",
         sample=SelfReviewTriggered(
             citizen="felix",
@@ -173,10 +173,7 @@ ENTRIES = (
         severity=Severity.INFO,
         ended_by=(Resolved, SelfReviewDisarmed),
     ),
-    Entry(
-        event=SelfReviewResult,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="What a review found: the prompt's score, its parts, and the best swap of one entity.",
         sample=SelfReviewResult(
             citizen="felix",
@@ -190,10 +187,7 @@ ENTRIES = (
             seats_applied=SeatsApplied(negative=("docs",), positive=("validator",)),
         ),
     ),
-    Entry(
-        event=SelfReviewMeasured,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="The numbers a review rests on: signals against their records, the score's parts against their past.",
         sample=SelfReviewMeasured(
             citizen="felix",
@@ -215,24 +209,15 @@ ENTRIES = (
             criticality=0.31,
         ),
     ),
-    Entry(
-        event=SelfReviewDisarmed,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="The agent's gate may fire again.",
         sample=SelfReviewDisarmed(citizen="felix", tick=51256),
     ),
-    Entry(
-        event=Resolved,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="What set off the last review has passed: good scores, and calm.",
         sample=Resolved(citizen="felix", tick=51256, recent_scores=(0.78, 0.81, 0.79), criticality=0.12),
     ),
-    Entry(
-        event=SeatAdded,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A review's word on one entity: it moves the entity's outcome average and its weight in memory.",
         sample=SeatAdded(
             citizen="felix", tick=51234, entity="fact:3", seat_type="metacog_positive", value=0.09, context=("tap",)

@@ -1,5 +1,6 @@
 """How coherent the actors and agents are as a whole. Owner: ``swarm``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -82,12 +83,10 @@ class WithinBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.within
 
 SwarmConfigured, SwarmFailed = own_events("swarm")
 
+_entry = partial(Entry, owner="swarm", scope=Scope.GLOBAL)
 
 ENTRIES = (
-    Entry(
-        event=SwarmMeasured,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="The swarm's coherence index and its four parts, when it moved.",
         sample=SwarmMeasured(
             sci=0.9475,
@@ -98,10 +97,7 @@ ENTRIES = (
             healthy=True,
         ),
     ),
-    Entry(
-        event=StageLost,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="Nobody serves a stage: what waits for it gets no answer.",
         sample=StageLost(
             actor="arbiter", scope="session", partitions=("00", "01"), of=2, reason="no_owner", absent_ms=8_000
@@ -110,28 +106,19 @@ ENTRIES = (
         ended_by=(StageFound,),
         spontaneous=True,
     ),
-    Entry(
-        event=StageFound,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A stage that was lost is served again.",
         sample=StageFound(actor="arbiter"),
         spontaneous=True,
     ),
-    Entry(
-        event=OverBudget,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="Decisions of a stage took longer than its latency budget.",
         sample=OverBudget(actor="reflex", budget_ms=10.0, count=3, worst_ms=14.2, window_s=10.0),
         severity=Severity.WARNING,
         ended_by=(WithinBudget,),
         spontaneous=True,
     ),
-    Entry(
-        event=WithinBudget,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A stage that was over its latency budget keeps it again.",
         sample=WithinBudget(actor="reflex", quiet_s=60.0),
         spontaneous=True,

@@ -61,7 +61,6 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
 
 ENTRIES = (
     Entry(
-        event=WebhookDelivered,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="A receiver outside took an alert.",
@@ -70,7 +69,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=WebhookQueued,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="An alert waits for its turn at a receiver outside.",
@@ -83,7 +81,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=WebhookFailed,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="A receiver outside did not get an alert, and is tried no more.",
