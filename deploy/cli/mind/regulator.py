@@ -113,14 +113,14 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
 async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
     """Return the latest events about the agent, ``most`` at most, oldest first."""
-    from deploy.cli.rendering.regulation import REGULATION_DETAILS
     from deploy.operating.recorded import latest_about
+    from schemas.event import Configured, Failed
     from schemas.subjects import NO_PARTITION
 
     token = source.partitions.agent_token(agent)
     filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
     return await latest_about(
-        source, agent, filters, upto, most, lambda each: type(each.message.event) in REGULATION_DETAILS
+        source, agent, filters, upto, most, lambda each: not isinstance(each.message.event, Configured | Failed)
     )
 
 
@@ -168,10 +168,10 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 def _line(recorded: "Recorded") -> Told:
     from actors.runtime.records import rfc3339
-    from deploy.cli.rendering.regulation import REGULATION_DETAILS
+    from deploy.cli.rendering.details import Case, details
 
     event = recorded.message.event
-    first, *_ = REGULATION_DETAILS[type(event)](event)
+    first, *_ = details(event, Case())
     return Told(
         seq=recorded.message.seq,
         time=rfc3339(recorded.message.time_ns),
