@@ -19,6 +19,22 @@ class Severity(StrEnum):
     CRITICAL = "critical"
 
 
+class Grouping(msgspec.Struct, frozen=True, kw_only=True):
+    """How alerts of a subject's events are grouped, and what they tell.
+
+    Attributes:
+        by_agent: A group is one agent's.
+        by_session: A group is one session's.
+        fields: Fields of the event that tell groups apart, by dotted name.
+        tells: Fields of the event that an alert holds: numbers and codes, never people's words.
+    """
+
+    by_agent: bool = True
+    by_session: bool = False
+    fields: tuple[str, ...] = ()
+    tells: tuple[str, ...] = ()
+
+
 Verdict = Literal["passes", "decides"]
 """An actor's word on an input: its stage lets it go on, or any other that says that the actor has decided."""
 
@@ -33,6 +49,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         sample: A valid event of it; doubles as documentation and as the contract test's input.
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
+        grouping: How its alerts are grouped; none: by what it is about, and a failure by what failed and why.
         ended_by: The events that end the condition it tells of; none: it is over once it has gone quiet.
         asks: Whom it asks: an effector for an effect, or an actor that has no word on an input unless it is asked.
         verdict: Set when an actor on the path of an input thereby gives its word on it.
@@ -45,6 +62,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     sample: Event
     version: int = 1
     severity: Severity | None = None
+    grouping: Grouping | None = None
     ended_by: tuple[type[Event], ...] = ()
     asks: str = ""
     verdict: Verdict | None = None

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Milliseconds, Personal, Unit
 
 
@@ -42,6 +42,7 @@ ENTRIES = (
         verdict="decides",
         sample=ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.8),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("reason", "similarity")),
     ),
     Entry(
         owner="arbiter",

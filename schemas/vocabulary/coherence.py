@@ -3,7 +3,7 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit
 from schemas.unread import Unread
 
@@ -68,6 +68,7 @@ ENTRIES = (
             similar=0,
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("entropy", "threshold")),
     ),
     Entry(
         owner="coherence",

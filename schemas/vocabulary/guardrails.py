@@ -7,7 +7,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.loops import LoopName, Who
 
@@ -215,6 +215,7 @@ ENTRIES = (
             best="loop_001_r1",
         ),
         severity=Severity.INFO,
+        grouping=Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
     ),
     _entry(
         meaning="A loop is to run again, for a reason.",
@@ -243,6 +244,7 @@ ENTRIES = (
             lasts_ms=3_600_000,
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),
     ),
     _entry(
         meaning="The senses are asked for numbers of an answer that a loop outside came to.",

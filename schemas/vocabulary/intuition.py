@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Personal, Unit
 from schemas.unread import Unread
 from schemas.vocabulary.precedents import ProposedAction
@@ -104,6 +104,7 @@ ENTRIES = (
             precedents=(_SIMILAR,),
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("detector", "score", "score_threshold")),
     ),
     _entry(
         meaning="No learned danger was recognised; lists the most similar precedents.",

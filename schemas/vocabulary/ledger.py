@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event
 
 
@@ -57,6 +57,7 @@ ENTRIES = (
             kept_as="ledger-before-loss-9001.db",
         ),
         severity=Severity.CRITICAL,
+        grouping=Grouping(by_agent=False, tells=("first_seq", "through_seq", "known_by", "given_again", "kept_as")),
         spontaneous=True,
     ),
 )

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Personal, Unit
 
 LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
@@ -145,6 +145,7 @@ ENTRIES = (
             override_reason="close to an answer",
         ),
         severity=Severity.INFO,
+        grouping=Grouping(tells=("override_fatigue", "override_max_reruns")),
     ),
     _entry(
         meaning="The state of an agent's mind at one tick, seen by an engine outside.",

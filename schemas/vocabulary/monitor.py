@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit
 from schemas.vocabulary.router import Mode
 
@@ -79,12 +79,14 @@ ENTRIES = (
         meaning="A mode's share of an agent's decisions left its healthy range.",
         sample=ModeOutOfRange(mode="CLARIFY", share=0.25, side="above", low=0.08, high=0.2, decisions=200),
         severity=Severity.WARNING,
+        grouping=Grouping(fields=("mode",), tells=("mode", "share", "side", "low", "high")),
         ended_by=(ModeInRange, ModeRedFlag),
     ),
     _entry(
         meaning="A mode's share of an agent's decisions is far out of its healthy range.",
         sample=ModeRedFlag(mode="RESPOND", share=0.9, side="above", limit=0.85, sign="overconfident", decisions=200),
         severity=Severity.CRITICAL,
+        grouping=Grouping(fields=("mode",), tells=("mode", "share", "side", "limit")),
         ended_by=(ModeInRange, ModeOutOfRange),
     ),
     _entry(
@@ -95,6 +97,7 @@ ENTRIES = (
         meaning="A rate of an agent's routing passed its threshold.",
         sample=RateExceeded(rate="misroute", value=0.15, side="above", threshold=0.1, decisions=200),
         severity=Severity.WARNING,
+        grouping=Grouping(fields=("rate",), tells=("rate", "value", "side", "threshold")),
         ended_by=(RateRecovered,),
     ),
     _entry(

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Personal
 from schemas.vocabulary.precedents import Name
 
@@ -42,6 +42,7 @@ ENTRIES = (
         meaning="A person orders a session's circuit breaker back to normal.",
         sample=BreakerResetOrdered(by="ann", why="false alarm, reviewed"),
         severity=Severity.INFO,
+        grouping=Grouping(by_session=True),
     ),
     _entry(
         meaning="A person orders a session's words, or one fact of an agent, to be forgotten.",
@@ -51,5 +52,6 @@ ENTRIES = (
         meaning="A person orders a violated session's circuit breaker to begin a recovery attempt now.",
         sample=BreakerRecoveryOrdered(by="ann", why="spoke with the customer"),
         severity=Severity.INFO,
+        grouping=Grouping(by_session=True),
     ),
 )

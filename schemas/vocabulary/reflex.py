@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit
 from schemas.personal import Echo
 from schemas.unread import Unread
@@ -92,6 +92,7 @@ ENTRIES = (
             pattern="jailbreak", signature="dan mode", confidence=0.98, view="plain", span=(7, 15), matches=(_MATCH,)
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("pattern", "confidence", "view")),
     ),
     _entry(
         meaning="No blocking signature was found in the input.",

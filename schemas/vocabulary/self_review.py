@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Personal, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -171,6 +171,7 @@ ENTRIES = (
             timestamp="2025-10-26T12:34:56Z",
         ),
         severity=Severity.INFO,
+        grouping=Grouping(tells=("tick", "reasons")),
         ended_by=(Resolved, SelfReviewDisarmed),
     ),
     _entry(

@@ -7,7 +7,7 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.attendance import Lack
-from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
 from schemas.event import Event, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -103,6 +103,9 @@ ENTRIES = (
             actor="arbiter", scope="session", partitions=("00", "01"), of=2, reason="no_owner", absent_ms=8_000
         ),
         severity=Severity.CRITICAL,
+        grouping=Grouping(
+            by_agent=False, fields=("actor",), tells=("actor", "reason", "partitions", "of", "absent_ms")
+        ),
         ended_by=(StageFound,),
         spontaneous=True,
     ),
@@ -115,6 +118,9 @@ ENTRIES = (
         meaning="Decisions of a stage took longer than its latency budget.",
         sample=OverBudget(actor="reflex", budget_ms=10.0, count=3, worst_ms=14.2, window_s=10.0),
         severity=Severity.WARNING,
+        grouping=Grouping(
+            by_agent=False, fields=("actor",), tells=("actor", "budget_ms", "count", "worst_ms", "window_s")
+        ),
         ended_by=(WithinBudget,),
         spontaneous=True,
     ),

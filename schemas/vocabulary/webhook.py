@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Failed
 from schemas.vocabulary.alerts import Count, Status
 
@@ -96,6 +96,7 @@ ENTRIES = (
             attempts=40,
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(by_agent=False, fields=("receiver",), tells=("receiver", "reason", "error", "attempts")),
         ended_by=(WebhookDelivered,),
     ),
 )
