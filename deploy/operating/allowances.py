@@ -5,13 +5,13 @@ from typing import Literal
 
 import msgspec
 
+from actors.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import InvalidOrder, Order
 from deploy.operating.withdrawing import in_force, orders_for
 from events.codec import Recorded, decode
 from events.log import Seal
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
-from schemas.allowances import MOST, MOST_CHARACTERS
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import PrecedentRecorded

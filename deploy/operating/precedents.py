@@ -9,8 +9,8 @@ from deploy.operating.item_files import BadFile, Item, items_of
 from deploy.operating.operator_edge import Order
 from deploy.operating.withdrawing import in_force, orders_for
 from events.replay.sources import Source
+from schemas.intake.strict import BadInput, convert
 from schemas.names import wrong_with_name
-from schemas.strict import BadInput, convert
 from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
 
 Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.runtime.answers import Answer, Answers
+from actors.runtime.effectors.answers import Answer, Answers
 from events.jetstream import JetStreamLog
 from schemas.actor import Emission, Message
 from schemas.event import Event
