@@ -97,7 +97,7 @@ def _measured(actor: Actor[Any], messages: Callable[[], Sequence[Event]]) -> tup
         state = actor.initial()
         *before, last = messages()
         for event in before:
-            state = actor.evolve(state, _message(event))
+            state = actor.fold(state, _message(event))
         started = time.process_time_ns()
         (*_, decided) = actor.decide(state, _message(last))
         best = min(best, (time.process_time_ns() - started) / 1e6)

@@ -89,7 +89,7 @@ def run(files: Sequence[Path], folds: int = FOLDS) -> Result:
 def _reflex(rows: Sequence[Row], profile: str) -> Fired:
     settings = msgspec.to_builtins(msgspec.convert({"profile": profile}, REFLEX.settings_type))
     configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
-    state = REFLEX.evolve(REFLEX.initial(), Message(configured, 0, "", 0))
+    state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
     return np.array(
         [
             any(isinstance(event, ReflexBlocked) for event in REFLEX.decide(state, Message(_input(row.text), 1, "", 0)))

@@ -189,7 +189,7 @@ async def run(corpus: Path, llm: str, rows: int, record: Path | None, trust: Tru
 def _reflex() -> Callable[[str], bool]:
     settings = msgspec.to_builtins(REFLEX.settings_type())
     configured = REFLEX.configured(settings=settings, settings_hash=content_hash(settings), behaviour=REFLEX.behaviour)
-    state = REFLEX.evolve(REFLEX.initial(), Message(configured, 0, "", 0))
+    state = REFLEX.fold(REFLEX.initial(), Message(configured, 0, "", 0))
 
     def stops(text: str) -> bool:
         return any(

@@ -143,12 +143,12 @@ def fold(actor: Actor[Any], state: Any, delivery: Recorded | Unreadable, own: Se
     What could not be read, folded or stored when it was decided is passed over: only the recorded failure is folded.
     """
     if not own:
-        return actor.evolve(state, delivery.message) if isinstance(delivery, Recorded) else state
+        return actor.fold(state, delivery.message) if isinstance(delivery, Recorded) else state
     skipped = any(isinstance(m.event, actor.failed) and m.event.reason != DECIDER_RAISED for m in own)
     if isinstance(delivery, Recorded) and not skipped:
-        state = actor.evolve(state, delivery.message)
+        state = actor.fold(state, delivery.message)
     for message in own:
-        state = actor.evolve(state, message)
+        state = actor.fold(state, message)
     return state
 
 

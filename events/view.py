@@ -77,7 +77,6 @@ class View:
         self, actor: Actor[Any], partition: str, partitions: Partitions, checkpoint: Checkpoint | None = None
     ) -> None:
         self.actor = actor
-        self._evolve = actor.evolve
         self.partition = partition
         self._partitions = partitions
         self._main_prefix = main_prefix(actor)
@@ -232,7 +231,7 @@ class View:
                 own = [msgspec.structs.replace(each.message, **place) for each in group]
                 self.state = fold(self.actor, before, delivery, own)
             elif isinstance(delivery, Recorded):
-                self.state = self._evolve(before, delivery.message)
+                self.state = self.actor.fold(before, delivery.message)
         except Exception:
             # Live, a fold that raises is recorded as a failure instead; here the recorded facts were folded by another
             # release of the decider. Passing over keeps the rest of the view readable, and verify reports the count.
@@ -256,7 +255,7 @@ class View:
             self._undecidable = None
             message = msgspec.structs.replace(message, behaviour=self._behaviour)
         try:
-            self.state = self.actor.evolve(self.state, message)
+            self.state = self.actor.fold(self.state, message)
         except Exception:
             self.fold_errors += 1
 
@@ -279,7 +278,7 @@ class View:
         try:
             for _ in actor.decide(self.state, delivery.message):
                 return False
-            self.state = actor.evolve(self.state, delivery.message)
+            self.state = actor.fold(self.state, delivery.message)
         except Exception:
             # What cannot be decided or folded leads to a failure.
             return False
@@ -300,7 +299,7 @@ class View:
                 break
             if isinstance(delivery, Recorded):
                 with suppress(Exception):  # as _fold passes over what cannot be folded
-                    state = self._evolve(state, msgspec.structs.replace(delivery.message, behaviour=self._behaviour))
+                    state = self.actor.fold(state, msgspec.structs.replace(delivery.message, behaviour=self._behaviour))
         return state
 
     def system_event(self, cause: Cause, emission: Any) -> tuple[NewEvent, ...]:

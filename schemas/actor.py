@@ -87,6 +87,13 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+def with_settings(state: S, settings: Any) -> S:
+    """Return a state with the settings in force from here on; a state without settings as it is."""
+    if not isinstance(state, msgspec.Struct) or "settings" not in state.__struct_fields__:
+        return state
+    return msgspec.structs.replace(state, settings=settings)
+
+
 @dataclass(frozen=True, slots=True)
 class Actor(Generic[S]):
     """A decider and what the runtime must know to run it.
@@ -99,11 +106,13 @@ class Actor(Generic[S]):
         settings_type: A frozen msgspec struct whose defaults are the default settings.
         initial: Makes the state of a partition nothing has happened in.
         decide: (state before the message, message) -> the events it leads to.
-        evolve: (state, message) -> next state, over consumed and own messages alike.
+        evolve: (state, message) -> next state, over consumed and own messages alike; see :meth:`fold`.
         configured: Its own ``Configured`` event type.
         failed: Its own ``Failed`` event type.
         behaviour: Version of its decisions; raised when a change alters decisions. The decider asks
             ``message.behaviour``, and keeps the branch of each older one beside the new.
+        reconfigure: (state, recorded settings) -> the state under them. By default they replace the state's field
+            ``settings``; an actor says more where what it has gathered does not go with other settings.
         oldest: The oldest behaviour whose branch is still kept; what was decided under older ones is left unverified.
         timer: For actors that act by time: state -> the earliest due event, or None.
         attends: For an actor that watches the others: (state, what its shell has measured of them) -> the events to
@@ -131,6 +140,7 @@ class Actor(Generic[S]):
     failed: type[Failed]
     behaviour: int = 1
     oldest: int = 1
+    reconfigure: Callable[[S, Any], S] = with_settings
     timer: Callable[[S], Timer | None] | None = None
     attends: Callable[[S, Attendance], Iterable[Event]] | None = None
     log_lines: Callable[[Event, float], Iterable[str]] | None = None
@@ -138,6 +148,17 @@ class Actor(Generic[S]):
     cooled_by: tuple[type[Event], ...] = ()
     models: Callable[[Event], tuple[str, ...]] | None = None
     missing_model: Callable[[Event], str] | None = None
+
+    def fold(self, state: S, message: Message) -> S:
+        """Return the state after a message: as ``evolve`` says, and with the settings that an own ``configured`` holds.
+
+        Settings of another release that this one cannot read leave those in force.
+        """
+        state = self.evolve(state, message)
+        if not isinstance(message.event, self.configured):
+            return state
+        settings = readable_settings(message.event, self.settings_type)
+        return state if settings is None else self.reconfigure(state, settings)
 
     def undecidable(self, configured: Configured | None, *, latest: bool = False) -> str:
         """Return why nothing can be decided as under what was recorded as in force, or nothing.

@@ -15,7 +15,7 @@ import msgspec
 from schemas import vocabulary
 from schemas.entry import Entry, Severity
 from schemas.errors import UndecodableEvent, UnknownTopic, UnknownVersion
-from schemas.event import Event, topic_of
+from schemas.event import Event, Failed, topic_of
 from schemas.versions import upcast
 from schemas.vocabulary.alerts import Alert, alert_entries, alert_type
 
@@ -63,6 +63,18 @@ def entry_of(event: Event | type[Event]) -> Entry:
 def owned_by(owner: str) -> tuple[Entry, ...]:
     """Return the entries that ``owner`` alone may publish, sorted by subject."""
     return tuple(entry for entry in CATALOGUE.values() if entry.owner == owner)
+
+
+@cache
+def asked_of(owner: str) -> tuple[type[Event], ...]:
+    """Return the events that ask ``owner`` for something, sorted by subject."""
+    return tuple(entry.event for entry in CATALOGUE.values() if entry.asks == owner)
+
+
+@cache
+def failure_of(owner: str) -> type[Failed]:
+    """Return the event by which ``owner`` says that it could not decide a message, or serve a request."""
+    return next(entry.event for entry in owned_by(owner) if issubclass(entry.event, Failed))
 
 
 @cache

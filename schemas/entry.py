@@ -1,11 +1,14 @@
 """One row of the catalogue: all there is to say about a subject, said once."""
 
 from enum import StrEnum
+from typing import Literal, TypeVar
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.event import Configured, Event, Failed, topic_of
+from schemas.event import ROOT, Configured, Event, Failed, topic_of
+
+E = TypeVar("E", bound=Event)
 
 
 class Severity(StrEnum):
@@ -16,30 +19,59 @@ class Severity(StrEnum):
     CRITICAL = "critical"
 
 
+class Grouping(msgspec.Struct, frozen=True, kw_only=True):
+    """How alerts of a subject's events are grouped, and what they tell.
+
+    Attributes:
+        by_agent: A group is one agent's.
+        by_session: A group is one session's.
+        fields: Fields of the event that tell groups apart, by dotted name.
+        tells: Fields of the event that an alert holds: numbers and codes, never people's words.
+    """
+
+    by_agent: bool = True
+    by_session: bool = False
+    fields: tuple[str, ...] = ()
+    tells: tuple[str, ...] = ()
+
+
+Verdict = Literal["passes", "decides"]
+"""An actor's word on an input: its stage lets it go on, or any other that says that the actor has decided."""
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A subject of the catalogue.
 
     Attributes:
-        event: The struct of its body.
         owner: The actor (or edge) that alone may publish it.
         scope: The keys it is about: SESSION events carry agent and session, AGENT events an agent, GLOBAL neither.
         meaning: What it says, in one line.
-        sample: A valid instance; doubles as documentation and as the contract test's input.
+        sample: A valid event of it; doubles as documentation and as the contract test's input.
         version: Current version of its meaning.
         severity: Set when the event calls for an alert.
+        grouping: How its alerts are grouped; none: by what it is about, and a failure by what failed and why.
         ended_by: The events that end the condition it tells of; none: it is over once it has gone quiet.
+        asks: Whom it asks: an effector for an effect, or an actor that has no word on an input unless it is asked.
+        verdict: Set when an actor on the path of an input thereby gives its word on it.
         spontaneous: No message leads to it: its actor's shell appends it (start-up, timers).
     """
 
-    event: type[Event]
     owner: str
     scope: Scope
     meaning: str
     sample: Event
     version: int = 1
     severity: Severity | None = None
+    grouping: Grouping | None = None
     ended_by: tuple[type[Event], ...] = ()
+    asks: str = ""
+    verdict: Verdict | None = None
     spontaneous: bool = False
+
+    @property
+    def event(self) -> type[Event]:
+        """The struct of its body."""
+        return type(self.sample)
 
     @property
     def topic(self) -> str:
@@ -50,6 +82,35 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def prefix(self) -> str:
         """The first token after the root: what the owner publishes below."""
         return self.topic.split(".")[1]
+
+
+def own_events(owner: str, prefix: str = "") -> tuple[type[Configured], type[Failed]]:
+    """Return the types of the two events that every actor has: its settings, and a message that it could not decide.
+
+    Args:
+        owner: The actor; its module of the vocabulary has its name.
+        prefix: The first token of their subjects, where that is another.
+    """
+    name, stem = owner.replace("_", "-"), f"{ROOT}.{prefix or owner}"
+    return (
+        _of_owner(Configured, owner, f"{stem}.configured", f"The settings of {name}, from here on."),
+        _of_owner(Failed, owner, f"{stem}.failed", f"A message that {name} could not decide."),
+    )
+
+
+def _of_owner(base: type[E], owner: str, topic: str, meaning: str) -> type[E]:
+    kind = msgspec.defstruct(
+        owner.title().replace("_", "") + base.__name__,
+        [],
+        bases=(base,),
+        module=f"schemas.vocabulary.{owner}",
+        namespace={"__doc__": meaning},
+        frozen=True,
+        kw_only=True,
+        tag=topic,
+    )
+    assert issubclass(kind, base)
+    return kind
 
 
 def own_entries(
@@ -78,7 +139,6 @@ def own_entries(
     name = owner.replace("_", "-").capitalize()
     return (
         Entry(
-            event=configured,
             owner=owner,
             scope=scope,
             meaning=f"The settings of {owner.replace('_', '-')}, from here on.",
@@ -86,7 +146,6 @@ def own_entries(
             spontaneous=True,
         ),
         Entry(
-            event=failed,
             owner=owner,
             scope=failed_scope or scope,
             meaning=f"{name} could not decide a message; {then}.",

@@ -7,6 +7,7 @@ from schemas.actor import Scope
 from schemas.catalogue import CATALOGUE
 from schemas.event import Configured, Failed
 from schemas.subjects import Partitions, partition_tokens
+from schemas.vocabulary.responder import Stage
 
 WHOLE = "all"
 """The one partition of what is not spread over partitions."""
@@ -14,18 +15,34 @@ WHOLE = "all"
 LEDGER = "ledger"
 """The projector's name; it is no actor and no effector."""
 
-REQUIRED = (
-    "reflex",
-    "intuition",
-    "appraisal",
-    "coherence",
-    "breaker",
-    "arbiter",
-    "memory",
-    "router",
-    "responder",
-    "clock",
-)
+STAGE_OF: Mapping[str, Stage] = {
+    "reflex": "REFLEX",
+    "intuition": "INTUITION",
+    "appraisal": "COHERENCE",
+    "coherence": "COHERENCE",
+    "breaker": "BREAKER",
+    "arbiter": "ARBITER",
+    "memory": "DELIBERATIVE",
+    "router": "DELIBERATIVE",
+    "act": "DELIBERATIVE",
+}
+"""Actor -> the stage that it works for, in the order of the path. An exchange that it fails in ends at that stage."""
+
+GUARDS = tuple(actor for actor, stage in STAGE_OF.items() if stage != "DELIBERATIVE")
+"""The actors that an input must pass before anybody deliberates on it."""
+
+PATH = (*STAGE_OF, "llm", "delegate", "guardrails", "responder")
+"""The owners that an input passes on its way to an answer, in order."""
+
+ON_DEMAND: Mapping[str, str] = {
+    "act": "no choice of the mode ACT called on it",
+    "llm": "nothing asked a model",
+    "delegate": "no action asked a specialist",
+    "guardrails": "no answer was to be judged",
+}
+"""The owners of the path that an input passes only where something of its own calls on them -> what did not."""
+
+REQUIRED = (*(owner for owner in PATH if owner not in ON_DEMAND), "clock")
 """The actors that every input needs, or that end it where another is silent."""
 
 WITNESSES = ("swarm", "alerts")

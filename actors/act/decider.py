@@ -30,12 +30,11 @@ from actors.act.loop import (
 )
 from actors.act.planning import offline_plan, plan_call, read_plan
 from actors.act.settings import ActSettings
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.act import (
     ActActionsRequested,
-    ActConfigured,
     ActDelegationRequested,
     ActFinished,
     Action,
@@ -117,8 +116,6 @@ def evolve(state: State, message: Message) -> State:
             lifetime_ns = state.settings.ended_lifetime_ms * _NS_PER_MS
             remembered = ended.set(message.exchange, True, message.time_ns, lifetime_ns)
             return msgspec.structs.replace(_without(state, message.exchange), ended=remembered)
-        case ActConfigured():
-            return _configured(state, event)
     if pending is None:
         return state
     if isinstance(event, ActFinished):
@@ -274,8 +271,3 @@ def _without(state: State, exchange: str) -> State:
     elif pending.session in acting:
         acting = acting.delete(pending.session)
     return msgspec.structs.replace(state, pending=state.pending.delete(exchange), acting=acting)
-
-
-def _configured(state: State, configured: ActConfigured) -> State:
-    settings = readable_settings(configured, ActSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

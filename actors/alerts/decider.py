@@ -31,11 +31,11 @@ from actors.alerts.groups import (
     told,
 )
 from actors.alerts.settings import AlertsSettings
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.catalogue import ALERTING
 from schemas.event import Event, topic_of
 from schemas.persistent import Map
-from schemas.vocabulary.alerts import LAPSED, QUIET, Alert, AlertsConfigured, AlertsScheduled
+from schemas.vocabulary.alerts import LAPSED, QUIET, Alert, AlertsScheduled
 from schemas.vocabulary.clock import ClockFired
 
 _NS_PER_MS = 1_000_000
@@ -77,8 +77,6 @@ def evolve(state: State, message: Message) -> State:
         case AlertsScheduled(wake_after_ms=after_ms):
             wake_ns = message.time_ns + after_ms * _NS_PER_MS if after_ms else 0
             return msgspec.structs.replace(state, wake_ns=wake_ns, untold=0)
-        case AlertsConfigured() as configured:
-            return _configured(state, configured)
         case ClockFired() as fired:
             return _after_look(state, message) if _wakes(fired) else state
     return _counted(_without(state, _ended(state, message)), message)
@@ -259,10 +257,3 @@ def _after_look(state: State, message: Message) -> State:
 
 def _after_ms(due: int, now_ns: int) -> int:
     return max(1, -((now_ns - due) // _NS_PER_MS))
-
-
-def _configured(state: State, event: AlertsConfigured) -> State:
-    settings = readable_settings(event, AlertsSettings)
-    if settings is None:
-        return state
-    return msgspec.structs.replace(state, settings=settings)

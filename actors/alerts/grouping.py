@@ -1,4 +1,4 @@
-"""What makes two events one alert, and what it holds of them: data, a row where the default will not do. Pure.
+"""What makes two events one alert, and what it holds of them: as the catalogue says, or by default. Pure.
 
 By default an event of a session or an agent is grouped by its agent, not by its session: sessions are many, and an
 attack on a thousand of them is one piece of news. A failure is grouped by what failed and why, whoever met it. What
@@ -13,7 +13,7 @@ import msgspec
 
 from schemas.actor import Message, Scope
 from schemas.catalogue import ALERTING
-from schemas.entry import Entry
+from schemas.entry import Entry, Grouping
 from schemas.errors import UNREADABLE
 from schemas.event import Event, Failed, topic_of
 
@@ -23,62 +23,10 @@ OTHERS = "(others)"
 _LONGEST = 80
 """Characters that are told of a value, and of a group's keys: all are short codes, unless somebody lies."""
 
-
-class Grouping(msgspec.Struct, frozen=True, kw_only=True):
-    """How events of a subject are grouped and told of.
-
-    Attributes:
-        by_agent: A group is one agent's.
-        by_session: A group is one session's.
-        fields: Fields of the event that tell groups apart, by dotted name.
-        tells: Fields of the event that an alert holds: numbers and codes, never people's words.
-    """
-
-    by_agent: bool = True
-    by_session: bool = False
-    fields: tuple[str, ...] = ()
-    tells: tuple[str, ...] = ()
-
-
 _FAILURE = Grouping(by_agent=False, fields=("reason",), tells=("reason", "error", "failed_topic"))
 _OF_UNREADABLE = ("reason", "failed_topic", "failed_seq")
 _AS_IT_IS = Grouping()
 _GLOBAL = Grouping(by_agent=False)
-_ORDER = Grouping(by_session=True)
-
-_SPECIAL: Mapping[str, Grouping] = {
-    "forged_id.arbiter.denied": Grouping(tells=("reason", "similarity")),
-    "forged_id.breaker.filled": Grouping(by_agent=False, tells=("terminated",)),
-    "forged_id.breaker.reset": _ORDER,
-    "forged_id.breaker.terminated": Grouping(by_session=True, tells=("reason", "violation", "standing.violations")),
-    "forged_id.breaker.tripped": Grouping(by_session=True, tells=("violation", "layer", "standing.trust")),
-    "forged_id.breaker.warned": Grouping(by_session=True, tells=("danger", "standing.trust")),
-    "forged_id.coherence.rejected": Grouping(tells=("entropy", "threshold")),
-    "forged_id.guardrails.force_finalized": Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
-    "forged_id.guardrails.overridden": Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),
-    "forged_id.intuition.rejected": Grouping(tells=("detector", "score", "score_threshold")),
-    "forged_id.ledger.loss_recorded": Grouping(
-        by_agent=False, tells=("first_seq", "through_seq", "known_by", "given_again", "kept_as")
-    ),
-    "forged_id.loop.overridden": Grouping(tells=("override_fatigue", "override_max_reruns")),
-    "forged_id.monitor.mode_out_of_range": Grouping(fields=("mode",), tells=("mode", "share", "side", "low", "high")),
-    "forged_id.monitor.mode_red_flag": Grouping(fields=("mode",), tells=("mode", "share", "side", "limit")),
-    "forged_id.monitor.rate_exceeded": Grouping(fields=("rate",), tells=("rate", "value", "side", "threshold")),
-    "forged_id.operator.breaker_recovery_ordered": _ORDER,
-    "forged_id.operator.breaker_reset_ordered": _ORDER,
-    "forged_id.reflex.answer_blocked": Grouping(tells=("faults", "leaked")),
-    "forged_id.reflex.blocked": Grouping(tells=("pattern", "confidence", "view")),
-    "forged_id.self_review.triggered": Grouping(tells=("tick", "reasons")),
-    "forged_id.swarm.over_budget": Grouping(
-        by_agent=False, fields=("actor",), tells=("actor", "budget_ms", "count", "worst_ms", "window_s")
-    ),
-    "forged_id.swarm.stage_lost": Grouping(
-        by_agent=False, fields=("actor",), tells=("actor", "reason", "partitions", "of", "absent_ms")
-    ),
-    "forged_id.webhook.failed": Grouping(
-        by_agent=False, fields=("receiver",), tells=("receiver", "reason", "error", "attempts")
-    ),
-}
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -99,8 +47,8 @@ class Key(msgspec.Struct, frozen=True):
 
 def grouping_of(entry: Entry) -> Grouping:
     """Return how events of a subject are grouped."""
-    if entry.topic in _SPECIAL:
-        return _SPECIAL[entry.topic]
+    if entry.grouping is not None:
+        return entry.grouping
     if issubclass(entry.event, Failed):
         return _FAILURE
     return _GLOBAL if entry.scope is Scope.GLOBAL else _AS_IT_IS

@@ -36,14 +36,13 @@ from actors.appraisal.memory import Memory, remembering
 from actors.appraisal.settings import AppraisalSettings
 from actors.appraisal.vectors import from_text
 from actors.text.allowances import Allowances
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.appraisal import (
     AnswerAppraised,
     AppraisalCompleted,
-    AppraisalConfigured,
     AppraisalJudged,
     JudgementRequested,
 )
@@ -123,8 +122,6 @@ def evolve(state: AppraisalState, message: Message) -> AppraisalState:
             return _forgotten(state, message)
         case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
             return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
-        case AppraisalConfigured() as configured:
-            return _configured(state, configured)
     return state
 
 
@@ -200,11 +197,6 @@ def _aged(state: AppraisalState, now_ns: int) -> AppraisalState:
     if unchanged and waiting is state.waiting and spent is state.spent:
         return state
     return msgspec.structs.replace(state, sessions=sessions, settled=settled, waiting=waiting, spent=spent)
-
-
-def _configured(state: AppraisalState, configured: AppraisalConfigured) -> AppraisalState:
-    settings = readable_settings(configured, AppraisalSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)
 
 
 def _waiting_ns(settings: AppraisalSettings) -> int:

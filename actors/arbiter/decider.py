@@ -12,11 +12,10 @@ import msgspec
 
 from actors.arbiter.ruling import rule
 from actors.arbiter.settings import ArbiterSettings
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import JoinBuffer
 from schemas.vocabulary.arbiter import (
-    ArbiterConfigured,
     ArbiterDenied,
     ArbiterEscalated,
     ArbiterImmediate,
@@ -71,8 +70,6 @@ def evolve(state: ArbiterState, message: Message) -> ArbiterState:
     match message.event:
         case ArbiterDenied() | ArbiterImmediate() | ArbiterPassed() | ArbiterEscalated() | ResponseEmitted():
             return _settle(state, message)
-        case ArbiterConfigured() as configured:
-            return _configure(state, configured)
     gathered = _gather(state, message)
     if gathered is None:
         return state
@@ -110,8 +107,3 @@ def _pending_ns(state: ArbiterState) -> int:
 
 def _settled_ns(state: ArbiterState) -> int:
     return state.settings.settled_lifetime_ms * _NS_PER_MS
-
-
-def _configure(state: ArbiterState, configured: ArbiterConfigured) -> ArbiterState:
-    settings = readable_settings(configured, ArbiterSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -18,7 +18,7 @@ from actors.breaker import machine as moves
 from actors.breaker.machine import Machine
 from actors.breaker.recording import events_of, standing_of
 from actors.breaker.settings import BreakerSettings
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalJudged
@@ -26,7 +26,6 @@ from schemas.vocabulary.breaker import (
     BreakerAttemptFailed,
     BreakerCalmed,
     BreakerCleared,
-    BreakerConfigured,
     BreakerFilled,
     BreakerRecovered,
     BreakerRecoveryStarted,
@@ -151,8 +150,6 @@ def evolve(state: BreakerState, message: Message) -> BreakerState:
             return state
         case BreakerCleared() | BreakerWithheld() | BreakerAttemptFailed() as moved:
             return _remember(state, message, _at(recall(state, message), moved.standing))
-        case BreakerConfigured() as configured:
-            return _configure(state, configured)
     return state
 
 
@@ -277,8 +274,3 @@ def _forget(state: BreakerState, now_ns: int) -> BreakerState:
     if sessions is state.sessions and marked is state.marked and exchanges is state.exchanges:
         return state
     return BreakerState(settings, sessions, marked, exchanges, state.terminated)
-
-
-def _configure(state: BreakerState, configured: BreakerConfigured) -> BreakerState:
-    settings = readable_settings(configured, BreakerSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -6,11 +6,11 @@ import msgspec
 
 from actors.clock.schedule import Schedule
 from actors.clock.settings import ClockSettings
-from schemas.actor import Emission, Message, Timer, readable_settings
+from schemas.actor import Emission, Message, Timer
 from schemas.catalogue import CATALOGUE
 from schemas.event import Event, topic_of
 from schemas.persistent import Map
-from schemas.vocabulary.clock import ClockConfigured, ClockFired
+from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.responder import ResponseEmitted
 
 DEADLINE = "deadline_after_ms"
@@ -68,9 +68,6 @@ def evolve(state: ClockState, message: Message) -> ClockState:
         return _settle(state, message.exchange)
     if isinstance(event, ClockFired):
         return _settle(state, message.exchange, event.set_by) if message.exchange else _woken(state, message, event)
-    if isinstance(event, ClockConfigured):
-        settings = readable_settings(event, ClockSettings)
-        return state if settings is None else msgspec.structs.replace(state, settings=settings)
     wake_after_ms = getattr(event, WAKE, None)
     if wake_after_ms is not None:
         return _set_wake(state, message, wake_after_ms)

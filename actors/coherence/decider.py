@@ -12,12 +12,12 @@ import msgspec
 
 from actors.coherence.entropy import Known, Thought, judge
 from actors.coherence.settings import CoherenceSettings
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import JoinBuffer
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import AppraisalCompleted, Risks
-from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.intuition import IntuitionPassed, Similar
 from schemas.vocabulary.reflex import Match, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
@@ -65,8 +65,6 @@ def evolve(state: CoherenceState, message: Message) -> CoherenceState:
             return msgspec.structs.replace(state, sci=sci)
         case CoherencePassed() | CoherenceRejected() | ResponseEmitted():
             return _settle(state, message)
-        case CoherenceConfigured() as configured:
-            return _configure(state, configured)
     gathered = _gather(state, message)
     if gathered is None:
         return state
@@ -127,8 +125,3 @@ def _pending_ns(state: CoherenceState) -> int:
 
 def _settled_ns(state: CoherenceState) -> int:
     return state.settings.settled_lifetime_ms * _NS_PER_MS
-
-
-def _configure(state: CoherenceState, configured: CoherenceConfigured) -> CoherenceState:
-    settings = readable_settings(configured, CoherenceSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

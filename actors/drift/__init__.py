@@ -32,7 +32,7 @@ An agent that nobody talks to for 7 days, or all of whose words are forgotten, d
 10,000 agents of a partition those used least lately are dropped, and drift again once they are talked to.
 """
 
-from actors.drift.decider import State, decide, evolve
+from actors.drift.decider import State, decide, evolve, reconfigured
 from actors.drift.settings import DriftSettings
 from actors.drift.telling import tell
 from schemas.actor import Actor, Scope
@@ -55,6 +55,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=DriftConfigured,
     failed=DriftFailed,
+    reconfigure=reconfigured,
     log_lines=tell,
 )
 

@@ -33,12 +33,11 @@ from actors.drift.mind import (
 )
 from actors.drift.outcomes import answered, come_upon, given_up, of_agent, scheduled, skipped
 from actors.drift.settings import DriftSettings
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import topic_of
 from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.drift import (
-    DriftConfigured,
     DriftScheduled,
     DriftSkipped,
     DriftStarted,
@@ -88,8 +87,6 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     event, settings = message.event, state.settings
-    if isinstance(event, DriftConfigured):
-        return _configured(state, event)
     if not settings.enabled:
         return state
     known = state.minds.get(message.agent)
@@ -218,8 +215,6 @@ def _with(state: State, message: Message, mind: Mind) -> State:
     return msgspec.structs.replace(state, minds=minds)
 
 
-def _configured(state: State, configured: DriftConfigured) -> State:
-    settings = readable_settings(configured, DriftSettings)
-    if settings is None:
-        return state
+def reconfigured(state: State, settings: DriftSettings) -> State:
+    """Return the state under other settings; one that is switched off forgets all."""
     return msgspec.structs.replace(state, settings=settings) if settings.enabled else State(settings=settings)

@@ -36,7 +36,7 @@ from actors.guardrails.state import (
     with_override,
     without_outside,
 )
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
 from schemas.identity import content_hash
 from schemas.vocabulary.appraisal import AnswerAppraised
@@ -44,7 +44,6 @@ from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.guardrails import (
     AppraisalRequested,
     CritiqueRequested,
-    GuardrailsConfigured,
     GuardrailsFinalized,
     GuardrailsForceFinalized,
     GuardrailsOverridden,
@@ -118,8 +117,6 @@ def evolve(state: State, message: Message) -> State:
             return _keep(state, message, msgspec.structs.replace(live, asked=message.id))
         case ResponseEmitted() if message.exchange:
             return _ended(state, message)
-        case GuardrailsConfigured() as configured:
-            return _configured(state, configured)
     return state
 
 
@@ -311,8 +308,3 @@ def _ended(state: State, message: Message) -> State:
         pending=state.pending.delete(message.exchange) if message.exchange in state.pending else state.pending,
         ended=state.ended.set(message.exchange, True, message.time_ns, lifetime_ns),
     )
-
-
-def _configured(state: State, configured: GuardrailsConfigured) -> State:
-    settings = readable_settings(configured, GuardrailsSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -20,13 +20,12 @@ from actors.intuition.library import Library, Precedent
 from actors.intuition.settings import IntuitionSettings
 from actors.intuition.signature import text_signature, to_bytes
 from actors.text.allowances import Allowances
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import (
-    IntuitionConfigured,
     IntuitionPassed,
     IntuitionRejected,
     MotifLearned,
@@ -103,8 +102,6 @@ def evolve(state: State, message: Message) -> State:
             return _with_library(state, message, library_of(state, message).withdrawing(name))
         case AllowanceRecorded() | AllowanceWithdrawn() as allowance:
             return msgspec.structs.replace(state, allowances=state.allowances.after(message.agent, allowance))
-        case IntuitionConfigured() as configured:
-            return _configured(state, configured)
     return state
 
 
@@ -144,8 +141,3 @@ def _without(state: State, exchange: str) -> State:
     if exchange not in state.pending:
         return state
     return msgspec.structs.replace(state, pending=state.pending.delete(exchange))
-
-
-def _configured(state: State, configured: IntuitionConfigured) -> State:
-    settings = readable_settings(configured, IntuitionSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
@@ -17,26 +18,22 @@ from actors.runtime.clock import Clock
 from events.loggers import get_logger
 from schemas.actor import Message
 from schemas.calls import ModelCall
+from schemas.catalogue import asked_of
 from schemas.event import Event, Failed, topic_of
-from schemas.vocabulary.act import ActPlanRequested
-from schemas.vocabulary.appraisal import JudgementRequested
-from schemas.vocabulary.drift import DriftSynthesisRequested
-from schemas.vocabulary.guardrails import CritiqueRequested
 from schemas.vocabulary.llm import ANSWER_FILTERED, ANSWER_INVALID, LlmCompleted, LlmFailed
-from schemas.vocabulary.reflection import ReflectionRequested
-from schemas.vocabulary.responder import ResponseRequested
-from schemas.vocabulary.router import TiebreakRequested
 
-REQUESTS = (
-    TiebreakRequested,
-    ActPlanRequested,
-    ResponseRequested,
-    CritiqueRequested,
-    ReflectionRequested,
-    DriftSynthesisRequested,
-    JudgementRequested,
-)
-"""The events that ask for a model's words; each has its ``call``."""
+REQUESTS = asked_of("llm")
+"""The events that ask for a model's words."""
+
+
+@runtime_checkable
+class Request(Protocol):
+    """What each of them holds."""
+
+    @property
+    def call(self) -> ModelCall:
+        """What the model is to be asked."""
+
 
 Publish = Callable[[str, bytes], Awaitable[None]]
 """Sends a body to an inbox; best effort, raises nothing of the broker's."""
@@ -103,7 +100,7 @@ class Answering:
 
     async def handle(self, message: Message) -> Sequence[Event]:
         """Ask for what a request wants; whatever goes wrong is an answer too."""
-        assert isinstance(message.event, REQUESTS)
+        assert isinstance(message.event, Request)
         call = message.event.call
         model = self._settings.models.of(call.purpose)
         started = self._clock.elapsed_ns()
@@ -281,7 +278,7 @@ class _Telling:
 
 def enrich_failure(failed: Failed, message: Message) -> Failed:
     """Return an ``llm.failed`` with the request it is of."""
-    assert isinstance(message.event, REQUESTS)
+    assert isinstance(message.event, Request)
     return msgspec.structs.replace(failed, request=message.id, purpose=message.event.call.purpose)
 
 

@@ -46,7 +46,7 @@ from actors.memory.told.reading import told_in
 from actors.memory.wandering import Wish, wander
 from actors.memory.weights import living, weighted
 from actors.text.terms import terms_of
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.act import ActActionsRequested
@@ -58,7 +58,6 @@ from schemas.vocabulary.memory import (
     SESSIONS_AT_ONCE,
     FactsRetired,
     MemoryActionsAnswered,
-    MemoryConfigured,
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
@@ -160,8 +159,6 @@ def evolve(state: State, message: Message) -> State:
             return _with_mind(state, message, mind) if message.agent in state.minds else state
         case MemoryForgotten():
             return _forget(state, message, event)
-        case MemoryConfigured():
-            return _configured(state, event)
     return state
 
 
@@ -370,8 +367,3 @@ def _aged(state: State, now_ns: int) -> State:
     if sessions is state.sessions and ended is state.ended:
         return state
     return msgspec.structs.replace(state, sessions=sessions, ended=ended)
-
-
-def _configured(state: State, event: MemoryConfigured) -> State:
-    settings = readable_settings(event, MemorySettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

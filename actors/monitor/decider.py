@@ -11,14 +11,13 @@ import msgspec
 from actors.monitor.judging import Condition, judge_modes, judge_rates, with_event
 from actors.monitor.settings import MonitorSettings
 from actors.monitor.window import Misroute, Window, decision_of, with_decision, with_misroute
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event
 from schemas.persistent import Map, without_oldest
 from schemas.vocabulary.monitor import (
     ModeInRange,
     ModeOutOfRange,
     ModeRedFlag,
-    MonitorConfigured,
     Rate,
     RateExceeded,
     RateRecovered,
@@ -65,8 +64,6 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     event = message.event
-    if isinstance(event, MonitorConfigured):
-        return _configured(state, event)
     watch = watch_of(state, message.agent)
     match event:
         case ModeSelected() | FeedbackObserved():
@@ -110,10 +107,3 @@ def _windowed(window: Window, message: Message, settings: MonitorSettings) -> Wi
         case FeedbackObserved(feedback=feedback) if feedback != "correct_route" and window.decisions:
             return with_misroute(window, Misroute(message.time_ns, feedback), len(window.decisions))
     return window
-
-
-def _configured(state: State, event: MonitorConfigured) -> State:
-    settings = readable_settings(event, MonitorSettings)
-    if settings is None:
-        return state
-    return msgspec.structs.replace(state, settings=settings)

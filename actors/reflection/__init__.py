@@ -20,7 +20,7 @@ is heard after the look back takes the disagreement out of the window again.
 ``judging``   safeguards, and the window        ``causes``   which signals bear a dimension out
 """
 
-from actors.reflection.decider import State, decide, evolve
+from actors.reflection.decider import State, decide, evolve, reconfigured
 from actors.reflection.settings import ReflectionSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.clock import ClockFired
@@ -49,6 +49,7 @@ ACTOR: Actor[State] = Actor(
     evolve=evolve,
     configured=ReflectionConfigured,
     failed=ReflectionFailed,
+    reconfigure=reconfigured,
 )
 
 __all__ = ["ACTOR"]

@@ -16,7 +16,7 @@ from actors.reflection.asking import ask, opinions_of
 from actors.reflection.judging import Counted, conclude, counted_with, insight_of
 from actors.reflection.sampling import Case, Owed, case_of, owed_after, sample, stratum_of
 from actors.reflection.settings import ReflectionSettings
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
@@ -25,7 +25,6 @@ from schemas.vocabulary.llm import ANSWER_INVALID, UNANSWERED, LlmCompleted, Llm
 from schemas.vocabulary.reflection import (
     Insight,
     ReflectionConcluded,
-    ReflectionConfigured,
     ReflectionRequested,
     ReflectionScheduled,
     Sampled,
@@ -91,8 +90,6 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
     event, settings = message.event, state.settings
-    if isinstance(event, ReflectionConfigured):
-        return _configured(state, event)
     if settings.backend == "off":
         return state
     mind = state.minds.get(message.agent, Mind())
@@ -224,8 +221,6 @@ def _satisfied(mind: Mind, exchange: str) -> Mind:
     return msgspec.structs.replace(mind, queue=queue, counted=counted)
 
 
-def _configured(state: State, configured: ReflectionConfigured) -> State:
-    settings = readable_settings(configured, ReflectionSettings)
-    if settings is None:
-        return state
+def reconfigured(state: State, settings: ReflectionSettings) -> State:
+    """Return the state under other settings; one that is switched off forgets all."""
     return State(settings=settings) if settings.backend == "off" else msgspec.structs.replace(state, settings=settings)

@@ -27,7 +27,7 @@ from actors.reflex.views import View, Views, views_of
 from actors.text.allowances import Allowances
 from actors.text.decoding import undone_of
 from actors.text.sheets import shares
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
 from schemas.unread import Bound, Unread, What, layers_left_out, weighed
@@ -40,7 +40,6 @@ from schemas.vocabulary.reflex import (
     ReflexAnswerBlocked,
     ReflexAnswerPassed,
     ReflexBlocked,
-    ReflexConfigured,
     ReflexLibraryChanged,
     ReflexPassed,
 )
@@ -120,17 +119,10 @@ def decide(state: State, message: Message) -> tuple[Event, ...]:
 
 
 def evolve(state: State, message: Message) -> State:
-    """Take over newly recorded settings and imported patterns.
-
-    Settings this release cannot read (written by a newer one) leave the state as it is; so do patterns that cannot
-    be used.
-    """
+    """Take over imported patterns and allowances; patterns that cannot be used leave the state as it is."""
     event = message.event
     if isinstance(event, InputReceived | ResponseEmitted):
         return _opened(state, message, event) if isinstance(event, InputReceived) else _ended(state, message)
-    if isinstance(event, ReflexConfigured):
-        settings = readable_settings(event, ReflexSettings)
-        return state if settings is None else msgspec.structs.replace(state, settings=settings)
     if isinstance(event, PatternsImported | PatternsWithdrawn):
         imports = after(state.imports, event)
         return state if imports == state.imports else msgspec.structs.replace(state, imports=imports, unsaid=True)

@@ -19,7 +19,7 @@ from actors.regulator.pressures import Opinion
 from actors.regulator.record import Loop
 from actors.regulator.settings import RegulatorSettings
 from actors.regulator.window import MISROUTES, Slices, mode_of, with_decision, with_misroute, within
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.event import Event, topic_of
 from schemas.persistent import Map, without_oldest
 from schemas.vocabulary.clock import ClockFired
@@ -30,7 +30,6 @@ from schemas.vocabulary.regulator import (
     Adjusted,
     Confirmed,
     CycleCompleted,
-    RegulatorConfigured,
     RegulatorScheduled,
     Reverted,
 )
@@ -67,8 +66,6 @@ def decide(state: State, message: Message) -> tuple[Emission, ...]:
 
 def evolve(state: State, message: Message) -> State:
     """Fold a message into the state; total."""
-    if isinstance(message.event, RegulatorConfigured):
-        return _configured(state, message.event)
     loop = loop_of(state, message.agent)
     after = _evolved(loop, message, state.settings)
     if after is loop:
@@ -149,10 +146,3 @@ def _opinion(concluded: ReflectionConcluded, now_ns: int) -> Opinion:
 def _of_agent(events: tuple[Event, ...]) -> tuple[Emission, ...]:
     # About the agent as a whole: no session's, and no part of the exchange that happened to bring it about.
     return tuple(Emission(event, session="", exchange="") for event in events)
-
-
-def _configured(state: State, event: RegulatorConfigured) -> State:
-    settings = readable_settings(event, RegulatorSettings)
-    if settings is None:
-        return state
-    return msgspec.structs.replace(state, settings=settings)

@@ -12,7 +12,7 @@ from actors.responder.settings import ResponderSettings
 from actors.responder.unserved import AT_ONCE, Stages, heard, unserved
 from actors.responder.verdicts import PASSES, VERDICTS, asks_model, must_wait, overrules
 from actors.text.shortening import shorten
-from schemas.actor import Emission, Message, readable_settings, session_key
+from schemas.actor import Emission, Message, session_key
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.act import ActFinished
@@ -24,7 +24,7 @@ from schemas.vocabulary.guardrails import GuardrailsRerunOrdered
 from schemas.vocabulary.llm import LlmCompleted
 from schemas.vocabulary.memory import MemoryRecalled, TurnsForgotten
 from schemas.vocabulary.operator import ForgetOrdered
-from schemas.vocabulary.responder import ResponderConfigured, ResponseEmitted, ResponseRequested
+from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
 from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import StageLost
 
@@ -103,8 +103,6 @@ def evolve(state: ResponderState, message: Message) -> ResponderState:
         return msgspec.structs.replace(state, pending=state.pending.set(message.exchange, opened))
     if isinstance(event, ResponseEmitted):
         return _close(state, message, event)
-    if isinstance(event, ResponderConfigured):
-        return _configure(state, event)
     if isinstance(event, ForgetOrdered):
         return _without_turns(state, (message.session_key,)) if event.what == "session" else state
     if isinstance(event, TurnsForgotten):
@@ -247,11 +245,6 @@ def _forget(state: ResponderState, now_ns: int) -> ResponderState:
     if ended is state.ended and sessions is state.sessions:
         return state
     return ResponderState(state.settings, state.pending, ended, sessions, state.lost)
-
-
-def _configure(state: ResponderState, event: ResponderConfigured) -> ResponderState:
-    settings = readable_settings(event, ResponderSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)
 
 
 def _session_generation_ns(settings: ResponderSettings) -> int:

@@ -11,10 +11,8 @@ from actors.responder.ending import MODEL, end_of
 from actors.responder.identity import identity_of
 from actors.responder.pending import Case, Draft, Pending
 from actors.responder.prompting import PURPOSES, WITH_SOUL, soul_of, time_to_ask
-from schemas.event import topic_of
-from schemas.vocabulary.appraisal import AppraisalFailed
+from schemas.event import Failed, topic_of
 from schemas.vocabulary.guardrails import (
-    GuardrailsFailed,
     GuardrailsFinalized,
     GuardrailsForceFinalized,
     GuardrailsRepeated,
@@ -45,7 +43,7 @@ def with_draft(pending: Pending, event: LlmCompleted) -> Pending:
     return msgspec.structs.replace(pending, drafts=(*pending.drafts, draft), awaits="guardrails")
 
 
-def with_failure(pending: Pending, event: AppraisalFailed) -> Pending:
+def with_failure(pending: Pending, event: Failed) -> Pending:
     """Return the exchange after appraisal could not read the request: nobody will judge the answer to it."""
     if pending.awaits != "model" or event.failed_topic != topic_of(ResponseRequested):
         return pending
@@ -86,7 +84,7 @@ def reordered(case: Case, event: GuardrailsRerunOrdered) -> ResponseEmitted | No
     return drafted(case, event.best, f"{RERUN_FAILED}:no_time")
 
 
-def unguarded(case: Case, event: GuardrailsFailed) -> ResponseEmitted | None:
+def unguarded(case: Case, event: Failed) -> ResponseEmitted | None:
     """Where guardrails could not decide, the best draft goes out."""
     return best_drafted(case, "guardrails_failed") if case.pending.awaits == "guardrails" else None
 

@@ -1,7 +1,6 @@
 """One verdict function for each event that can end an exchange. Pure."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,19 +22,18 @@ from actors.responder.forwarding import SILENT, abandoned, is_forwarded, kept_ba
 from actors.responder.pending import STAGES, Case
 from actors.responder.prompting import PURPOSES, time_to_ask
 from actors.responder.quoting import quote
-from schemas.event import Event, topic_of
-from schemas.vocabulary.act import ActFailed
+from schemas.catalogue import CATALOGUE, entry_of, failure_of
+from schemas.event import Event, Failed, topic_of
+from schemas.stages import STAGE_OF
 from schemas.vocabulary.appraisal import AppraisalFailed
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterFailed, ArbiterImmediate, ArbiterPassed
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import (
-    BreakerCleared,
-    BreakerFailed,
     BreakerTerminated,
     BreakerTripped,
     BreakerWithheld,
 )
 from schemas.vocabulary.clock import ClockFired
-from schemas.vocabulary.coherence import UNREAD, CoherenceFailed, CoherencePassed, CoherenceRejected
+from schemas.vocabulary.coherence import UNREAD, CoherenceRejected
 from schemas.vocabulary.gateway import InputAbandoned, InputAnswered, InputReceived
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -44,12 +42,11 @@ from schemas.vocabulary.guardrails import (
     GuardrailsRepeated,
     GuardrailsRerunOrdered,
 )
-from schemas.vocabulary.intuition import IntuitionFailed, IntuitionPassed, IntuitionRejected
+from schemas.vocabulary.intuition import IntuitionRejected
 from schemas.vocabulary.llm import LlmCompleted, LlmFailed
-from schemas.vocabulary.memory import MemoryFailed
-from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed, ReflexBlocked, ReflexFailed, ReflexPassed
+from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed, ReflexBlocked
 from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested, Stage
-from schemas.vocabulary.router import Mode, ModeSelected, RouterFailed
+from schemas.vocabulary.router import Mode, ModeSelected
 
 LLM_FAILED = "llm_failed"
 """What the reason of an answer begins with that the composer wrote in a model's place: ``llm_failed:no_model``."""
@@ -65,12 +62,7 @@ _DEADLINES = frozenset({topic_of(InputReceived), topic_of(ArbiterEscalated)})
 _TOLD_MEMORIES = 3
 
 PASSES: Mapping[type[Event], Stage] = {
-    ReflexPassed: "REFLEX",
-    IntuitionPassed: "INTUITION",
-    CoherencePassed: "COHERENCE",
-    BreakerCleared: "BREAKER",
-    ArbiterPassed: "ARBITER",
-    ArbiterEscalated: "ARBITER",
+    entry.event: STAGE_OF[entry.owner] for entry in CATALOGUE.values() if entry.verdict == "passes"
 }
 """By what a stage shows that it has spoken, and lets the input go on."""
 
@@ -138,18 +130,19 @@ def unheld(case: Case, event: ArbiterPassed) -> ResponseEmitted | None:
     return end_of(case.pending, "ARBITER", "PASSED", CHECKED, "") if case.pending.purpose == "check" else None
 
 
-def failed(case: Case, event: Event, *, stage: Stage, actor: str) -> ResponseEmitted:
-    """A stage that could not decide ends the exchange: what is not cleared is not answered."""
-    return end_of(case.pending, stage, "FAILED", f"{actor}_failed", text_of("unfinished"))
+def failed(case: Case, event: Failed) -> ResponseEmitted:
+    """An actor that could not decide ends the exchange: what is not cleared is not answered."""
+    actor = entry_of(event).owner
+    return end_of(case.pending, STAGE_OF[actor], "FAILED", f"{actor}_failed", text_of("unfinished"))
 
 
-def unappraised(case: Case, event: AppraisalFailed) -> ResponseEmitted | None:
+def unappraised(case: Case, event: Failed) -> ResponseEmitted | None:
     """Appraisal failed: on the input, which is then not answered, or on a model's answer, which is then not judged."""
     if case.pending.awaits == "guardrails":
         return best_drafted(case, "appraisal_failed")
     if event.failed_topic in _ANSWERING:
         return None
-    return failed(case, event, stage="COHERENCE", actor="appraisal")
+    return failed(case, event)
 
 
 def overdue(case: Case, event: ClockFired) -> ResponseEmitted | None:
@@ -204,21 +197,17 @@ def unanswered(case: Case, event: LlmFailed) -> ResponseEmitted | None:
 
 
 VERDICTS: Mapping[type[Event], Verdict] = {
+    **{failure_of(actor): failed for actor in STAGE_OF},
     ReflexBlocked: blocked,
-    ReflexFailed: partial(failed, stage="REFLEX", actor="reflex"),
     IntuitionRejected: felt,
-    IntuitionFailed: partial(failed, stage="INTUITION", actor="intuition"),
     AppraisalFailed: unappraised,
     CoherenceRejected: dissonant,
-    CoherenceFailed: partial(failed, stage="COHERENCE", actor="coherence"),
     BreakerTripped: tripped,
     BreakerWithheld: withheld,
     BreakerTerminated: terminated,
-    BreakerFailed: partial(failed, stage="BREAKER", actor="breaker"),
     ArbiterDenied: denied,
     ArbiterImmediate: immediate,
     ArbiterPassed: unheld,
-    ArbiterFailed: partial(failed, stage="ARBITER", actor="arbiter"),
     InputAnswered: awaited,
     ReflexAnswerPassed: let_out,
     ReflexAnswerBlocked: kept_back,
@@ -231,9 +220,6 @@ VERDICTS: Mapping[type[Event], Verdict] = {
     GuardrailsRerunOrdered: reordered,
     GuardrailsRepeated: repeated,
     GuardrailsFailed: unguarded,
-    MemoryFailed: partial(failed, stage="DELIBERATIVE", actor="memory"),
-    RouterFailed: partial(failed, stage="DELIBERATIVE", actor="router"),
-    ActFailed: partial(failed, stage="DELIBERATIVE", actor="act"),
     ClockFired: overdue,
 }
 """Every event that can end an exchange. A new stage adds its verdicts here."""

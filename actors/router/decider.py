@@ -27,7 +27,7 @@ from actors.router.overlay import NO_OFFSETS, Offsets, Overlay, Word, heard, in_
 from actors.router.selection import Context, is_open, observe, reroute, select_mode, settled
 from actors.router.settings import RouterSettings, effective_weights
 from actors.router.tiebreak import ask, outcome_of
-from schemas.actor import Message, readable_settings, session_key
+from schemas.actor import Message, session_key
 from schemas.event import Event, topic_of
 from schemas.persistent import ExpiringMap, Map
 from schemas.vocabulary.act import ActFinished
@@ -38,7 +38,7 @@ from schemas.vocabulary.memory import Familiarity, MemoryRecalled, TurnsForgotte
 from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.regulator import Adjusted, CycleCompleted, RegulatorScheduled, Reverted
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import Mode, ModeSelected, RouterConfigured, TiebreakRequested
+from schemas.vocabulary.router import Mode, ModeSelected, TiebreakRequested
 
 _NS_PER_MS = 1_000_000
 
@@ -151,8 +151,6 @@ def evolve(state: State, message: Message) -> State:
             return _without(state, message.agent, sessions)
         case Adjusted() | Reverted() | RegulatorScheduled() | CycleCompleted() as word:
             return _heard(state, message, word)
-        case RouterConfigured() as configured:
-            return _configured(state, configured)
     return state
 
 
@@ -291,8 +289,3 @@ def _heard(state: State, message: Message, word: Word) -> State:
     weights, most = effective_weights(state.settings), state.settings.agents
     overlays = heard(state.overlays, message.agent, word, message.time_ns, weights, most)
     return state if overlays is state.overlays else msgspec.structs.replace(state, overlays=overlays)
-
-
-def _configured(state: State, configured: RouterConfigured) -> State:
-    settings = readable_settings(configured, RouterSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -39,7 +39,7 @@ from actors.self_review.mind import (
 from actors.self_review.settings import SelfReviewSettings
 from actors.self_review.tick import Tick
 from actors.self_review.tick import tick_of as tick_seen
-from schemas.actor import Message, readable_settings
+from schemas.actor import Message
 from schemas.event import Event
 from schemas.persistent import ExpiringMap, Map, without_oldest
 from schemas.vocabulary.act import ActFinished
@@ -54,7 +54,6 @@ from schemas.vocabulary.operator import ForgetOrdered
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.self_review import (
     SeatAdded,
-    SelfReviewConfigured,
     SelfReviewDisarmed,
     SelfReviewTriggered,
 )
@@ -113,8 +112,6 @@ def evolve(state: State, message: Message) -> State:
             return _with_mind(state, message, _gated(mind, armed=False))
         case SeatAdded():
             return _with_mind(state, message, seated(mind, event, message.session, state.settings))
-        case SelfReviewConfigured():
-            return _configured(state, event)
     return state
 
 
@@ -240,8 +237,3 @@ def _with_mind(state: State, message: Message, mind: Mind) -> State:
 def _aged(state: State, now_ns: int) -> State:
     ended = state.ended.aged(now_ns, state.settings.ended_lifetime_ms * _NS_PER_MS)
     return state if ended is state.ended else msgspec.structs.replace(state, ended=ended)
-
-
-def _configured(state: State, event: SelfReviewConfigured) -> State:
-    settings = readable_settings(event, SelfReviewSettings)
-    return state if settings is None else msgspec.structs.replace(state, settings=settings)

@@ -26,7 +26,7 @@ not healthy. Decisions beyond a stage's latency budget, which shells measure too
 ``asking`` which stages something waits for, ``decider`` what each event adds.
 """
 
-from actors.swarm.decider import CONSUMED, SwarmState, attend, decide, evolve
+from actors.swarm.decider import CONSUMED, SwarmState, attend, decide, evolve, reconfigured
 from actors.swarm.settings import SwarmSettings
 from schemas.actor import Actor, Scope
 from schemas.vocabulary.swarm import SwarmConfigured, SwarmFailed
@@ -42,6 +42,7 @@ ACTOR: Actor[SwarmState] = Actor(
     evolve=evolve,
     configured=SwarmConfigured,
     failed=SwarmFailed,
+    reconfigure=reconfigured,
     attends=attend,
 )
 

@@ -5,10 +5,10 @@ Nobody has to run a language model, specialists, guardrails or ACT; who asks one
 
 from collections.abc import Mapping
 
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import asked_of, entry_of
 from schemas.event import Event
 from schemas.persistent import Map
-from schemas.vocabulary.act import ActDelegationRequested, ActFailed, ActFinished
+from schemas.vocabulary.act import ActFailed, ActFinished
 from schemas.vocabulary.delegate import DelegateAnswered, DelegateFailed
 from schemas.vocabulary.guardrails import (
     GuardrailsFailed,
@@ -20,23 +20,24 @@ from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.responder import ResponseRequested
 from schemas.vocabulary.router import ModeSelected
 
-MODEL_REQUESTS = tuple(entry.event for entry in CATALOGUE.values() if "call" in entry.event.__struct_fields__)
-"""By what a language model is asked."""
-
 _ANSWERS: Mapping[type[Event], str] = {
-    LlmCompleted: "llm",
-    LlmFailed: "llm",
-    DelegateAnswered: "delegate",
-    DelegateFailed: "delegate",
-    ActFinished: "act",
-    ActFailed: "act",
-    GuardrailsFinalized: "guardrails",
-    GuardrailsForceFinalized: "guardrails",
-    GuardrailsRerunOrdered: "guardrails",
-    GuardrailsFailed: "guardrails",
+    event: entry_of(event).owner
+    for event in (
+        LlmCompleted,
+        LlmFailed,
+        DelegateAnswered,
+        DelegateFailed,
+        ActFinished,
+        ActFailed,
+        GuardrailsFinalized,
+        GuardrailsForceFinalized,
+        GuardrailsRerunOrdered,
+        GuardrailsFailed,
+    )
 }
+"""The event by which such a stage answers -> the stage."""
 
-HEARD: tuple[type[Event], ...] = (*MODEL_REQUESTS, ActDelegationRequested, *_ANSWERS)
+HEARD: tuple[type[Event], ...] = (*asked_of("llm"), *asked_of("delegate"), *_ANSWERS)
 """The events that ask such a stage, or answer."""
 
 
@@ -54,8 +55,7 @@ def _asks(event: Event) -> tuple[str, ...]:
     match event:
         case ModeSelected(selected_mode="ACT", terminal_mode=None):
             return ("act",)
-        case ActDelegationRequested():
-            return ("delegate",)
         case ResponseRequested(loop_id=loop_id) if loop_id:
             return ("llm", "guardrails")
-    return ("llm",) if isinstance(event, MODEL_REQUESTS) else ()
+    asked = entry_of(event).asks
+    return (asked,) if asked else ()

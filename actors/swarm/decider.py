@@ -36,58 +36,32 @@ from actors.swarm.index import (
     moved,
 )
 from actors.swarm.settings import SwarmSettings
-from schemas.actor import Emission, Message, readable_settings
+from schemas.actor import Emission, Message
 from schemas.attendance import Attendance
-from schemas.catalogue import CATALOGUE, entry_of
+from schemas.catalogue import entry_of, failure_of, owned_by
 from schemas.event import Event, Failed
 from schemas.persistent import ExpiringMap, Map
-from schemas.vocabulary.appraisal import AppraisalCompleted
-from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate, ArbiterPassed
-from schemas.vocabulary.breaker import BreakerCleared, BreakerTerminated, BreakerTripped, BreakerWithheld
-from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
+from schemas.stages import PATH
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected
-from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
-from schemas.vocabulary.router import ModeSelected
 from schemas.vocabulary.swarm import (
     OverBudget,
     StageFound,
     StageLost,
-    SwarmConfigured,
     SwarmMeasured,
     WithinBudget,
 )
 
-VERDICTS: tuple[type[Event], ...] = (
-    ReflexPassed,
-    ReflexBlocked,
-    ReflexAnswerPassed,
-    ReflexAnswerBlocked,
-    IntuitionPassed,
-    IntuitionRejected,
-    AppraisalCompleted,
-    CoherencePassed,
-    CoherenceRejected,
-    BreakerCleared,
-    BreakerWithheld,
-    BreakerTripped,
-    BreakerTerminated,
-    ArbiterDenied,
-    ArbiterImmediate,
-    ArbiterPassed,
-    ArbiterEscalated,
-    ModeSelected,
-    ResponseEmitted,
+VERDICTS: tuple[type[Event], ...] = tuple(
+    entry.event for owner in PATH for entry in owned_by(owner) if entry.verdict is not None
 )
 """By what an actor on the path shows that it decides."""
 
 WATCHED: tuple[str, ...] = tuple(dict.fromkeys(entry_of(event).owner for event in VERDICTS))
 """The actors whose health counts."""
 
-_FAILED = tuple(
-    entry.event for entry in CATALOGUE.values() if issubclass(entry.event, Failed) and entry.owner in WATCHED
-)
+_FAILED = tuple(failure_of(actor) for actor in WATCHED)
 
 CONSUMED: tuple[type[Event], ...] = tuple(dict.fromkeys((InputReceived, *VERDICTS, *_FAILED, *HEARD)))
 """What the swarm is measured from."""
@@ -163,8 +137,6 @@ def evolve(state: SwarmState, message: Message) -> SwarmState:
             return msgspec.structs.replace(state, over=state.over.set(actor, True))
         case WithinBudget(actor=actor):
             return msgspec.structs.replace(state, over=_without(state.over, actor))
-        case SwarmConfigured() as configured:
-            return _configure(state, configured)
     return _observe(state, message)
 
 
@@ -301,11 +273,8 @@ def _slide(state: SwarmState, now_ns: int) -> SwarmState:
     return _with_rulings(state, rulings) if len(rulings) != len(state.rulings) else state
 
 
-def _configure(state: SwarmState, configured: SwarmConfigured) -> SwarmState:
-    settings = readable_settings(configured, SwarmSettings)
-    # Slices of another width do not line up with those counted so far.
-    if settings is None:
-        return state
+def reconfigured(state: SwarmState, settings: SwarmSettings) -> SwarmState:
+    """Return the state under other settings, counting anew: slices of another width do not line up with the old."""
     return SwarmState(
         settings,
         state.sci,

@@ -15,8 +15,8 @@ import msgspec
 from bench.harness.worker import work
 from schemas.actor import Actor, Message, Scope
 from schemas.catalogue import CATALOGUE
-from schemas.entry import Entry
-from schemas.event import Configured, Event, Failed, topic_of
+from schemas.entry import Entry, own_events
+from schemas.event import Configured, Event, topic_of
 
 
 class Hop(Event, frozen=True, kw_only=True):
@@ -34,48 +34,16 @@ class FirstPassed(Hop, frozen=True, kw_only=True, tag="forged_id.first.passed"):
     """The first hop."""
 
 
-class FirstConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.first.configured"):
-    """Settings of the first."""
-
-
-class FirstFailed(Failed, frozen=True, kw_only=True, tag="forged_id.first.failed"):
-    """A failure of the first."""
-
-
 class SecondPassed(Hop, frozen=True, kw_only=True, tag="forged_id.second.passed"):
     """The second hop."""
-
-
-class SecondConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.second.configured"):
-    """Settings of the second."""
-
-
-class SecondFailed(Failed, frozen=True, kw_only=True, tag="forged_id.second.failed"):
-    """A failure of the second."""
 
 
 class ThirdPassed(Hop, frozen=True, kw_only=True, tag="forged_id.third.passed"):
     """The third hop."""
 
 
-class ThirdConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.third.configured"):
-    """Settings of the third."""
-
-
-class ThirdFailed(Failed, frozen=True, kw_only=True, tag="forged_id.third.failed"):
-    """A failure of the third."""
-
-
 class FourthPassed(Hop, frozen=True, kw_only=True, tag="forged_id.fourth.passed"):
     """The fourth hop: the end."""
-
-
-class FourthConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.fourth.configured"):
-    """Settings of the fourth."""
-
-
-class FourthFailed(Failed, frozen=True, kw_only=True, tag="forged_id.fourth.failed"):
-    """A failure of the fourth."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -99,9 +67,8 @@ def evolve(state: Seen, message: Message) -> Seen:
     return Seen(state.count + 1)
 
 
-def _hop(
-    name: str, consumed: type[Hop], passed: type[Hop], configured: type[Configured], failed: type[Failed]
-) -> Actor[Seen]:
+def _hop(name: str, consumed: type[Hop], passed: type[Hop]) -> Actor[Seen]:
+    configured, failed = own_events(name)
     return Actor(
         name=name,
         scope=Scope.SESSION,
@@ -117,10 +84,10 @@ def _hop(
 
 
 CHAIN = (
-    _hop("first", Asked, FirstPassed, FirstConfigured, FirstFailed),
-    _hop("second", FirstPassed, SecondPassed, SecondConfigured, SecondFailed),
-    _hop("third", SecondPassed, ThirdPassed, ThirdConfigured, ThirdFailed),
-    _hop("fourth", ThirdPassed, FourthPassed, FourthConfigured, FourthFailed),
+    _hop("first", Asked, FirstPassed),
+    _hop("second", FirstPassed, SecondPassed),
+    _hop("third", SecondPassed, ThirdPassed),
+    _hop("fourth", ThirdPassed, FourthPassed),
 )
 """The actors, each consuming what the one before passes on."""
 
@@ -134,7 +101,6 @@ def enter_vocabulary() -> None:
         events[actor.failed] = (actor.name, {"reason": "", "error": "", "failed_seq": 1, "failed_topic": ""})
     for event, (owner, fields) in events.items():
         CATALOGUE[topic_of(event)] = Entry(
-            event=event,
             owner=owner,
             scope=Scope.SESSION,
             meaning="A hop of a benchmark.",

@@ -4,7 +4,7 @@ Without one the composer answers, and says so. Looking asks the network; what fo
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import get_args
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from actors.llm.wire.reading import ListedModel
 from actors.responder.settings import LEAST_CONTEXT, MOST_CONTEXT
 from deploy.config.loading import BadConfiguration, Config
 from deploy.processes.running_set import ModelInUse
+from schemas.asking import asking
 from schemas.calls import Purpose
 
 OLLAMA = "http://127.0.0.1:11434/v1"
@@ -35,21 +36,10 @@ OLLAMA_CONTEXT = 4_096
 PURPOSES: tuple[str, ...] = get_args(Purpose)
 
 
-JUDGE = ("appraisal", "trust.judge")
+JUDGE = "appraisal.trust.judge"
 
-_ASKING = (
-    ("router", "tiebreak"),
-    ("act", "planner"),
-    ("responder", "backend"),
-    ("guardrails", "loop_critic"),
-    ("reflection", "backend"),
-    ("drift", "synthesis"),
-    JUDGE,
-)
-"""The settings of actors that have them ask a language model where they say ``llm``."""
-
-_WAITING = (("appraisal", "trust.gate"),)
-"""Those that have inputs wait for a model where they say anything else than ``local``."""
+_GATE = "appraisal.trust.gate"
+"""The setting that has inputs wait for a model where it says anything else than ``local``."""
 
 
 class Attachment(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,19 +163,22 @@ def actor_flags(attachment: Attachment, config: Config) -> tuple[str, ...]:
     """Return the configuration flags that have the actors ask the model; what somebody has set stays as it is."""
     if attachment.use.backend == "composer":
         return ()
-    asked: dict[tuple[str, str], object] = dict.fromkeys(_ASKING, "llm")
+    asked: dict[str, object] = dict.fromkeys(_asking(config), "llm")
     if attachment.use.backend == "local":
-        del asked[JUDGE]  # the small model's word is worth nothing; who wants it all the same sets that
+        asked.pop(JUDGE, None)  # the small model's word is worth nothing; who wants it all the same sets that
     if attachment.context:
-        asked["responder", "context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
-    asked["arbiter", "deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
+        asked["responder.context_tokens"] = min(max(attachment.context, LEAST_CONTEXT), MOST_CONTEXT)
+    asked["arbiter.deliberative_timeout_ms"] = config.section("llm", LlmSettings).deliberation_ms
     return _sets(
-        f"{section}.{key}={value}"
-        for (section, key), value in asked.items()
-        if section in config.sections
-        and key.partition(".")[0] in config.sections[section].__struct_fields__
-        and f"{section}.{key}" not in config.origins
+        f"{name}={value}"
+        for name, value in asked.items()
+        if name.partition(".")[0] in config.sections and name not in config.origins
     )
+
+
+def _asking(config: Config) -> Iterator[str]:
+    for section, settings in config.sections.items():
+        yield from (f"{section}.{path}" for path in asking(type(settings)))
 
 
 def check_answerable(attachment: Attachment, config: Config) -> None:
@@ -206,12 +199,12 @@ def check_answerable(attachment: Attachment, config: Config) -> None:
 def asking_in(config: Config) -> tuple[tuple[str, str], ...]:
     """Return the settings that somebody has made, and by which an actor asks a language model: name and value."""
     found = []
-    for section, key in (*_ASKING, *_WAITING):
-        name = f"{section}.{key}"
+    for name in (*_asking(config), _GATE):
         if name not in config.origins:
             continue
+        section, _, key = name.partition(".")
         value: str = attrgetter(key)(config.sections[section])
-        if value == "llm" or ((section, key) in _WAITING and value != "local"):
+        if value == "llm" or (name == _GATE and value != "local"):
             found.append((name, value))
     return tuple(found)
 

@@ -12,7 +12,7 @@ from events.jetstream import Access, Connection, KeyValueMembership
 from events.log import Membership
 from events.loggers import get_logger
 from schemas.attendance import Lack
-from schemas.stages import REQUIRED, WITNESSES, names_of, scopes, token_of
+from schemas.stages import GUARDS, REQUIRED, WITNESSES, names_of, scopes, token_of
 from schemas.subjects import Partitions
 
 NEEDED = (*REQUIRED, *WITNESSES)
@@ -29,9 +29,6 @@ LOOK_S = 1.0
 
 AWAY_S = 4.0
 """Seconds that a stage which was served may be away before it is told of: another worker takes over in less."""
-
-_GUARDS = ("reflex", "intuition", "appraisal", "coherence", "breaker", "arbiter")
-"""The stages that an exchange waits for until somebody tells that they are lost; behind them the arbiter's deadline."""
 
 Unserved = Mapping[str, tuple[Lack, tuple[str, ...]]]
 """Stage -> why it is not served, and which of its partitions."""
@@ -104,7 +101,7 @@ class Stages:
         responder = self.lacking("responder", agent, session)
         if responder or not (witness := self.lacking("swarm", agent, session)):
             return responder
-        lost = [said for guard in _GUARDS if (said := self.lacking(guard, agent, session))]
+        lost = [said for guard in GUARDS if (said := self.lacking(guard, agent, session))]
         return ", ".join((*lost, witness)) if lost else ""
 
     async def follow(self, heard: Callable[[Unserved, Unserved], None] = lambda now, before: None) -> None:

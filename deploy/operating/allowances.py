@@ -7,14 +7,11 @@ import msgspec
 
 from actors.text.allowances import MOST, MOST_CHARACTERS
 from deploy.operating.operator_edge import InvalidOrder, Order
-from deploy.operating.recorded import recorded_about
-from deploy.operating.withdrawing import orders_for
+from deploy.operating.withdrawing import in_force, orders_for
 from events.codec import Recorded, decode
 from events.log import Seal
 from events.replay.looking import NothingThere
 from events.replay.sources import Source
-from schemas.event import topic_of
-from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.allowances import AllowanceRecorded, AllowanceWithdrawn
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.precedents import PrecedentRecorded
@@ -48,25 +45,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 async def listed(source: Source, agent: str) -> list[Listed]:
     """Return an agent's allowances in force, in the order of recording."""
-    token = source.partitions.agent_token(agent)
-    kinds = (AllowanceRecorded, AllowanceWithdrawn)
-    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
-    found: dict[str, Listed] = {}
-    async for record in recorded_about(source, agent, filters):
-        match record.message.event:
-            case AllowanceRecorded() as event:
-                found.pop(event.allowance, None)
-                found[event.allowance] = Listed(
-                    allowance=event.allowance,
-                    text=event.text,
-                    phrase=event.phrase,
-                    by=event.by,
-                    why=event.why,
-                    seq=record.stored.seq,
-                )
-            case AllowanceWithdrawn(allowance=name):
-                found.pop(name, None)
-    return list(found.values())
+    return await in_force(source, agent, "allowance", AllowanceRecorded, AllowanceWithdrawn, Listed)
 
 
 async def judged_input(source: Source, exchange: str) -> Judged:

@@ -7,13 +7,10 @@ import msgspec
 
 from deploy.operating.item_files import BadFile, Item, items_of
 from deploy.operating.operator_edge import Order
-from deploy.operating.recorded import recorded_about
-from deploy.operating.withdrawing import orders_for
+from deploy.operating.withdrawing import in_force, orders_for
 from events.replay.sources import Source
-from schemas.event import topic_of
 from schemas.intake.strict import BadInput, convert
 from schemas.names import wrong_with_name
-from schemas.subjects import NO_PARTITION, stored_subject
 from schemas.vocabulary.precedents import Name, PrecedentRecorded, PrecedentWithdrawn, ProposedAction
 
 Situation = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
@@ -98,33 +95,7 @@ def _event_of(name: str, item: Item, by: str) -> PrecedentRecorded:
 
 async def listed(source: Source, agent: str) -> list[Listed]:
     """Return an agent's precedents in force, in the order of recording."""
-    token = source.partitions.agent_token(agent)
-    kinds = (PrecedentRecorded, PrecedentWithdrawn)
-    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in kinds]
-    found: dict[str, Listed] = {}
-    async for record in recorded_about(source, agent, filters):
-        match record.message.event:
-            case PrecedentRecorded() as event:
-                found.pop(event.precedent, None)
-                found[event.precedent] = _listed(event, record.stored.seq)
-            case PrecedentWithdrawn(precedent=name):
-                found.pop(name, None)
-    return list(found.values())
-
-
-def _listed(event: PrecedentRecorded, seq: int) -> Listed:
-    return Listed(
-        precedent=event.precedent,
-        situation=event.situation,
-        action=event.action,
-        outcome=event.outcome,
-        harm_level=event.harm_level,
-        description=event.description,
-        answer=event.answer,
-        by=event.by,
-        why=event.why,
-        seq=seq,
-    )
+    return await in_force(source, agent, "precedent", PrecedentRecorded, PrecedentWithdrawn, Listed)
 
 
 def differing(events: Iterable[PrecedentRecorded], there: Iterable[Listed]) -> list[PrecedentRecorded]:

@@ -1,6 +1,7 @@
 """What a log has recorded about an agent, as the events that this release can read."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from events.codec import Recorded, decode
 from events.log import Log
@@ -28,3 +29,14 @@ async def recorded_about(
         for each in map(decode, batch):
             if isinstance(each, Recorded) and each.message.agent == agent:
                 yield each
+
+
+async def latest_about(
+    log: Log | Source, agent: str, filters: Sequence[str], upto: int, most: int, is_wanted: Callable[[Recorded], bool]
+) -> list[Recorded]:
+    """Return the latest of what :func:`recorded_about` reads and is wanted, ``most`` at most, oldest first."""
+    found: deque[Recorded] = deque(maxlen=most)
+    async for recorded in recorded_about(log, agent, filters, upto):
+        if is_wanted(recorded):
+            found.append(recorded)
+    return list(found)

@@ -1,10 +1,43 @@
-"""Orders by which named things of an agent count no more, whatever they are."""
+"""Named things of an agent, whatever they are: those in force, and the orders by which they count no more."""
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
 
 from deploy.operating.operator_edge import Order
+from deploy.operating.recorded import recorded_about
 from events.replay.looking import NothingThere
-from schemas.event import Event
+from events.replay.sources import Source
+from schemas.event import Event, topic_of
+from schemas.subjects import NO_PARTITION, stored_subject
+
+L = TypeVar("L", bound=msgspec.Struct)
+
+
+async def in_force(
+    source: Source, agent: str, noun: str, recorded: type[Event], withdrawn: type[Event], listed: type[L]
+) -> list[L]:
+    """Return an agent's things in force, in the order of recording; one that is recorded again is the newest.
+
+    Args:
+        source: The log.
+        agent: Whose they are.
+        noun: The field of both events that names a thing.
+        recorded: The event that puts one on record.
+        withdrawn: The event by which one counts no more.
+        listed: What they are returned as: fields of the recorded event, and ``seq``.
+    """
+    token = source.partitions.agent_token(agent)
+    filters = [stored_subject(topic_of(kind), token, NO_PARTITION) for kind in (recorded, withdrawn)]
+    found: dict[str, L] = {}
+    async for record in recorded_about(source, agent, filters):
+        event = record.message.event
+        name: str = getattr(event, noun)
+        found.pop(name, None)
+        if isinstance(event, recorded):
+            found[name] = msgspec.convert({**msgspec.structs.asdict(event), "seq": record.stored.seq}, listed)
+    return list(found.values())
 
 
 def orders_for(

@@ -2,21 +2,16 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 
-from actors.llm.answering import REQUESTS
 from events.log import Stored
 from events.replay.replaying import END, Point
 from events.replay.sources import Source
 from events.replay.verifying.effects import CausesReader, EffectReport, Effects
-from schemas.catalogue import ALERTS, CATALOGUE
+from schemas.catalogue import CATALOGUE, asked_of
 from schemas.event import Event, topic_of
 from schemas.subjects import topic_filter
-from schemas.vocabulary.act import ActDelegationRequested
-from schemas.vocabulary.webhook import WebhookQueued
 
 SERVED: Mapping[str, frozenset[type[Event]]] = {
-    "llm": frozenset(REQUESTS),
-    "delegate": frozenset((ActDelegationRequested,)),
-    "webhook": frozenset((*ALERTS.values(), WebhookQueued)),
+    effector: frozenset(asked_of(effector)) for effector in ("llm", "delegate", "webhook")
 }
 """Effector -> the events that ask it for an effect."""
 

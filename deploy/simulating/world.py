@@ -99,7 +99,7 @@ class World:
 
     def _fold(self, name: str, decided: Iterable[NewEvent]) -> None:
         for each in decided:
-            self.states[name] = self._actors[name].evolve(self.states[name], each.message)
+            self.states[name] = self._actors[name].fold(self.states[name], each.message)
 
     def _store(self, decided: Iterable[NewEvent]) -> None:
         for each in decided:
@@ -119,7 +119,7 @@ class World:
 
     def _deliver(self, name: str, actor: Actor[Any], message: Message) -> None:
         emitted = tuple(actor.decide(self.states[name], message))
-        self.states[name] = actor.evolve(self.states[name], message)
+        self.states[name] = actor.fold(self.states[name], message)
         if not emitted:
             return
         place = Place(message.agent, message.session, message.exchange)

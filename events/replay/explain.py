@@ -8,15 +8,13 @@ import msgspec
 from events.codec import Recorded, Unreadable, decode
 from events.log import Stored
 from schemas.attendance import Lack
-from schemas.catalogue import CATALOGUE
+from schemas.catalogue import CATALOGUE, entry_of
 from schemas.envelope import BUDGET, LATENCY
 from schemas.event import ROOT, Event
-from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
-from schemas.vocabulary.appraisal import AnswerAppraised, JudgementRequested
+from schemas.stages import ON_DEMAND, PATH
 from schemas.vocabulary.gateway import InputReceived
-from schemas.vocabulary.guardrails import AppraisalRequested, CritiqueRequested
-from schemas.vocabulary.responder import ResponseEmitted, ResponseRequested
-from schemas.vocabulary.router import ModeSelected, TiebreakRequested
+from schemas.vocabulary.responder import ResponseEmitted
+from schemas.vocabulary.router import ModeSelected
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -63,45 +61,8 @@ class Explanation(msgspec.Struct, frozen=True):
     unreadable: tuple[int, ...]
 
 
-PATH = (
-    "reflex",
-    "intuition",
-    "appraisal",
-    "coherence",
-    "breaker",
-    "arbiter",
-    "memory",
-    "router",
-    "act",
-    "llm",
-    "delegate",
-    "guardrails",
-    "responder",
-)
-"""The owners that an input passes on its way to an answer, in the order of the stages."""
-
 ANSWERING = frozenset({"memory", "router"})
 """The owners of the path that have no part in an input which others answer."""
-
-CALLED_ON: Mapping[type[Event], str] = {
-    ActPlanRequested: "llm",
-    TiebreakRequested: "llm",
-    JudgementRequested: "llm",
-    ResponseRequested: "llm",
-    AnswerAppraised: "guardrails",
-    AppraisalRequested: "appraisal",
-    CritiqueRequested: "llm",
-    ActDelegationRequested: "delegate",
-}
-"""Events that ask somebody who is otherwise no part of the path -> whom they ask."""
-
-ON_DEMAND: Mapping[str, str] = {
-    "act": "no choice of the mode ACT called on it",
-    "llm": "nothing asked a model",
-    "delegate": "no action asked a specialist",
-    "guardrails": "no answer was to be judged",
-}
-"""The owners of the path that an input passes only where something of its own calls on them -> what did not."""
 
 TERMINAL = "forged_id.response.emitted"
 ROOT_TOPIC = "forged_id.input.received"
@@ -165,7 +126,7 @@ def path_of(events: Iterable[Event]) -> tuple[str, ...]:
 def _called_on(event: Event) -> str | None:
     if isinstance(event, ModeSelected):
         return "act" if event.terminal_mode is None else None
-    return CALLED_ON.get(type(event))
+    return entry_of(event).asks
 
 
 def _node(one: Recorded, cause: Recorded | None, first: Recorded, children: dict[str, list[Recorded]]) -> Node:

@@ -3,14 +3,15 @@
 ``wake_after_ms`` says when the earliest of a session's loops has waited too long; with the end of the last one it is 0.
 """
 
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Wake
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Wake
 from schemas.vocabulary.memory import SAMPLE_RECOLLECTION, Count, Recollection, Skill
 
 Planner = Literal["llm", "offline"]
@@ -95,12 +96,7 @@ class ActFinished(Event, frozen=True, kw_only=True, tag="forged_id.act.finished"
     wake_after_ms: Wake = 0
 
 
-class ActConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.act.configured"):
-    """The settings of an act partition."""
-
-
-class ActFailed(Failed, frozen=True, kw_only=True, tag="forged_id.act.failed"):
-    """A message that act could not decide."""
+ActConfigured, ActFailed = own_events("act")
 
 
 SAMPLE_CALL = ModelCall(
@@ -109,43 +105,32 @@ SAMPLE_CALL = ModelCall(
 )
 _RECALL = Action(index=0, skill="recall", query="Who am I?")
 
+_entry = partial(Entry, owner="act", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=ActPlanRequested,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A language model is asked for the actions of an ACT iteration.",
+        asks="llm",
         sample=ActPlanRequested(iteration=0, call=SAMPLE_CALL),
     ),
-    Entry(
-        event=ActActionsRequested,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An ACT iteration asks memory to perform its actions.",
         sample=ActActionsRequested(iteration=0, actions=(_RECALL,)),
     ),
-    Entry(
-        event=ActDelegationRequested,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An ACT iteration asks an outside specialist.",
+        asks="delegate",
         sample=ActDelegationRequested(
             iteration=0,
             action=Action(index=0, skill="delegate", query="What is 7 times 6?", specialist="calculator"),
             timeout_ms=5_000,
         ),
     ),
-    Entry(
-        event=ActTimedOut,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An iteration's actions, or the whole ACT loop, ran out of time.",
         sample=ActTimedOut(iteration=0, what="iteration"),
     ),
-    Entry(
-        event=ActIterated,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An ACT iteration is over: what was done, what it found, how long the loop has run.",
         sample=ActIterated(
             iteration=0,
@@ -155,10 +140,7 @@ ENTRIES = (
             elapsed_ms=12,
         ),
     ),
-    Entry(
-        event=ActFinished,
-        owner="act",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The ACT loop is over; the router chooses a terminal mode.",
         sample=ActFinished(
             termination="plan_empty", iterations=1, productive=True, elapsed_ms=12, findings=(SAMPLE_RECOLLECTION,)

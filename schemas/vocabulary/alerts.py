@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import ROOT, Configured, Event, Failed, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import ROOT, Event, Wake
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Status = Literal["firing", "resolved"]
@@ -84,12 +84,7 @@ class AlertsScheduled(Event, frozen=True, kw_only=True, tag="forged_id.alert.sch
     untold: Count = 0
 
 
-class AlertsConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.alert.configured"):
-    """The settings of alerts, from here on."""
-
-
-class AlertsFailed(Failed, frozen=True, kw_only=True, tag="forged_id.alert.failed"):
-    """A message that alerts could not decide: what it called for, nobody is told of."""
+AlertsConfigured, AlertsFailed = own_events("alerts", prefix="alert")
 
 
 @cache
@@ -134,7 +129,6 @@ def _sample(severity: Severity, source: str) -> Alert:
 
 ENTRIES = (
     Entry(
-        event=AlertsScheduled,
         owner="alerts",
         scope=Scope.GLOBAL,
         meaning="When alerts looks next for groups that have gone quiet.",
@@ -161,10 +155,10 @@ def alert_entries(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     pairs = {(entry.severity, entry.owner) for entry in entries if entry.severity and entry.owner != "alerts"}
     return tuple(
         Entry(
-            event=alert_type(severity, source),
             owner="alerts",
             scope=Scope.GLOBAL,
             meaning=f"A group of {severity.value} events of {source} began, goes on, or is over.",
+            asks="webhook",
             sample=_sample(severity, source),
         )
         for severity, source in sorted(pairs, key=lambda pair: (_LOUDEST_FIRST.index(pair[0]), pair[1]))

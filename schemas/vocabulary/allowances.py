@@ -38,7 +38,6 @@ class AllowanceWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.operat
 
 ENTRIES = (
     Entry(
-        event=AllowanceRecorded,
         owner="operator",
         scope=Scope.AGENT,
         meaning="A person allows a text, or a phrase in any text, in spite of the guards.",
@@ -46,7 +45,6 @@ ENTRIES = (
         severity=Severity.INFO,
     ),
     Entry(
-        event=AllowanceWithdrawn,
         owner="operator",
         scope=Scope.AGENT,
         meaning="What a person allowed counts no more.",

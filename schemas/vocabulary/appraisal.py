@@ -1,13 +1,14 @@
 """The senses: an input turned into numbers, once. Owner: ``appraisal``, where all inference on inputs happens."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.precedents import ProposedAction
 
 Valence = Annotated[float, msgspec.Meta(ge=-1.0, le=1.0)]
@@ -162,22 +163,17 @@ class AnswerAppraised(Event, frozen=True, kw_only=True, tag="forged_id.appraisal
     judged: bool = True
 
 
-class AppraisalConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.appraisal.configured"):
-    """The settings of appraisal, from here on."""
-
-
-class AppraisalFailed(Failed, frozen=True, kw_only=True, tag="forged_id.appraisal.failed"):
-    """A message that appraisal could not decide."""
+AppraisalConfigured, AppraisalFailed = own_events("appraisal")
 
 
 SAMPLE_LAYER = LayerTrust(layer="text", characters=26, truth=0.5, indeterminacy=0.8, falsehood=0.41)
 
+_entry = partial(Entry, owner="appraisal", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=AppraisalCompleted,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="An input in numbers: topic, trust of each layer, affect, novelty, uncertainty, risks.",
+        verdict="decides",
         sample=AppraisalCompleted(
             models="hashed-1+trust-1+affect-1+turn-1",
             conversation_topic="topic-1",
@@ -195,11 +191,9 @@ ENTRIES = (
             turn=TurnReading(answerable=0.81, underspecified=0.07, social=0.01, recall=0.02, task=0.09),
         ),
     ),
-    Entry(
-        event=AnswerAppraised,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A model's answer in numbers: alignment, drift, and the biases it shows.",
+        asks="guardrails",
         sample=AnswerAppraised(
             request="0" * 32,
             loop_id="0" * 32,
@@ -209,11 +203,9 @@ ENTRIES = (
             models="hashed-1+bias-1",
         ),
     ),
-    Entry(
-        event=JudgementRequested,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A language model is asked about parts of an input whose trust the local numbers leave open.",
+        asks="llm",
         sample=JudgementRequested(
             layers=(SAMPLE_LAYER,),
             waits=False,
@@ -221,10 +213,7 @@ ENTRIES = (
             deadline_after_ms=12_000,
         ),
     ),
-    Entry(
-        event=AppraisalJudged,
-        owner="appraisal",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What a language model made of parts of an input, beside the local numbers; or why it said nothing.",
         sample=AppraisalJudged(
             request="0" * 32,

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Unit
 
 
 class ArbiterDenied(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.denied"):
@@ -42,42 +42,37 @@ class ArbiterPassed(Event, frozen=True, kw_only=True, tag="forged_id.arbiter.pas
     similarity: Unit
 
 
-class ArbiterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.arbiter.configured"):
-    """The settings of arbiter, from here on."""
-
-
-class ArbiterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.arbiter.failed"):
-    """A message that arbiter could not decide."""
-
+ArbiterConfigured, ArbiterFailed = own_events("arbiter")
 
 ENTRIES = (
     Entry(
-        event=ArbiterDenied,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="The arbiter ends the exchange as REJECTED.",
+        verdict="decides",
         sample=ArbiterDenied(reason="harmful_precedent", precedent="p-1", similarity=0.8),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("reason", "similarity")),
     ),
     Entry(
-        event=ArbiterImmediate,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="An approved precedent answers at once.",
+        verdict="decides",
         sample=ArbiterImmediate(precedent="p-2", similarity=0.95, answer="Our office opens at nine."),
     ),
     Entry(
-        event=ArbiterEscalated,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="The exchange goes to deliberation.",
+        verdict="passes",
         sample=ArbiterEscalated(reason="no_precedent", nearest="", similarity=0.0, deadline_after_ms=5_000),
     ),
     Entry(
-        event=ArbiterPassed,
         owner="arbiter",
         scope=Scope.SESSION,
         meaning="Every guard let the input pass; who sent it goes on with it.",
+        verdict="passes",
         sample=ArbiterPassed(nearest="p-3", similarity=0.4),
     ),
     *own_entries(

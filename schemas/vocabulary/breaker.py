@@ -1,12 +1,13 @@
 """The trust circuit breaker of a session. Owner: ``breaker``."""
 
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit, Wake
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Unit, Wake
 
 BreakerState = Literal["NORMAL", "VIOLATED", "RECOVERY", "TERMINATED"]
 Violation = Literal["role_confusion", "context_saturation"]
@@ -135,12 +136,7 @@ class BreakerReset(Event, frozen=True, kw_only=True, tag="forged_id.breaker.rese
     wake_after_ms: Wake = 0
 
 
-class BreakerConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.breaker.configured"):
-    """The settings of breaker, from here on."""
-
-
-class BreakerFailed(Failed, frozen=True, kw_only=True, tag="forged_id.breaker.failed"):
-    """A message that breaker could not decide."""
+BreakerConfigured, BreakerFailed = own_events("breaker")
 
 
 _CLEARED = Standing(
@@ -177,60 +173,71 @@ _RESET = msgspec.structs.replace(
 )
 
 
-def _entry(
-    event: Event, meaning: str, severity: Severity | None = None, ended_by: tuple[type[Event], ...] = ()
-) -> Entry:
-    return Entry(
-        event=type(event),
-        owner="breaker",
-        scope=Scope.SESSION,
-        meaning=meaning,
-        sample=event,
-        severity=severity,
-        ended_by=ended_by,
-    )
-
+_entry = partial(Entry, owner="breaker", scope=Scope.SESSION)
 
 ENTRIES = (
-    _entry(BreakerCleared(standing=_CLEARED), "The breaker lets an input be answered."),
     _entry(
-        BreakerTripped(violation="role_confusion", layer="text", standing=_TRIPPED, wake_after_ms=900_000),
-        "A violation that nothing compensates: the session's processing is off.",
-        Severity.CRITICAL,
-        (BreakerRecovered, BreakerReset, BreakerTerminated),
-    ),
-    _entry(BreakerWithheld(standing=_WITHHELD), "An input of a session whose processing is off gets a fixed notice."),
-    _entry(
-        BreakerRecoveryStarted(by="input", standing=_STARTED, wake_after_ms=86_400_000),
-        "A recovery attempt of a session began.",
+        meaning="The breaker lets an input be answered.",
+        sample=BreakerCleared(standing=_CLEARED),
+        verdict="passes",
     ),
     _entry(
-        BreakerAttemptFailed(standing=_ATTEMPT_FAILED, wake_after_ms=900_000),
-        "A recovery attempt used up its turns; back to VIOLATED.",
-    ),
-    _entry(BreakerRecovered(standing=_RECOVERED), "A session's trust was rebuilt; its inputs are answered again."),
-    _entry(
-        BreakerTerminated(reason="breakers_in_session", violation="role_confusion", layer="text", standing=_TERMINATED),
-        "A session is ended for good.",
-        Severity.CRITICAL,
-        (BreakerReset,),
+        meaning="A violation that nothing compensates: the session's processing is off.",
+        sample=BreakerTripped(violation="role_confusion", layer="text", standing=_TRIPPED, wake_after_ms=900_000),
+        severity=Severity.CRITICAL,
+        grouping=Grouping(by_session=True, tells=("violation", "layer", "standing.trust")),
+        ended_by=(BreakerRecovered, BreakerReset, BreakerTerminated),
+        verdict="decides",
     ),
     _entry(
-        BreakerWarned(danger="trust", standing=_WARNED),
-        "A session is in danger of being ended or tripped; answers are guarded.",
-        Severity.WARNING,
-        (BreakerCalmed, BreakerTripped, BreakerTerminated, BreakerReset),
-    ),
-    _entry(BreakerCalmed(standing=_CALMED), "A session that was warned of is out of danger."),
-    _entry(
-        BreakerFilled(terminated=20_000),
-        "The record of terminated sessions is full: inputs of new sessions are withheld.",
-        Severity.CRITICAL,
+        meaning="An input of a session whose processing is off gets a fixed notice.",
+        sample=BreakerWithheld(standing=_WITHHELD),
+        verdict="decides",
     ),
     _entry(
-        BreakerReset(by="ann", why="false alarm, reviewed", standing=_RESET),
-        "An operator reset a session.",
-        Severity.INFO,
+        meaning="A recovery attempt of a session began.",
+        sample=BreakerRecoveryStarted(by="input", standing=_STARTED, wake_after_ms=86_400_000),
+    ),
+    _entry(
+        meaning="A recovery attempt used up its turns; back to VIOLATED.",
+        sample=BreakerAttemptFailed(standing=_ATTEMPT_FAILED, wake_after_ms=900_000),
+    ),
+    _entry(
+        meaning="A session's trust was rebuilt; its inputs are answered again.",
+        sample=BreakerRecovered(standing=_RECOVERED),
+    ),
+    _entry(
+        meaning="A session is ended for good.",
+        sample=BreakerTerminated(
+            reason="breakers_in_session", violation="role_confusion", layer="text", standing=_TERMINATED
+        ),
+        severity=Severity.CRITICAL,
+        grouping=Grouping(by_session=True, tells=("reason", "violation", "standing.violations")),
+        ended_by=(BreakerReset,),
+        verdict="decides",
+    ),
+    _entry(
+        meaning="A session is in danger of being ended or tripped; answers are guarded.",
+        sample=BreakerWarned(danger="trust", standing=_WARNED),
+        severity=Severity.WARNING,
+        grouping=Grouping(by_session=True, tells=("danger", "standing.trust")),
+        ended_by=(BreakerCalmed, BreakerTripped, BreakerTerminated, BreakerReset),
+    ),
+    _entry(
+        meaning="A session that was warned of is out of danger.",
+        sample=BreakerCalmed(standing=_CALMED),
+    ),
+    _entry(
+        meaning="The record of terminated sessions is full: inputs of new sessions are withheld.",
+        sample=BreakerFilled(terminated=20_000),
+        severity=Severity.CRITICAL,
+        grouping=Grouping(by_agent=False, tells=("terminated",)),
+    ),
+    _entry(
+        meaning="An operator reset a session.",
+        sample=BreakerReset(by="ann", why="false alarm, reviewed", standing=_RESET),
+        severity=Severity.INFO,
+        grouping=Grouping(by_session=True),
     ),
     *own_entries(
         BreakerConfigured,

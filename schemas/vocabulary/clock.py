@@ -1,8 +1,8 @@
 """Time as events. Owner: ``clock``."""
 
 from schemas.actor import Scope
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event
 
 
 class ClockFired(Event, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
@@ -16,17 +16,10 @@ class ClockFired(Event, frozen=True, kw_only=True, tag="forged_id.clock.fired"):
     due_ns: int
 
 
-class ClockConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.clock.configured"):
-    """The settings of the clock."""
-
-
-class ClockFailed(Failed, frozen=True, kw_only=True, tag="forged_id.clock.failed"):
-    """A message that the clock could not fold."""
-
+ClockConfigured, ClockFailed = own_events("clock")
 
 ENTRIES = (
     Entry(
-        event=ClockFired,
         owner="clock",
         scope=Scope.SESSION,
         meaning="A deadline passed and nothing had settled it.",

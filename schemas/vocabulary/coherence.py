@@ -3,8 +3,8 @@
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 from schemas.unread import Unread
 
 UNREAD = "unread"
@@ -49,20 +49,14 @@ class CoherencePassed(Event, frozen=True, kw_only=True, tag="forged_id.coherence
     unread_of: Unread | None = None
 
 
-class CoherenceConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.coherence.configured"):
-    """The settings of coherence, from here on."""
-
-
-class CoherenceFailed(Failed, frozen=True, kw_only=True, tag="forged_id.coherence.failed"):
-    """A message that coherence could not decide."""
-
+CoherenceConfigured, CoherenceFailed = own_events("coherence")
 
 ENTRIES = (
     Entry(
-        event=CoherenceRejected,
         owner="coherence",
         scope=Scope.SESSION,
         meaning="The thought is dissonant; the exchange ends as REJECTED.",
+        verdict="decides",
         sample=CoherenceRejected(
             entropy=1.0,
             threshold=0.8,
@@ -74,12 +68,13 @@ ENTRIES = (
             similar=0,
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("entropy", "threshold")),
     ),
     Entry(
-        event=CoherencePassed,
         owner="coherence",
         scope=Scope.SESSION,
         meaning="The thought is coherent.",
+        verdict="passes",
         sample=CoherencePassed(
             entropy=0.285714,
             threshold=0.8,

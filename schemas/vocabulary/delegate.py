@@ -28,14 +28,12 @@ class DelegateFailed(Failed, frozen=True, kw_only=True, tag="forged_id.delegate.
 
 ENTRIES = (
     Entry(
-        event=DelegateAnswered,
         owner="delegate",
         scope=Scope.SESSION,
         meaning="An outside specialist answered what an ACT iteration asked.",
         sample=DelegateAnswered(request="0" * 32, index=0, specialist="calculator", answer="42"),
     ),
     Entry(
-        event=DelegateFailed,
         owner="delegate",
         scope=Scope.SESSION,
         meaning="No outside specialist answered; that action failed, the loop goes on.",

@@ -1,13 +1,14 @@
 """Thoughts of an agent that nobody is talking to. Owner: ``drift``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit, Wake
 
 Strategy = Literal["decaying", "recent", "salient", "random"]
 """Where a drift looks for the concept it begins with; see ``memory.wandered``."""
@@ -97,26 +98,16 @@ class DriftThought(Event, frozen=True, kw_only=True, tag="forged_id.drift.though
     reason: str = ""
 
 
-class DriftConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.drift.configured"):
-    """The settings of drift, from here on."""
+DriftConfigured, DriftFailed = own_events("drift")
 
-
-class DriftFailed(Failed, frozen=True, kw_only=True, tag="forged_id.drift.failed"):
-    """A message that drift could not decide."""
-
+_entry = partial(Entry, owner="drift", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=DriftScheduled,
-        owner="drift",
-        scope=Scope.AGENT,
+    _entry(
         meaning="When an agent's mind drifts next, if nobody is talking to it then.",
         sample=DriftScheduled(wake_after_ms=287_400, long_gap=False, draws=(0.43, 0.71, 0.2)),
     ),
-    Entry(
-        event=DriftStarted,
-        owner="drift",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An idle agent lets its mind drift: where it looks for something to think about.",
         sample=DriftStarted(
             strategies=("decaying", "salient", "recent", "random"),
@@ -128,10 +119,7 @@ ENTRIES = (
             wake_after_ms=120_000,
         ),
     ),
-    Entry(
-        event=DriftSkipped,
-        owner="drift",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An agent's mind did not drift, or came to nothing, and why.",
         sample=DriftSkipped(
             reason="weak",
@@ -142,19 +130,16 @@ ENTRIES = (
             draws=(0.5, 0.9, 0.1),
         ),
     ),
-    Entry(
-        event=DriftSynthesisRequested,
-        owner="drift",
+    _entry(
         scope=Scope.SESSION,
         meaning="A language model is asked to put an idle agent's thought into words.",
+        asks="llm",
         sample=DriftSynthesisRequested(
             request="0" * 32,
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What comes to mind?"),)),
         ),
     ),
-    Entry(
-        event=DriftThought,
-        owner="drift",
+    _entry(
         scope=Scope.SESSION,
         meaning="A thought that came to an idle agent, what set it off and what it rests on.",
         sample=DriftThought(

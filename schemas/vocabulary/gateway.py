@@ -124,14 +124,12 @@ class InputAbandoned(Event, frozen=True, kw_only=True, tag="forged_id.input.aban
 
 ENTRIES = (
     Entry(
-        event=InputReceived,
         owner="gateway",
         scope=Scope.SESSION,
         meaning="An input was accepted; it will get exactly one response.emitted.",
         sample=InputReceived(text="What is the capital of Peru?", label="line-1"),
     ),
     Entry(
-        event=InputAnswered,
         owner="gateway",
         scope=Scope.SESSION,
         meaning="The model that a forwarded input went to has answered.",
@@ -143,7 +141,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=InputAbandoned,
         owner="gateway",
         scope=Scope.SESSION,
         meaning="A forwarded input gets no answer: its model gave none, or nobody waits for one.",

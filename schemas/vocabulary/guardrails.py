@@ -1,13 +1,14 @@
 """Whether a finished deliberation runs again. Owner: ``guardrails``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Milliseconds, Personal, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Milliseconds, Personal, Unit
 from schemas.vocabulary.loops import LoopName, Who
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -152,12 +153,7 @@ class CritiqueRequested(Event, frozen=True, kw_only=True, tag="forged_id.guardra
     completion: str = ""
 
 
-class GuardrailsConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.guardrails.configured"):
-    """The settings of guardrails, from here on."""
-
-
-class GuardrailsFailed(Failed, frozen=True, kw_only=True, tag="forged_id.guardrails.failed"):
-    """A message that guardrails could not decide."""
+GuardrailsConfigured, GuardrailsFailed = own_events("guardrails")
 
 
 _TRACE = LoopTrace(
@@ -175,11 +171,10 @@ _TRACE = LoopTrace(
     source="caller",
 )
 
+_entry = partial(Entry, owner="guardrails", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=GuardrailsFinalized,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A loop family ends with this loop: nothing asks for another pass.",
         sample=GuardrailsFinalized(
             trace=LoopTrace(
@@ -197,10 +192,7 @@ ENTRIES = (
             best="loop_001_r1",
         ),
     ),
-    Entry(
-        event=GuardrailsForceFinalized,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A loop family ends by its rerun limit, a bias echo or fatigue.",
         sample=GuardrailsForceFinalized(
             trace=LoopTrace(
@@ -223,31 +215,23 @@ ENTRIES = (
             best="loop_001_r1",
         ),
         severity=Severity.INFO,
+        grouping=Grouping(tells=("trace.rerun_reason", "trace.rerun_count")),
     ),
-    Entry(
-        event=GuardrailsRerunOrdered,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A loop is to run again, for a reason.",
         sample=GuardrailsRerunOrdered(trace=_TRACE, new_loop_id="loop_001_r1", best="loop_001"),
     ),
-    Entry(
-        event=GuardrailsRepeated,
-        owner="guardrails",
+    _entry(
         scope=Scope.AGENT,
         meaning="A loop was completed again: its judgement stands.",
         sample=GuardrailsRepeated(loop_id="loop_001", decided="0" * 32),
     ),
-    Entry(
-        event=GuardrailsRefused,
-        owner="guardrails",
+    _entry(
         scope=Scope.AGENT,
         meaning="A completion or an override of a loop cannot be taken.",
         sample=GuardrailsRefused(loop_id="loop_404", reason="unknown_loop"),
     ),
-    Entry(
-        event=GuardrailsOverridden,
-        owner="guardrails",
+    _entry(
         scope=Scope.AGENT,
         meaning="A person's override of a guardrail holds for a loop family, for a time.",
         sample=GuardrailsOverridden(
@@ -260,21 +244,18 @@ ENTRIES = (
             lasts_ms=3_600_000,
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("override_fatigue", "override_max_reruns", "lasts_ms")),
     ),
-    Entry(
-        event=AppraisalRequested,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The senses are asked for numbers of an answer that a loop outside came to.",
+        asks="appraisal",
         sample=AppraisalRequested(
             loop_id="loop_001", completion="0" * 32, question="What is the capital of Peru?", answer="Lima is."
         ),
     ),
-    Entry(
-        event=CritiqueRequested,
-        owner="guardrails",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A model is asked, as the pessimist, what an answer is worth.",
+        asks="llm",
         sample=CritiqueRequested(
             loop_id="0" * 32,
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="What is the capital of Peru?"),)),

@@ -1,12 +1,13 @@
 """Learned dangers. Owner: ``intuition``, which alone holds the index of precedents."""
 
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 from schemas.unread import Unread
 from schemas.vocabulary.precedents import ProposedAction
 
@@ -77,24 +78,19 @@ class MotifRetired(Event, frozen=True, kw_only=True, tag="forged_id.intuition.mo
     motif: str
 
 
-class IntuitionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.intuition.configured"):
-    """The settings of intuition, from here on."""
-
-
-class IntuitionFailed(Failed, frozen=True, kw_only=True, tag="forged_id.intuition.failed"):
-    """A message that intuition could not decide."""
+IntuitionConfigured, IntuitionFailed = own_events("intuition")
 
 
 _SIMILAR = Similar(
     precedent="p-1", similarity=0.82, situation="general", action="answer", outcome="harmful", harm_level=0.9
 )
 
+_entry = partial(Entry, owner="intuition", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=IntuitionRejected,
-        owner="intuition",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A learned danger was recognised in the input; the exchange ends as REJECTED.",
+        verdict="decides",
         sample=IntuitionRejected(
             detector="motif",
             motif="p-1",
@@ -108,24 +104,19 @@ ENTRIES = (
             precedents=(_SIMILAR,),
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("detector", "score", "score_threshold")),
     ),
-    Entry(
-        event=IntuitionPassed,
-        owner="intuition",
-        scope=Scope.SESSION,
+    _entry(
         meaning="No learned danger was recognised; lists the most similar precedents.",
+        verdict="passes",
         sample=IntuitionPassed(nearest="p-1", similarity=0.31, score=0.04, model="none", precedents=()),
     ),
-    Entry(
-        event=MotifLearned,
-        owner="intuition",
+    _entry(
         scope=Scope.AGENT,
         meaning="A harmful precedent became a motif of danger.",
         sample=MotifLearned(motif="p-1", severity=0.9, shingles=8),
     ),
-    Entry(
-        event=MotifRetired,
-        owner="intuition",
+    _entry(
         scope=Scope.AGENT,
         meaning="A motif counts no more, because its precedent was withdrawn.",
         sample=MotifRetired(motif="p-1"),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event
 
 
@@ -39,7 +39,6 @@ class LossRecorded(Event, frozen=True, kw_only=True, tag="forged_id.ledger.loss_
 
 ENTRIES = (
     Entry(
-        event=LedgerAnchored,
         owner="ledger",
         scope=Scope.GLOBAL,
         meaning="The head of the ledger's hash chain after a sequence; exposes a cut tail.",
@@ -47,7 +46,6 @@ ENTRIES = (
         spontaneous=True,
     ),
     Entry(
-        event=LossRecorded,
         owner="ledger",
         scope=Scope.GLOBAL,
         meaning="The log lost messages that it had acknowledged; names the sequences, and the ledger that has them.",
@@ -59,6 +57,7 @@ ENTRIES = (
             kept_as="ledger-before-loss-9001.db",
         ),
         severity=Severity.CRITICAL,
+        grouping=Grouping(by_agent=False, tells=("first_seq", "through_seq", "known_by", "given_again", "kept_as")),
         spontaneous=True,
     ),
 )

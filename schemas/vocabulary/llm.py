@@ -57,7 +57,6 @@ class LlmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.llm.failed"):
 
 ENTRIES = (
     Entry(
-        event=LlmCompleted,
         owner="llm",
         scope=Scope.SESSION,
         meaning="A language model answered a request: its words, which model, and the tokens used.",
@@ -74,7 +73,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=LlmFailed,
         owner="llm",
         scope=Scope.SESSION,
         meaning="No language model answered a request; who asked goes on without, and records how.",

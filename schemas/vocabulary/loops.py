@@ -1,11 +1,12 @@
 """What orchestrators outside tell of their own deliberations. Owner: ``gateway``, the edge that takes it in."""
 
+from functools import partial
 from typing import Annotated
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Personal, Unit
 
 LoopId = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
@@ -127,18 +128,14 @@ def over_together(tick: TickObserved) -> str:
     return ""
 
 
+_entry = partial(Entry, owner="gateway", scope=Scope.AGENT)
+
 ENTRIES = (
-    Entry(
-        event=LoopCompleted,
-        owner="gateway",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A loop of an orchestrator outside is done; guardrails decide whether it runs again.",
         sample=LoopCompleted(loop_id="loop_001", orchestrator_persona="SAGE", alignment_score=0.72, drift_score=0.28),
     ),
-    Entry(
-        event=LoopOverridden,
-        owner="gateway",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A person lets a loop family run on past its fatigue or its rerun limit.",
         sample=LoopOverridden(
             loop_id="loop_001",
@@ -148,11 +145,9 @@ ENTRIES = (
             override_reason="close to an answer",
         ),
         severity=Severity.INFO,
+        grouping=Grouping(tells=("override_fatigue", "override_max_reruns")),
     ),
-    Entry(
-        event=TickObserved,
-        owner="gateway",
-        scope=Scope.AGENT,
+    _entry(
         meaning="The state of an agent's mind at one tick, seen by an engine outside.",
         sample=TickObserved(
             arousal=0.9,

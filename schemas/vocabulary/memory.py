@@ -1,13 +1,14 @@
 """What an agent remembers. Owner: ``memory``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import Tokens
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 from schemas.vocabulary.drift import Strategy
 
 Layer = Literal["turn", "gist", "fact", "episode", "concept"]
@@ -219,12 +220,7 @@ class TurnsForgotten(Event, frozen=True, kw_only=True, tag="forged_id.memory.tur
     sessions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=SESSIONS_AT_ONCE)]
 
 
-class MemoryConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.memory.configured"):
-    """The settings of a memory partition."""
-
-
-class MemoryFailed(Failed, frozen=True, kw_only=True, tag="forged_id.memory.failed"):
-    """A message that memory could not decide."""
+MemoryConfigured, MemoryFailed = own_events("memory")
 
 
 COLD = Familiarity(
@@ -243,18 +239,14 @@ COLD = Familiarity(
 
 SAMPLE_RECOLLECTION = Recollection(id="fact:3", layer="fact", text="name: Ada", energy=0.8, tokens=4)
 
+_entry = partial(Entry, owner="memory", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=MemoryRecalled,
-        owner="memory",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What comes to mind for an exchange under deliberation, and how familiar its ground is.",
         sample=MemoryRecalled(familiarity=COLD, recollections=(SAMPLE_RECOLLECTION,)),
     ),
-    Entry(
-        event=MemoryRemembered,
-        owner="memory",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What stays of an answered exchange: gist, facts, episode, concepts.",
         sample=MemoryRemembered(
             conversation_topic="topic-1",
@@ -264,17 +256,11 @@ ENTRIES = (
             salience=0.4,
         ),
     ),
-    Entry(
-        event=FactsRetired,
-        owner="memory",
-        scope=Scope.SESSION,
+    _entry(
         meaning="Facts hold no longer: replaced, corrected, ended or withdrawn by what was told.",
         sample=FactsRetired(retired=(Retired(key="name", value="Chad", fact=2, why="corrected", replaced=True),)),
     ),
-    Entry(
-        event=MemoryActionsAnswered,
-        owner="memory",
-        scope=Scope.SESSION,
+    _entry(
         meaning="Memory's results for the actions of an ACT iteration.",
         sample=MemoryActionsAnswered(
             request="0" * 32,
@@ -282,17 +268,11 @@ ENTRIES = (
             results=(ActionResult(index=0, skill="recall", ok=True, recollections=(SAMPLE_RECOLLECTION,)),),
         ),
     ),
-    Entry(
-        event=MemoryForgotten,
-        owner="memory",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A session or a fact is out of an agent's memory, by an operator's order.",
         sample=MemoryForgotten(what="session", key="", by="ann", why="the person asked for it", count=12),
     ),
-    Entry(
-        event=MemoryWandered,
-        owner="memory",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What an idle agent's drifting mind came upon: a concept, what it brings up, and an episode of both.",
         sample=MemoryWandered(
             request="0" * 32,
@@ -307,9 +287,7 @@ ENTRIES = (
             text="Asked: What is the capital of Peru?",
         ),
     ),
-    Entry(
-        event=TurnsForgotten,
-        owner="memory",
+    _entry(
         scope=Scope.AGENT,
         meaning="In these sessions words of a fact were said that is forgotten: nobody quotes them any more.",
         sample=TurnsForgotten(sessions=("travel",)),

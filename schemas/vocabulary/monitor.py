@@ -1,12 +1,13 @@
 """Whether an agent's routing stays healthy. Owner: ``monitor``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 from schemas.vocabulary.router import Mode
 
 Side = Literal["above", "below"]
@@ -69,53 +70,37 @@ class RateRecovered(Event, frozen=True, kw_only=True, tag="forged_id.monitor.rat
     decisions: Count
 
 
-class MonitorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.monitor.configured"):
-    """The settings of the monitor, from here on."""
+MonitorConfigured, MonitorFailed = own_events("monitor")
 
-
-class MonitorFailed(Failed, frozen=True, kw_only=True, tag="forged_id.monitor.failed"):
-    """A message that the monitor could not decide."""
-
+_entry = partial(Entry, owner="monitor", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=ModeOutOfRange,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A mode's share of an agent's decisions left its healthy range.",
         sample=ModeOutOfRange(mode="CLARIFY", share=0.25, side="above", low=0.08, high=0.2, decisions=200),
         severity=Severity.WARNING,
+        grouping=Grouping(fields=("mode",), tells=("mode", "share", "side", "low", "high")),
         ended_by=(ModeInRange, ModeRedFlag),
     ),
-    Entry(
-        event=ModeRedFlag,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A mode's share of an agent's decisions is far out of its healthy range.",
         sample=ModeRedFlag(mode="RESPOND", share=0.9, side="above", limit=0.85, sign="overconfident", decisions=200),
         severity=Severity.CRITICAL,
+        grouping=Grouping(fields=("mode",), tells=("mode", "share", "side", "limit")),
         ended_by=(ModeInRange, ModeOutOfRange),
     ),
-    Entry(
-        event=ModeInRange,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A mode's share of an agent's decisions is back in its healthy range.",
         sample=ModeInRange(mode="RESPOND", share=0.7, low=0.5, high=0.75, decisions=200),
     ),
-    Entry(
-        event=RateExceeded,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A rate of an agent's routing passed its threshold.",
         sample=RateExceeded(rate="misroute", value=0.15, side="above", threshold=0.1, decisions=200),
         severity=Severity.WARNING,
+        grouping=Grouping(fields=("rate",), tells=("rate", "value", "side", "threshold")),
         ended_by=(RateRecovered,),
     ),
-    Entry(
-        event=RateRecovered,
-        owner="monitor",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A rate of an agent's routing is back on the right side of its threshold.",
         sample=RateRecovered(rate="misroute", value=0.05, threshold=0.1, decisions=200),
     ),

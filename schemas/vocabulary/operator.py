@@ -1,9 +1,10 @@
 """What a person orders about a session or an agent. Owner: ``operator``, the edge of people's own actions."""
 
+from functools import partial
 from typing import Literal
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Personal
 from schemas.vocabulary.precedents import Name
 
@@ -34,28 +35,23 @@ class BreakerRecoveryOrdered(Event, frozen=True, kw_only=True, tag="forged_id.op
     why: Name
 
 
+_entry = partial(Entry, owner="operator", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=BreakerResetOrdered,
-        owner="operator",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A person orders a session's circuit breaker back to normal.",
         sample=BreakerResetOrdered(by="ann", why="false alarm, reviewed"),
         severity=Severity.INFO,
+        grouping=Grouping(by_session=True),
     ),
-    Entry(
-        event=ForgetOrdered,
-        owner="operator",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A person orders a session's words, or one fact of an agent, to be forgotten.",
         sample=ForgetOrdered(what="session", by="ann", why="the person asked for it"),
     ),
-    Entry(
-        event=BreakerRecoveryOrdered,
-        owner="operator",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A person orders a violated session's circuit breaker to begin a recovery attempt now.",
         sample=BreakerRecoveryOrdered(by="ann", why="spoke with the customer"),
         severity=Severity.INFO,
+        grouping=Grouping(by_session=True),
     ),
 )

@@ -66,14 +66,12 @@ _SET = PatternSet(name="our_secrets", action="BLOCK", confidence=0.9, signatures
 
 ENTRIES = (
     Entry(
-        event=PatternsImported,
         owner="operator",
         scope=Scope.GLOBAL,
         meaning="A person adds pattern sets to what reflex matches, or replaces those of an earlier import.",
         sample=PatternsImported(name="house-rules", sets=(_SET,), by="ann"),
     ),
     Entry(
-        event=PatternsWithdrawn,
         owner="operator",
         scope=Scope.GLOBAL,
         meaning="A person takes imported pattern sets out again.",

@@ -42,7 +42,6 @@ class PrecedentWithdrawn(Event, frozen=True, kw_only=True, tag="forged_id.preced
 
 ENTRIES = (
     Entry(
-        event=PrecedentRecorded,
         owner="operator",
         scope=Scope.AGENT,
         meaning="A situation, what was done in it and how it turned out: precedents are what intuition learns from.",
@@ -56,7 +55,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=PrecedentWithdrawn,
         owner="operator",
         scope=Scope.AGENT,
         meaning="A precedent counts no more from here on.",

@@ -1,14 +1,15 @@
 """A strong model's second look at past routing decisions. Owner: ``reflection``, a consultant: it sets nothing."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit, Wake
 from schemas.vocabulary.router import Mode
 
 Dimension = Literal[
@@ -116,37 +117,25 @@ class ReflectionConcluded(Event, frozen=True, kw_only=True, tag="forged_id.refle
     spans: tuple[Span, ...] = ()
 
 
-class ReflectionConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflection.configured"):
-    """The settings of reflection, from here on."""
+ReflectionConfigured, ReflectionFailed = own_events("reflection")
 
-
-class ReflectionFailed(Failed, frozen=True, kw_only=True, tag="forged_id.reflection.failed"):
-    """A message that reflection could not decide."""
-
+_entry = partial(Entry, owner="reflection", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=ReflectionScheduled,
-        owner="reflection",
-        scope=Scope.AGENT,
+    _entry(
         meaning="When the next look back at routing decisions is due.",
         sample=ReflectionScheduled(wake_after_ms=300_000),
     ),
-    Entry(
-        event=ReflectionRequested,
-        owner="reflection",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A model is asked for a second opinion on past routing decisions.",
+        asks="llm",
         sample=ReflectionRequested(
             batch=(Sampled(exchange="0" * 32, stratum="tie_break", selected_mode="RESPOND"),),
             call=ModelCall(purpose="reflect", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
             wake_after_ms=240_000,
         ),
     ),
-    Entry(
-        event=ReflectionConcluded,
-        owner="reflection",
-        scope=Scope.AGENT,
+    _entry(
         meaning="Second opinions on past routing decisions, and whether they come to a pressure.",
         sample=ReflectionConcluded(
             insights=(

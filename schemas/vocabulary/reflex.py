@@ -1,12 +1,13 @@
 """Known-threat matching. Owner: ``reflex``."""
 
+from functools import partial
 from typing import Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 from schemas.unread import Unread
 from schemas.wording.personal import Echo
 
@@ -106,53 +107,41 @@ class ReflexLibraryChanged(Event, frozen=True, kw_only=True, tag="forged_id.refl
     fingerprint: str
 
 
-class ReflexConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.reflex.configured"):
-    """The settings of a reflex partition."""
-
-
-class ReflexFailed(Failed, frozen=True, kw_only=True, tag="forged_id.reflex.failed"):
-    """A message that reflex could not decide."""
+ReflexConfigured, ReflexFailed = own_events("reflex")
 
 
 _MATCH = Match(pattern="jailbreak", signature="dan mode", action="BLOCK", confidence=0.98, view="plain", span=(7, 15))
 
+_entry = partial(Entry, owner="reflex", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=ReflexBlocked,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A known threat was found in the input; the exchange ends as BLOCKED.",
+        verdict="decides",
         sample=ReflexBlocked(
             pattern="jailbreak", signature="dan mode", confidence=0.98, view="plain", span=(7, 15), matches=(_MATCH,)
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("pattern", "confidence", "view")),
     ),
-    Entry(
-        event=ReflexPassed,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="No blocking signature was found in the input.",
+        verdict="passes",
         sample=ReflexPassed(unread=(Unread(layer="text", what="base64", amount=4096, why="decoding", share=0.984615),)),
     ),
-    Entry(
-        event=ReflexAnswerPassed,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A model's answer to a forwarded input has nothing in it that it is withheld for.",
         sample=ReflexAnswerPassed(leaked=0.05),
+        verdict="decides",
     ),
-    Entry(
-        event=ReflexAnswerBlocked,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A model's answer to a forwarded input gives something away; the exchange ends as WITHHELD.",
         sample=ReflexAnswerBlocked(faults=("prompt_leak", "carrying_link"), leaked=0.9, hosts=("example.org",)),
         severity=Severity.WARNING,
+        grouping=Grouping(tells=("faults", "leaked")),
+        verdict="decides",
     ),
-    Entry(
-        event=ReflexLibraryChanged,
-        owner="reflex",
-        scope=Scope.SESSION,
+    _entry(
         meaning="A reflex partition judges by another pattern library from here on.",
         sample=ReflexLibraryChanged(profile="standard", imports=("house-rules",), signatures=17, fingerprint="0" * 64),
     ),

@@ -1,14 +1,15 @@
 """The router's weights, corrected slowly and within bounds. Owner: ``regulator``, alone in moving them."""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit, Wake
+from schemas.entry import Entry, Severity, own_entries, own_events
+from schemas.event import Event, Unit, Wake
 
 BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
@@ -183,26 +184,16 @@ class Confirmed(Event, frozen=True, kw_only=True, tag="forged_id.regulator.confi
     fading: bool = False
 
 
-class RegulatorConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.regulator.configured"):
-    """The settings of the regulator, from here on."""
+RegulatorConfigured, RegulatorFailed = own_events("regulator")
 
-
-class RegulatorFailed(Failed, frozen=True, kw_only=True, tag="forged_id.regulator.failed"):
-    """A message that the regulator could not decide."""
-
+_entry = partial(Entry, owner="regulator", scope=Scope.AGENT)
 
 ENTRIES = (
-    Entry(
-        event=RegulatorScheduled,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="When the next look at an agent's routing is due.",
         sample=RegulatorScheduled(wake_after_ms=86_400_000, offsets={"RESPOND.base": -0.02}),
     ),
-    Entry(
-        event=CycleCompleted,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A look at an agent's latest routing decisions: its pressures, and what was done.",
         sample=CycleCompleted(
             decisions=60,
@@ -221,10 +212,7 @@ ENTRIES = (
             wake_after_ms=86_400_000,
         ),
     ),
-    Entry(
-        event=Adjusted,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A weight of an agent's router moves, within bounds and on trial.",
         sample=Adjusted(
             parameter="RESPOND.base",
@@ -237,10 +225,7 @@ ENTRIES = (
             metric_before=0.85,
         ),
     ),
-    Entry(
-        event=Reverted,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An adjustment of a router weight is undone.",
         sample=Reverted(
             parameter="RESPOND.base",
@@ -254,10 +239,7 @@ ENTRIES = (
             verdict="worse",
         ),
     ),
-    Entry(
-        event=Confirmed,
-        owner="regulator",
-        scope=Scope.AGENT,
+    _entry(
         meaning="An adjustment of a router weight has helped and stays.",
         sample=Confirmed(
             parameter="RESPOND.base",

@@ -6,8 +6,8 @@ import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import Cut, Ended, ModelCall, Said, Tokens
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 from schemas.vocabulary.memory import Layer
 from schemas.vocabulary.router import Mode
 
@@ -80,20 +80,14 @@ class ResponseRequested(Event, frozen=True, kw_only=True, tag="forged_id.respons
     rerun_reason: str = ""
 
 
-class ResponderConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.response.configured"):
-    """The settings of a responder partition."""
-
-
-class ResponderFailed(Failed, frozen=True, kw_only=True, tag="forged_id.response.failed"):
-    """A message that the responder could not decide."""
-
+ResponderConfigured, ResponderFailed = own_events("responder", prefix="response")
 
 ENTRIES = (
     Entry(
-        event=ResponseEmitted,
         owner="responder",
         scope=Scope.SESSION,
         meaning="The one end of an exchange: which stage answered, what it did, and the answer.",
+        verdict="decides",
         sample=ResponseEmitted(
             stage="DELIBERATIVE",
             action="EXECUTED",
@@ -105,10 +99,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=ResponseRequested,
         owner="responder",
         scope=Scope.SESSION,
         meaning="A language model is asked for the answer of an exchange.",
+        asks="llm",
         sample=ResponseRequested(
             mode="RESPOND",
             call=ModelCall(purpose="respond", messages=(Said(role="user", content="What is the capital of Peru?"),)),

@@ -1,13 +1,14 @@
 """Mode selection. Owner: ``router``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.calls import ModelCall, Said
-from schemas.entry import Entry, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 
 Mode = Literal["ACT", "RESPOND", "CLARIFY", "ACKNOWLEDGE", "IGNORE"]
 
@@ -102,12 +103,7 @@ class FeedbackObserved(Event, frozen=True, kw_only=True, tag="forged_id.router.f
     signal: str
 
 
-class RouterConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.router.configured"):
-    """The settings of a router partition."""
-
-
-class RouterFailed(Failed, frozen=True, kw_only=True, tag="forged_id.router.failed"):
-    """A message that the router could not decide."""
+RouterConfigured, RouterFailed = own_events("router")
 
 
 SAMPLE_SIGNALS = Signals(
@@ -134,12 +130,12 @@ SAMPLE_SIGNALS = Signals(
     task=0.09,
 )
 
+_entry = partial(Entry, owner="router", scope=Scope.SESSION)
+
 ENTRIES = (
-    Entry(
-        event=ModeSelected,
-        owner="router",
-        scope=Scope.SESSION,
+    _entry(
         meaning="The mode that an exchange is answered in, with signals, weights, scores and margins.",
+        verdict="decides",
         sample=ModeSelected(
             conversation_topic="unclassified",
             selected_mode="RESPOND",
@@ -157,11 +153,9 @@ ENTRIES = (
             reason="highest_score",
         ),
     ),
-    Entry(
-        event=TiebreakRequested,
-        owner="router",
-        scope=Scope.SESSION,
+    _entry(
         meaning="Two modes are too close to tell apart, and a language model is asked which.",
+        asks="llm",
         sample=TiebreakRequested(
             candidates=("RESPOND", "CLARIFY"),
             scores={"RESPOND": 0.5, "CLARIFY": 0.48},
@@ -170,10 +164,7 @@ ENTRIES = (
             call=ModelCall(purpose="tiebreak", messages=(Said(role="user", content="RESPOND or CLARIFY?"),)),
         ),
     ),
-    Entry(
-        event=FeedbackObserved,
-        owner="router",
-        scope=Scope.SESSION,
+    _entry(
         meaning="What the next input of a session says of the mode chosen before it.",
         sample=FeedbackObserved(of_exchange="exchange-1", mode="RESPOND", feedback="missed_clarify", signal="repeated"),
     ),

@@ -1,12 +1,13 @@
 """An agent's review of its own prompting. Owner: ``self_review``. The field ``citizen`` names the agent."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Personal, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Personal, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -150,23 +151,17 @@ class SeatAdded(Event, frozen=True, kw_only=True, tag="forged_id.trace.seat_adde
     scope: Literal["local"] = "local"
 
 
-class SelfReviewConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.self_review.configured"):
-    """The settings of self-review, from here on."""
-
-
-class SelfReviewFailed(Failed, frozen=True, kw_only=True, tag="forged_id.self_review.failed"):
-    """A message that self-review could not decide."""
+SelfReviewConfigured, SelfReviewFailed = own_events("self_review")
 
 
 _SIGNALS = Signals(
     affect=0.82, mode_conflict=0.05, wm_churn=0.67, novel_uncertain=0.21, identity_drift=0.12, regret=0.08
 )
 
+_entry = partial(Entry, owner="self_review", scope=Scope.AGENT)
+
 ENTRIES = (
-    Entry(
-        event=SelfReviewTriggered,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A signal set a record: the agent reviews its own prompting.",
         sample=SelfReviewTriggered(
             citizen="felix",
@@ -176,12 +171,10 @@ ENTRIES = (
             timestamp="2025-10-26T12:34:56Z",
         ),
         severity=Severity.INFO,
+        grouping=Grouping(tells=("tick", "reasons")),
         ended_by=(Resolved, SelfReviewDisarmed),
     ),
-    Entry(
-        event=SelfReviewResult,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="What a review found: the prompt's score, its parts, and the best swap of one entity.",
         sample=SelfReviewResult(
             citizen="felix",
@@ -195,10 +188,7 @@ ENTRIES = (
             seats_applied=SeatsApplied(negative=("docs",), positive=("validator",)),
         ),
     ),
-    Entry(
-        event=SelfReviewMeasured,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="The numbers a review rests on: signals against their records, the score's parts against their past.",
         sample=SelfReviewMeasured(
             citizen="felix",
@@ -220,24 +210,15 @@ ENTRIES = (
             criticality=0.31,
         ),
     ),
-    Entry(
-        event=SelfReviewDisarmed,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="The agent's gate may fire again.",
         sample=SelfReviewDisarmed(citizen="felix", tick=51256),
     ),
-    Entry(
-        event=Resolved,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="What set off the last review has passed: good scores, and calm.",
         sample=Resolved(citizen="felix", tick=51256, recent_scores=(0.78, 0.81, 0.79), criticality=0.12),
     ),
-    Entry(
-        event=SeatAdded,
-        owner="self_review",
-        scope=Scope.AGENT,
+    _entry(
         meaning="A review's word on one entity: it moves the entity's outcome average and its weight in memory.",
         sample=SeatAdded(
             citizen="felix", tick=51234, entity="fact:3", seat_type="metacog_positive", value=0.09, context=("tap",)

@@ -1,13 +1,14 @@
 """How coherent the actors and agents are as a whole. Owner: ``swarm``."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
 from schemas.actor import Scope
 from schemas.attendance import Lack
-from schemas.entry import Entry, Severity, own_entries
-from schemas.event import Configured, Event, Failed, Unit
+from schemas.entry import Entry, Grouping, Severity, own_entries, own_events
+from schemas.event import Event, Unit
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Sharding = Literal["session", "agent", "global"]
@@ -80,19 +81,12 @@ class WithinBudget(Event, frozen=True, kw_only=True, tag="forged_id.swarm.within
     quiet_s: Duration
 
 
-class SwarmConfigured(Configured, frozen=True, kw_only=True, tag="forged_id.swarm.configured"):
-    """The settings of swarm, from here on."""
+SwarmConfigured, SwarmFailed = own_events("swarm")
 
-
-class SwarmFailed(Failed, frozen=True, kw_only=True, tag="forged_id.swarm.failed"):
-    """A message that swarm could not decide."""
-
+_entry = partial(Entry, owner="swarm", scope=Scope.GLOBAL)
 
 ENTRIES = (
-    Entry(
-        event=SwarmMeasured,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="The swarm's coherence index and its four parts, when it moved.",
         sample=SwarmMeasured(
             sci=0.9475,
@@ -103,40 +97,34 @@ ENTRIES = (
             healthy=True,
         ),
     ),
-    Entry(
-        event=StageLost,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="Nobody serves a stage: what waits for it gets no answer.",
         sample=StageLost(
             actor="arbiter", scope="session", partitions=("00", "01"), of=2, reason="no_owner", absent_ms=8_000
         ),
         severity=Severity.CRITICAL,
+        grouping=Grouping(
+            by_agent=False, fields=("actor",), tells=("actor", "reason", "partitions", "of", "absent_ms")
+        ),
         ended_by=(StageFound,),
         spontaneous=True,
     ),
-    Entry(
-        event=StageFound,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A stage that was lost is served again.",
         sample=StageFound(actor="arbiter"),
         spontaneous=True,
     ),
-    Entry(
-        event=OverBudget,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="Decisions of a stage took longer than its latency budget.",
         sample=OverBudget(actor="reflex", budget_ms=10.0, count=3, worst_ms=14.2, window_s=10.0),
         severity=Severity.WARNING,
+        grouping=Grouping(
+            by_agent=False, fields=("actor",), tells=("actor", "budget_ms", "count", "worst_ms", "window_s")
+        ),
         ended_by=(WithinBudget,),
         spontaneous=True,
     ),
-    Entry(
-        event=WithinBudget,
-        owner="swarm",
-        scope=Scope.GLOBAL,
+    _entry(
         meaning="A stage that was over its latency budget keeps it again.",
         sample=WithinBudget(actor="reflex", quiet_s=60.0),
         spontaneous=True,

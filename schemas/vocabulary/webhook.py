@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from schemas.actor import Scope
-from schemas.entry import Entry, Severity
+from schemas.entry import Entry, Grouping, Severity
 from schemas.event import Event, Failed
 from schemas.vocabulary.alerts import Count, Status
 
@@ -61,7 +61,6 @@ class WebhookFailed(Failed, frozen=True, kw_only=True, tag="forged_id.webhook.fa
 
 ENTRIES = (
     Entry(
-        event=WebhookDelivered,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="A receiver outside took an alert.",
@@ -70,10 +69,10 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=WebhookQueued,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="An alert waits for its turn at a receiver outside.",
+        asks="webhook",
         sample=WebhookQueued(
             body={"topic": "forged_id.alert.critical.breaker", "alert": "0f" * 8},
             request="0" * 32,
@@ -82,7 +81,6 @@ ENTRIES = (
         ),
     ),
     Entry(
-        event=WebhookFailed,
         owner="webhook",
         scope=Scope.GLOBAL,
         meaning="A receiver outside did not get an alert, and is tried no more.",
@@ -98,6 +96,7 @@ ENTRIES = (
             attempts=40,
         ),
         severity=Severity.WARNING,
+        grouping=Grouping(by_agent=False, fields=("receiver",), tells=("receiver", "reason", "error", "attempts")),
         ended_by=(WebhookDelivered,),
     ),
 )

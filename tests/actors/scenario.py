@@ -63,7 +63,7 @@ class Partition:
     def fold(self, *messages: Message) -> None:
         """Fold messages without deciding, as recovery does."""
         for message in messages:
-            self.state = self.actor.evolve(self.state, message)
+            self.state = self.actor.fold(self.state, message)
 
     def when(self, event: Event, address: Address = HERE, *, after_ms: int = 0) -> list[Event]:
         """Deliver ``event``; return the events it led to."""

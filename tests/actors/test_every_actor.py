@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from schemas.actor import Actor, Emission, Message, Scope
 from schemas.catalogue import decode_event, entry_of
 from schemas.event import Event, encode_event, topic_of
 from schemas.persistent import decode_state, encode_state, state_builtins, state_hash
+from schemas.stages import ON_DEMAND, STAGE_OF
 from schemas.vocabulary.breaker import BreakerTerminated
 from schemas.vocabulary.drift import DriftStarted
 from schemas.vocabulary.gateway import InputReceived
@@ -32,16 +34,7 @@ FORGETTING_MS = 70 * 24 * 3_600_000
 """Longer than any default lifetime of what is remembered of a session: those with violations are for thirty to sixty
 days."""
 
-GUARDS = {
-    "reflex": "REFLEX",
-    "intuition": "INTUITION",
-    "appraisal": "COHERENCE",
-    "coherence": "COHERENCE",
-    "breaker": "BREAKER",
-    "arbiter": "ARBITER",
-    "memory": "DELIBERATIVE",
-    "router": "DELIBERATIVE",
-}
+GUARDS = {actor: stage for actor, stage in STAGE_OF.items() if actor not in ON_DEMAND}
 """The actors that an input must pass -> the stage that is named when one is silent."""
 
 HOUR_MS = 3_600_000
@@ -157,6 +150,17 @@ def test_recorded_settings_are_in_force_from_there_on(actor: Actor[Any]):
         partition = Partition(actor)
         partition.fold(partition.own(configured(actor, changed)))
         assert partition.state.settings == changed
+
+
+def test_settings_that_this_release_cannot_read_leave_those_in_force():
+    for actor in (each for each in ACTORS.values() if each.settings_type.__struct_fields__):
+        name = actor.settings_type.__struct_fields__[0]
+        unreadable = actor.configured(settings={name: {"of": "another release"}}, settings_hash="", behaviour=9)
+        assert "unreadable_settings" in replace(actor, behaviour=9).undecidable(unreadable)
+        for before in [actor.settings_type(), *variations(actor.settings_type())][:2]:
+            partition = Partition(actor).configure(before)
+            partition.fold(partition.own(unreadable))
+            assert partition.state.settings == before, actor.name
 
 
 def test_settings_are_really_varied():

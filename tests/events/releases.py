@@ -39,7 +39,7 @@ class LaterRelease:
             namespace={"__doc__": "."},
         )
         sample = msgspec.convert(said(msgspec.to_builtins(entry.sample)), later)
-        self._patch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, event=later, sample=sample))
+        self._patch.setitem(CATALOGUE, entry.topic, msgspec.structs.replace(entry, sample=sample))
         actor = ACTORS[entry.owner]
         self.actor(replace(actor, decide=_saying(actor.decide, event, lambda body: msgspec.convert(said(body), later))))
         return later

@@ -5,9 +5,10 @@ import pytest
 
 from schemas import catalogue
 from schemas.actor import Scope
-from schemas.catalogue import CATALOGUE, decode_event, entry_of, owned_by, prefixes_of
+from schemas.catalogue import CATALOGUE, asked_of, decode_event, entry_of, owned_by, prefixes_of
 from schemas.entry import Entry
 from schemas.event import ROOT, Configured, Event, Failed, encode_event
+from schemas.stages import GUARDS, STAGE_OF, scopes
 from tests.each import each
 from tests.schemas.write_samples import SAMPLES, sample_file
 
@@ -117,3 +118,20 @@ def test_a_subject_listed_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(gateway, "ENTRIES", (*gateway.ENTRIES, clock.ENTRIES[0]))
     with pytest.raises(ValueError, match=r"forged_id\.clock\.fired is listed twice"):
         catalogue._load()
+
+
+def test_what_holds_a_call_asks_a_model_and_nothing_else_does() -> None:
+    assert set(asked_of("llm")) == {entry.event for entry in ENTRIES if "call" in entry.event.__struct_fields__}
+
+
+def test_whoever_is_asked_can_answer() -> None:
+    assert {entry.asks for entry in ENTRIES if entry.asks} <= set(scopes())
+
+
+def test_every_stage_before_the_deliberation_lets_an_input_pass_by_one_event() -> None:
+    passing = [STAGE_OF[entry.owner] for entry in ENTRIES if entry.verdict == "passes"]
+    assert sorted(passing) == sorted({STAGE_OF[guard] for guard in GUARDS})
+
+
+def test_only_actors_of_the_path_give_verdicts() -> None:
+    assert {entry.owner for entry in ENTRIES if entry.verdict} == {*GUARDS, "router", "responder"}

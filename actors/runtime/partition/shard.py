@@ -202,7 +202,7 @@ class Shard(Deciding):
     def _configured_state(self) -> Any:
         """Return the state as it will be once this shard has recorded its settings."""
         configured = self._author.configured()
-        return self.actor.evolve(self.view.state, Message(configured, self.view.position, "", self.view.time_ns))
+        return self.actor.fold(self.view.state, Message(configured, self.view.position, "", self.view.time_ns))
 
     async def _read_history(self) -> None:
         self._inbox.clear()

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
+from deploy.cli.guarding import withdrawing
 from deploy.cli.options import (
     Target,
     agent_option,
@@ -21,10 +21,9 @@ from deploy.cli.options import (
     timeout_option,
     why_option,
 )
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option
 
 if TYPE_CHECKING:
-    from deploy.operating.allowances import Listed
     from deploy.operating.deadline import Deadline
     from schemas.vocabulary.allowances import AllowanceRecorded
 
@@ -106,10 +105,11 @@ def add(
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the allowances in force, in the order of recording. They hold people's words."""
     from deploy.cli.output import emit
+    from deploy.operating.allowances import listed
 
     columns = ("allowance", "phrase", "text", "by", "why")
-    is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
-    emit(asyncio.run(_listed(target, log_file, agent, is_named)), as_json=as_json, columns=columns)
+    found = asyncio.run(withdrawing.listed(target, log_file, "allowance", listed, agent))
+    emit(found, as_json=as_json, columns=columns)
 
 
 @allowances.command(epilog=examples('neuraxis allowances withdraw button --why "the button is gone"'))
@@ -124,7 +124,6 @@ def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
     """Let allowances count no more: every sense judges what they allowed from then on."""
-    from deploy.cli.guarding import withdrawing
     from deploy.operating.allowances import withdrawal_orders
 
     withdrawing.withdraw(
@@ -150,16 +149,3 @@ async def _add(target: Target, event: "AllowanceRecorded", agent: str, deadline:
         orders = await allowance_orders(StreamSource(log), agent, event)
         deadline.sending("the allowance", _FIND)
         return await append(log, orders, time.time_ns(), deadline.inner_s)
-
-
-async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
-    from deploy.operating.allowances import listed
-    from events.replay.looking import look_for
-
-    async with opened(target, log_file) as source:
-        found = await listed(source, agent)
-        if not found and is_named:
-            await look_for(source, agent)
-        if not found:
-            say(f"agent {agent} has no allowances in force in the {source.name}")
-        return found

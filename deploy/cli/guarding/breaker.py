@@ -2,13 +2,14 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from deploy.cli import saying
+from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import (
     Target,
@@ -107,26 +108,19 @@ def show(target: Target, session: str, log_file: Path | None, agent: str, last: 
 
     Folded from the log, as the breaker itself does it.
     """
-    found = asyncio.run(_show(target, log_file, agent, session, last))
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-        return
-    colour = "green" if found.state == "NORMAL" else "red"
-    head = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
-    saying.say(f"session {found.session} of agent {found.agent}: {head}")
-    kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
-    saying.say(
-        f"violations {sum(found.violations.values())} ({kinds})"
-        # Of a terminated session these are not kept.
-        + (f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else "")
-    )
-    saying.say(f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}")
-    saying.say(f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}")
-    if found.events:
-        from deploy.cli.output import emit
+    showing.show(asyncio.run(_show(target, log_file, agent, session, last)), _head, as_json=as_json)
 
-        click.echo()
-        emit(found.events, as_json=False)
+
+def _head(found: Shown) -> Iterator[str]:
+    colour = "green" if found.state == "NORMAL" else "red"
+    state = f"{click.style(found.state, fg=colour, bold=True)} · trust {found.trust:g} · stance {found.stance}"
+    yield f"session {found.session} of agent {found.agent}: {state}"
+    kinds = ", ".join(f"{kind} {count}" for kind, count in found.violations.items())
+    # Of a terminated session these are not kept.
+    refused = f" · refused {found.refusals} of {found.interactions}" if found.state != "TERMINATED" else ""
+    yield f"violations {sum(found.violations.values())} ({kinds}){refused}"
+    yield f"recovery attempts {found.attempts} · turns of the running one {found.attempt_turns}"
+    yield f"latest falsehoods {_numbers(found.falsehoods)} · balances {_numbers(found.balances)}"
 
 
 @breaker.command(
@@ -211,24 +205,16 @@ async def _show(target: Target, log_file: Path | None, agent: str, session: str,
 
 
 async def _standing(source: "Source", agent: str, session: str, last: int) -> Shown:
-    from actors.breaker import ACTOR as actor
     from actors.breaker.decider import recall
     from actors.breaker.machine import stance_of
     from deploy.cli.output import latest
-    from deploy.cli.rendering.terminal import progress
-    from events.replay.replay import Replay
-    from events.replay.replaying import run
-    from events.routes import partition_filters
 
-    partition = source.partitions.session_token(session)
-    replay = Replay([actor], source.partitions)
     upto = (await source.info()).last_seq
-    with progress("folding", upto) as advance:
-        await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
+    views = await showing.folded(source, upto, source.partitions.session_token(session), "breaker")
     found = await _latest(source, agent, session, upto, max(last, 1))
     if not found:
         raise _unknown(source, agent, session)
-    state = replay.views[actor.name, partition].state
+    state = views["breaker"].state
     machine = recall(state, found[-1].message)
     return Shown(
         agent=agent,
@@ -259,16 +245,17 @@ def _unknown(source: "Source", agent: str, session: str) -> Exception:
 
 async def _latest(source: "Source", agent: str, session: str, upto: int, most: int) -> list["Recorded"]:
     """Return the breaker's latest events of a session, ``most`` at most, oldest first."""
-    from collections import deque
+    from deploy.operating.recorded import latest_about
 
-    from deploy.operating.recorded import recorded_about
-
-    found: deque[Recorded] = deque(maxlen=most)
     tokens = source.partitions.agent_token(agent), source.partitions.session_token(session)
-    async for recorded in recorded_about(source, agent, [f"log.{tokens[0]}.{tokens[1]}.breaker.>"], upto):
-        if hasattr(recorded.message.event, "standing") and recorded.message.session == session:
-            found.append(recorded)
-    return list(found)
+    return await latest_about(
+        source,
+        agent,
+        [f"log.{tokens[0]}.{tokens[1]}.breaker.>"],
+        upto,
+        most,
+        lambda each: hasattr(each.message.event, "standing") and each.message.session == session,
+    )
 
 
 def _moved(recorded: "Recorded") -> Moved:

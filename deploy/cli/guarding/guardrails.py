@@ -1,16 +1,18 @@
 """``neuraxis guardrails``."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from deploy.cli import saying
+from deploy.cli import saying, showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, orderer_option, target_options, timeout_option, why_option
 from deploy.cli.replaying.source import log_option, opened
+from schemas.vocabulary.guardrails import LoopTrace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from deploy.operating.loop_overrides import Overridden
     from events.codec import Recorded
     from schemas.event import Event
-    from schemas.vocabulary.guardrails import LoopTrace
     from schemas.vocabulary.loops import LoopOverridden
 
 _WAIT_S = 15.0
@@ -64,7 +65,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     decision: str
     new_loop_id: str | None
     best: str
-    trace: "LoopTrace"
+    trace: LoopTrace
     family: tuple[LoopShown, ...]
     overrides: tuple[OverrideShown, ...]
 
@@ -97,11 +98,7 @@ def show(target: Target, loop: str, log_file: Path | None, agent: str, as_json: 
 
     The loop of an answer of ours is named by its exchange.
     """
-    found = asyncio.run(_show(target, log_file, agent, loop))
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-        return
-    _tell(found)
+    showing.show(asyncio.run(_show(target, log_file, agent, loop)), _head, as_json=as_json)
 
 
 @guardrails.command(
@@ -153,24 +150,12 @@ def override(
     saying.say(f"family {done.family} of agent {done.agent}: {lifted} lifted by {done.by} for {done.lasts_s:g} s")
 
 
-def _tell(found: Shown) -> None:
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.printable import printable
-
+def _head(found: Shown) -> Iterator[str]:
     trace = found.trace
     goes_on = f"runs again as {found.new_loop_id}" if found.new_loop_id else found.decision.replace("_", " ")
-    loop, goes_on = (
-        printable(f"loop {found.loop_id} of agent {found.agent}"),
-        click.style(printable(goes_on), bold=True),
-    )
-    saying.say(f"{loop}: {goes_on} · {trace.rerun_reason}")
-    saying.say(printable(f"why: {trace.rerun_reason_detail} · scores by {trace.source}"))
-    family = f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}"
-    saying.say(printable(family))
-    for rows in (found.family, found.overrides):
-        if rows:
-            click.echo()
-            emit(rows, as_json=False)
+    yield f"loop {found.loop_id} of agent {found.agent}: {click.style(goes_on, bold=True)} · {trace.rerun_reason}"
+    yield f"why: {trace.rerun_reason_detail} · scores by {trace.source}"
+    yield f"family {trace.family}: {trace.rerun_count} of {trace.max_reruns} reruns · best {found.best}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, loop: str) -> Shown:
@@ -210,7 +195,7 @@ def _is_of(recorded: "Recorded", family: str) -> bool:
     return bool(about == family)
 
 
-def _trace(event: "Event") -> "LoopTrace":
+def _trace(event: "Event") -> LoopTrace:
     trace: LoopTrace = event.trace  # type: ignore[attr-defined]  # only judgements are asked
     return trace
 

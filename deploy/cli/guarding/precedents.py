@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from deploy.cli import saying
 from deploy.cli.groups import Commands
+from deploy.cli.guarding import withdrawing
 from deploy.cli.options import (
     Number,
     Target,
@@ -23,12 +24,11 @@ from deploy.cli.options import (
     why_option,
 )
 from deploy.cli.rendering.counting import counted
-from deploy.cli.replaying.source import log_option, opened, say
+from deploy.cli.replaying.source import log_option
 
 if TYPE_CHECKING:
     from deploy.operating.allowances import Verdict
     from deploy.operating.deadline import Deadline
-    from deploy.operating.precedents import Listed
     from schemas.vocabulary.precedents import PrecedentRecorded
 
 _WAIT_S = 60.0
@@ -93,10 +93,11 @@ def import_(target: Target, file: str, agent: str, by: str, timeout: float, as_j
 def list_(target: Target, log_file: Path | None, agent: str, as_json: bool) -> None:
     """Print the precedents in force, in the order of recording. They hold people's words."""
     from deploy.cli.output import emit
+    from deploy.operating.precedents import listed
 
     columns = ("precedent", "situation", "action", "outcome", "harm_level", "description", "by")
-    is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
-    emit(asyncio.run(_listed(target, log_file, agent, is_named)), as_json=as_json, columns=columns)
+    found = asyncio.run(withdrawing.listed(target, log_file, "precedent", listed, agent))
+    emit(found, as_json=as_json, columns=columns)
 
 
 @precedents.command(epilog=examples('neuraxis precedents withdraw p-12 --why "recorded by mistake"'))
@@ -111,7 +112,6 @@ def withdraw(
     target: Target, names: tuple[str, ...], agent: str, by: str, why: str, timeout: float, as_json: bool
 ) -> None:
     """Let precedents count no more; a motif of danger among them rejects nothing from then on."""
-    from deploy.cli.guarding import withdrawing
     from deploy.operating.precedents import withdrawal_orders
 
     withdrawing.withdraw(
@@ -206,16 +206,3 @@ async def _judge(
         deadline.sending("the verdict", _FIND)
         last = await append(log, orders, time.time_ns(), deadline.inner_s)
         return {"agent": judged.agent, "precedent": judged.precedent, "verdict": verdict, "seq": last}
-
-
-async def _listed(target: Target, log_file: Path | None, agent: str, is_named: bool) -> "list[Listed]":
-    from deploy.operating.precedents import listed
-    from events.replay.looking import look_for
-
-    async with opened(target, log_file) as source:
-        found = await listed(source, agent)
-        if not found and is_named:
-            await look_for(source, agent)
-        if not found:
-            say(f"agent {agent} has no precedents in force in the {source.name}")
-        return found

@@ -1,14 +1,14 @@
 """``neuraxis review``."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from deploy.cli import saying
+from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.replaying.source import log_option, opened
@@ -88,53 +88,31 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as self-review and memory themselves do it.
     """
-    found = asyncio.run(_show(target, log_file, agent, last))
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-        return
-    _tell(found)
+    showing.show(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
-def _tell(found: Shown) -> None:
-    from deploy.cli.output import emit
-    from deploy.cli.rendering.printable import printable_struct
-
-    found = printable_struct(found)
+def _head(found: Shown) -> Iterator[str]:
     colour = {"open": "green", "armed": "yellow"}.get(found.gate, "cyan")
     gate = click.style(found.gate.replace("_", " "), fg=colour, bold=True)
-    saying.say(f"agent {found.agent}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}")
+    yield f"agent {found.agent}: {gate} · {found.ticks} ticks · criticality {found.criticality:g}"
     since = f" · since the review {_numbers(found.scores_since_review)}" if found.gate == "armed" else ""
-    saying.say(f"last scores {_numbers(found.last_scores)}{since}")
-    for rows in (found.signals, found.entities, found.opposition):
-        if rows:
-            click.echo()
-            emit(rows, as_json=False)
+    yield f"last scores {_numbers(found.last_scores)}{since}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    from actors.registry import actor_named
     from actors.self_review.decider import mind_of
-    from deploy.cli.rendering.terminal import progress
     from events.replay.looking import NothingThere
-    from events.replay.replay import Replay
-    from events.replay.replaying import run
-    from events.routes import partition_filters, without_overlap
 
-    actors = [actor_named("self_review"), actor_named("memory")]
     async with opened(target, log_file) as source:
-        partition = source.partitions.agent_token(agent)
-        replay = Replay(actors, source.partitions)
-        filters = without_overlap(name for actor in actors for name in partition_filters(actor, partition))
-        with progress("folding", (await source.info()).last_seq) as advance:
-            await run(source, replay, filters=filters, progress=advance)
-        views = replay.views
-        reviewing = views["self_review", partition].state if ("self_review", partition) in views else None
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        views = await showing.folded(source, upto, partition, "self_review", "memory")
+        reviewing = views["self_review"].state if "self_review" in views else None
         if reviewing is None or agent not in reviewing.minds:
             raise NothingThere(
                 f"agent {agent!r} has had no tick in the {source.name}: check the name; a tick is an exchange of "
                 "that agent which reached deliberation, or a tick.observed of it"
             )
-    memory: Any = views["memory", partition].state if ("memory", partition) in views else None
+    memory = views["memory"].state if "memory" in views else None
     return _shown(agent, mind_of(reviewing, agent), memory, reviewing.settings, last)
 
 

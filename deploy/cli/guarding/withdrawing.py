@@ -1,19 +1,50 @@
-"""What ``withdraw`` does, whatever is withdrawn: named things of an agent count no more."""
+"""What ``list`` and ``withdraw`` do, whatever it is: named things of an agent that are in force, or no more."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from deploy.cli import saying
 from deploy.cli.options import Target
 from deploy.cli.rendering.counting import counted
+from deploy.cli.replaying.source import opened, say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from deploy.operating.deadline import Deadline
     from deploy.operating.operator_edge import Order
     from events.replay.sources import Source
+
+
+L = TypeVar("L")
+
+
+async def listed(
+    target: Target,
+    log_file: "Path | None",
+    noun: str,
+    listed_in: "Callable[[Source, str], Awaitable[list[L]]]",
+    agent: str,
+) -> "list[L]":
+    """Return an agent's things in force, and say where there are none; to be called within its command.
+
+    Raises:
+        NothingThere: there are none, and the agent was named, but nothing is known of it.
+    """
+    from events.replay.looking import look_for
+
+    async with opened(target, log_file) as source:
+        found = await listed_in(source, agent)
+        is_named = click.get_current_context().get_parameter_source("agent") is not ParameterSource.DEFAULT
+        if not found and is_named:
+            await look_for(source, agent)
+        if not found:
+            say(f"agent {agent} has no {noun}s in force in the {source.name}")
+        return found
 
 
 def withdraw(

@@ -1,13 +1,14 @@
 """``neuraxis drift``."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from deploy.cli import saying
+from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.counting import counted
@@ -79,45 +80,25 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as drift itself does it.
     """
-    found = asyncio.run(_show(target, log_file, agent, last))
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-        return
-    _tell(found)
+    showing.show(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
-def _tell(found: Shown) -> None:
-    from deploy.cli.output import emit
-
+def _head(found: Shown) -> Iterator[str]:
     due = f"next {found.next}" if found.next else "next after an exchange"
-    saying.say(f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}")
+    yield f"agent {found.agent}: fatigue {found.fatigue:g} of {found.fatigue_budget:g} · {due}"
     under_way = "a drift is under way" if found.drifting else "no drift is under way"
-    saying.say(f"{counted(found.open_exchanges, 'exchange')} open · {under_way}")
-    for rows in (found.resting, found.thoughts):
-        if rows:
-            click.echo()
-            emit(rows, as_json=False)
+    yield f"{counted(found.open_exchanges, 'exchange')} open · {under_way}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
     import time
 
-    from actors.registry import actor_named
-    from deploy.cli.rendering.terminal import progress
     from deploy.operating.recorded import recorded_about
     from events.replay.looking import NothingThere
-    from events.replay.replay import Replay
-    from events.replay.replaying import run
-    from events.routes import partition_filters, without_overlap
 
-    actor = actor_named("drift")
     async with opened(target, log_file) as source:
-        partition = source.partitions.agent_token(agent)
-        replay = Replay([actor], source.partitions)
-        filters = without_overlap(partition_filters(actor, partition))
-        upto = (await source.info()).last_seq
-        with progress("folding", upto) as advance:
-            await run(source, replay, filters=filters, progress=advance)
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        views = await showing.folded(source, upto, partition, "drift")
         about = recorded_about(source, agent, [f"log.{partition}.*.drift.>"], upto)
         own = [recorded async for recorded in about]
         if not own:
@@ -125,7 +106,7 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
                 f"the mind of agent {agent!r} has not drifted in the {source.name}: check the name; the first drift is "
                 "scheduled when an exchange of it ends (setting drift.enabled)"
             )
-    return shown(agent, replay.views[actor.name, partition].state, own, last, time.time_ns())
+    return shown(agent, views["drift"].state, own, last, time.time_ns())
 
 
 def shown(agent: str, state: "State", own: "Sequence[Recorded]", last: int, now_ns: int) -> Shown:

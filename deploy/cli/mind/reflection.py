@@ -1,12 +1,14 @@
 """``neuraxis reflection``."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
+from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options
 from deploy.cli.rendering.counting import counted
@@ -59,42 +61,21 @@ def show(target: Target, agent: str, log_file: Path | None, as_json: bool) -> No
 
     Folded from the log, as reflection itself does it.
     """
-    found = asyncio.run(_show(target, log_file, agent))
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-        return
-    _tell(found)
+    showing.show(asyncio.run(_show(target, log_file, agent)), _head, as_json=as_json)
 
 
-def _tell(found: Shown) -> None:
-    from deploy.cli.output import emit
-
+def _head(found: Shown) -> Iterator[str]:
     pressure = click.style("a pressure", fg="yellow", bold=True) if found.pressure else "no pressure"
-    share = f"disagreement {found.disagreement:g} of {found.counted} opinions that count"
-    click.echo(f"agent {found.agent}: {share}, {pressure}")
-    click.echo(f"{counted(found.open_exchanges, 'exchange')} open · a model is at {counted(found.asked, 'decision')}")
-    for rows in (found.waiting, found.opinions):
-        if rows:
-            click.echo()
-            emit(rows, as_json=False)
+    yield f"agent {found.agent}: disagreement {found.disagreement:g} of {found.counted} opinions that count, {pressure}"
+    yield f"{counted(found.open_exchanges, 'exchange')} open · a model is at {counted(found.asked, 'decision')}"
 
 
 async def _show(target: Target, log_file: Path | None, agent: str) -> Shown:
-    from actors.registry import actor_named
-    from deploy.cli.rendering.terminal import progress
     from events.replay.looking import NothingThere
-    from events.replay.replay import Replay
-    from events.replay.replaying import run
-    from events.routes import partition_filters, without_overlap
 
-    actor = actor_named("reflection")
     async with opened(target, log_file) as source:
-        partition = source.partitions.agent_token(agent)
-        replay = Replay([actor], source.partitions)
-        filters = without_overlap(partition_filters(actor, partition))
-        with progress("folding", (await source.info()).last_seq) as advance:
-            await run(source, replay, filters=filters, progress=advance)
-        view = replay.views.get(("reflection", partition))
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        view = (await showing.folded(source, upto, partition, "reflection")).get("reflection")
         if view is None or agent not in view.state.minds:
             raise NothingThere(
                 f"reflection keeps nothing of agent {agent!r} in the {source.name}: check the name; it works only "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.cli import saying
+from deploy.cli import showing
 from deploy.cli.groups import Commands
 from deploy.cli.options import Target, examples, json_option, target_options, whole_number
 from deploy.cli.rendering.counting import counted
@@ -87,42 +87,21 @@ def show(target: Target, agent: str, log_file: Path | None, last: int, as_json: 
 
     Folded from the log, as the regulator itself does it.
     """
-    found = asyncio.run(_show(target, log_file, agent, last))
-    if as_json:
-        click.echo(msgspec.json.encode(found).decode())
-        return
-    _tell(found)
+    showing.show(asyncio.run(_show(target, log_file, agent, last)), _head, as_json=as_json)
 
 
-def _tell(found: Shown) -> None:
-    from deploy.cli.output import emit
-
+def _head(found: Shown) -> Iterator[str]:
     cycle = "a cycle is due" if found.cycle_due else "no cycle is due"
-    saying.say(f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}")
-    for pressure in found.pressures:
-        click.echo(click.style(f"presses: {pressure}", fg="yellow"))
-    for rows in (found.weights, found.events):
-        if rows:
-            click.echo()
-            emit(rows, as_json=False)
+    yield f"agent {found.agent}: {counted(found.decisions, 'decision')} in the window, {cycle}"
+    yield from (click.style(f"presses: {pressure}", fg="yellow") for pressure in found.pressures)
 
 
 async def _show(target: Target, log_file: Path | None, agent: str, last: int) -> Shown:
-    from actors.registry import actor_named
-    from deploy.cli.rendering.terminal import progress
     from events.replay.looking import NothingThere
-    from events.replay.replay import Replay
-    from events.replay.replaying import run
-    from events.routes import partition_filters
 
-    actor = actor_named("regulator")
     async with opened(target, log_file) as source:
-        partition = source.partitions.agent_token(agent)
-        replay = Replay([actor], source.partitions)
-        upto = (await source.info()).last_seq
-        with progress("folding", upto) as advance:
-            await run(source, replay, filters=partition_filters(actor, partition), progress=advance)
-        view = replay.views.get((actor.name, partition))
+        upto, partition = (await source.info()).last_seq, source.partitions.agent_token(agent)
+        view = (await showing.folded(source, upto, partition, "regulator")).get("regulator")
         if view is None or agent not in view.state.loops:
             raise NothingThere(
                 f"no mode was ever selected for agent {agent!r} in the {source.name}: check the name; regulation "
@@ -134,19 +113,15 @@ async def _show(target: Target, log_file: Path | None, agent: str, last: int) ->
 
 async def _told(source: "Source", agent: str, upto: int, most: int) -> list["Recorded"]:
     """Return the latest events about the agent, ``most`` at most, oldest first."""
-    from collections import deque
-
-    from deploy.cli.rendering.regulation import REGULATION_DETAILS
-    from deploy.operating.recorded import recorded_about
+    from deploy.operating.recorded import latest_about
+    from schemas.event import Configured, Failed
     from schemas.subjects import NO_PARTITION
 
-    found: deque[Recorded] = deque(maxlen=most)
     token = source.partitions.agent_token(agent)
     filters = [f"log.{token}.{NO_PARTITION}.{owner}.>" for owner in ("monitor", "regulator")]
-    async for recorded in recorded_about(source, agent, filters, upto):
-        if type(recorded.message.event) in REGULATION_DETAILS:
-            found.append(recorded)
-    return list(found)
+    return await latest_about(
+        source, agent, filters, upto, most, lambda each: not isinstance(each.message.event, Configured | Failed)
+    )
 
 
 def _shown(agent: str, state: "State", now_ns: int, told: list["Recorded"]) -> Shown:
@@ -193,10 +168,10 @@ def _weights(state: "State", agent: str) -> Iterator[WeightShown]:
 
 def _line(recorded: "Recorded") -> Told:
     from actors.runtime.records import rfc3339
-    from deploy.cli.rendering.regulation import REGULATION_DETAILS
+    from deploy.cli.rendering.details import Case, details
 
     event = recorded.message.event
-    first, *_ = REGULATION_DETAILS[type(event)](event)
+    first, *_ = details(event, Case())
     return Told(
         seq=recorded.message.seq,
         time=rfc3339(recorded.message.time_ns),

@@ -11,24 +11,22 @@ from rich.text import Text
 
 from actors.coherence.settings import CoherenceSettings
 from actors.router.settings import RouterSettings
+
+# Each of these registers how its events are told.
+from deploy.cli.rendering import drifting, loops, reflections, regulation, reviews  # noqa: F401
 from deploy.cli.rendering.calls import told_cuts
-from deploy.cli.rendering.drifting import DRIFT_DETAILS
 from deploy.cli.rendering.entropy import sum_of
-from deploy.cli.rendering.guards import GUARD_DETAILS, allowed_lines, entropy, unread_lines
-from deploy.cli.rendering.loops import LOOP_DETAILS
-from deploy.cli.rendering.mind import MIND_DETAILS, entities
+from deploy.cli.rendering.guards import allowed_lines, entropy, unread_lines
+from deploy.cli.rendering.lines import Lines, lines_on, number
+from deploy.cli.rendering.mind import entities
 from deploy.cli.rendering.printable import printable, printable_struct
 from deploy.cli.rendering.quoting import quoted
 from deploy.cli.rendering.reasons import ENDINGS, LET_PASS
-from deploy.cli.rendering.reflections import REFLECTION_DETAILS
-from deploy.cli.rendering.regulation import REGULATION_DETAILS
-from deploy.cli.rendering.reviews import REVIEW_DETAILS
 from deploy.cli.rendering.routing import ModeScore, adds_up, score_table
-from schemas.event import Configured, Event, Failed
+from schemas.event import Event
 from schemas.vocabulary.clock import ClockFired
 from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from schemas.vocabulary.gateway import InputAnswered, InputReceived, Purpose
-from schemas.vocabulary.llm import LlmFailed
 from schemas.vocabulary.reflex import Match, ReflexBlocked, ReflexPassed
 from schemas.vocabulary.responder import ResponseEmitted
 from schemas.vocabulary.router import ModeSelected, Signals
@@ -49,29 +47,15 @@ class Case(msgspec.Struct, frozen=True):
     coherence: CoherenceSettings | None = None
 
 
-def details(event: Event, case: Case) -> Sequence[RenderableType]:
+def details(event: Event, case: Case) -> Lines:
     """Return what an event says, in lines and tables, with nothing in it that a terminal obeys."""
-    return _details(printable_struct(event), case)
+    event = printable_struct(event)
+    tell = WITH_CASE.get(type(event))
+    return lines_on(event) if tell is None else tell(event, case)
 
 
-def _details(event: Event, case: Case) -> Sequence[RenderableType]:
-    if isinstance(event, Failed):
-        line = Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")
-        said = event.said if isinstance(event, LlmFailed) else ""
-        return [line, *([Text(f"the endpoint said: {quoted(said)}", "red")] if said else [])]
-    if isinstance(event, Configured):
-        return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
-    kind = type(event)
-    tell = _DETAILS.get(kind)
-    if tell is not None:
-        return tell(event, case)
-    plain = GUARD_DETAILS.get(kind) or MIND_DETAILS.get(kind) or LOOP_DETAILS.get(kind) or REVIEW_DETAILS.get(kind)
-    plain = plain or REFLECTION_DETAILS.get(kind) or DRIFT_DETAILS.get(kind)
-    plain = plain or REGULATION_DETAILS.get(kind)
-    return plain(event) if plain is not None else _fields(event)
-
-
-def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
+@lines_on.register
+def _received(event: InputReceived) -> Lines:
     lines: list[RenderableType] = [Text(quoted(event.text), "italic") if event.text else Text("(empty)", "dim")]
     lines += [Text(f"{layer.role}: {quoted(layer.content)}", "italic") for layer in event.layers]
     facts = [_PURPOSES[event.purpose]] if event.purpose in _PURPOSES else []
@@ -82,7 +66,8 @@ def _received(event: InputReceived, case: Case) -> Sequence[RenderableType]:
     return [*lines, Text(", ".join(facts), "dim")]
 
 
-def _told(event: InputAnswered, case: Case) -> Sequence[RenderableType]:
+@lines_on.register
+def _told(event: InputAnswered) -> Lines:
     lines: list[RenderableType] = []
     for choice in event.choices:
         lines.append(Text(quoted(choice.text), "italic") if choice.text else Text("(no words)", "dim"))
@@ -95,11 +80,11 @@ def _told(event: InputAnswered, case: Case) -> Sequence[RenderableType]:
     return [*lines, Text(", ".join(facts), "dim")] if facts else lines
 
 
-def _blocked(event: ReflexBlocked, case: Case) -> Sequence[RenderableType]:
+def _blocked(event: ReflexBlocked, case: Case) -> Lines:
     return [*(_match(match, case.received) for match in event.matches), *unread_lines(event.unread)]
 
 
-def _passed(event: ReflexPassed, case: Case) -> Sequence[RenderableType]:
+def _passed(event: ReflexPassed, case: Case) -> Lines:
     flags = [_match(flag, case.received) for flag in event.flags] or [Text("no signature matched", "dim")]
     return [*flags, *allowed_lines(event.allowed), *unread_lines(event.unread)]
 
@@ -128,11 +113,11 @@ def _text_of(view: str, received: InputReceived | None) -> str | None:
     return received.layers[place].content if place < len(received.layers) else None
 
 
-def _weighed(event: CoherencePassed | CoherenceRejected, case: Case) -> Sequence[RenderableType]:
+def _weighed(event: CoherencePassed | CoherenceRejected, case: Case) -> Lines:
     return [*entropy(event), Text(sum_of(event, case.coherence), "dim")]
 
 
-def _selected(event: ModeSelected, case: Case) -> Sequence[RenderableType]:
+def _selected(event: ModeSelected, case: Case) -> Lines:
     mode = Text().append(event.selected_mode, "bold")
     if event.terminal_mode not in (None, event.selected_mode):
         mode.append(f", answered as {event.terminal_mode}")
@@ -162,7 +147,7 @@ def _margin(event: ModeSelected) -> Text:
 def _signals(signals: Signals) -> Text:
     """Say every signal that is not nothing; the names are the event's."""
     told = [
-        name if value is True else f"{name} {_number(value)}"
+        name if value is True else f"{name} {number(value)}"
         for name, value in msgspec.structs.asdict(signals).items()
         if value not in (False, None, (), 0)
     ]
@@ -180,7 +165,8 @@ def _scores(table: Sequence[ModeScore]) -> Table:
     return grid
 
 
-def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
+@lines_on.register
+def _emitted(event: ResponseEmitted) -> Lines:
     colour = "green" if event.action in LET_PASS else "red"
     verdict = Text().append(event.action, f"bold {colour}").append(f" at {event.stage}, because {event.reason}")
     if event.mode is not None:
@@ -193,13 +179,13 @@ def _emitted(event: ResponseEmitted, case: Case) -> Sequence[RenderableType]:
     return [verdict, answer, *_lacking(event), *_identity(event), *entities(event.entities)]
 
 
-def _lacking(event: ResponseEmitted) -> Sequence[RenderableType]:
+def _lacking(event: ResponseEmitted) -> Lines:
     ended = ENDINGS.get(event.finish_reason, "")
     told = ([f"not whole: {ended}"] if ended else []) + ([told_cuts(event.cuts)] if event.cuts else [])
     return [Text(each, "yellow") for each in told]
 
 
-def _identity(event: ResponseEmitted) -> Sequence[RenderableType]:
+def _identity(event: ResponseEmitted) -> Lines:
     used = event.identity
     if used is None:
         return []
@@ -207,27 +193,16 @@ def _identity(event: ResponseEmitted) -> Sequence[RenderableType]:
     return [Text(f"{line}{': ' if used.current else ''}{', '.join(used.current)}", "dim")]
 
 
-def _fired(event: ClockFired, case: Case) -> Sequence[RenderableType]:
+@lines_on.register
+def _fired(event: ClockFired) -> Lines:
     return [Text(f"the deadline that {event.set_by} had set passed", "red")]
 
 
-def _fields(event: Event) -> Sequence[RenderableType]:
-    return [Text(f"{name}: {_number(value)}") for name, value in msgspec.to_builtins(event).items() if name != "topic"]
-
-
-def _number(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-_DETAILS: Mapping[type[Event], Callable[[Any, Case], Sequence[RenderableType]]] = {
-    InputReceived: _received,
-    InputAnswered: _told,
+WITH_CASE: Mapping[type[Event], Callable[[Any, Case], Lines]] = {
     ReflexBlocked: _blocked,
     ReflexPassed: _passed,
     ModeSelected: _selected,
-    ResponseEmitted: _emitted,
-    ClockFired: _fired,
     CoherencePassed: _weighed,
     CoherenceRejected: _weighed,
 }
-"""Event type -> how its numbers are told with the case before one; any other event without it, or by its fields."""
+"""The events that are told with the case before one; all others are told by themselves."""

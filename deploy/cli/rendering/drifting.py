@@ -1,19 +1,15 @@
 """Thoughts of an idle agent, and how it came to them, as lines for people. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call
+from deploy.cli.rendering.lines import Lines, lines_on
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
-from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftStarted, DriftSynthesisRequested, DriftThought
 from schemas.vocabulary.memory import MemoryWandered
-
-Lines = Sequence[RenderableType]
 
 _LONGEST = 400
 _SKIPS: Mapping[str, str] = {
@@ -34,15 +30,18 @@ def _due(event: DriftScheduled | DriftSkipped) -> str:
     return f"next in {event.wake_after_ms / 1000:g} s{' (a long gap)' if event.long_gap else ''}"
 
 
+@lines_on.register
 def _scheduled(event: DriftScheduled) -> Lines:
     return [Text(f"the mind drifts {_due(event)}, if no exchange is open then", "dim")]
 
 
+@lines_on.register
 def _started(event: DriftStarted) -> Lines:
     line = Text(f"looks for a concept: {', '.join(event.strategies)}; pick {event.pick:.3f}, for a {event.kind}; ")
     return [line.append(f"{len(event.resting)} concepts rest, fatigue {event.fatigue:g}", "dim")]
 
 
+@lines_on.register
 def _skipped(event: DriftSkipped) -> Lines:
     line = Text(f"no thought: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")
     if event.seed:
@@ -50,8 +49,8 @@ def _skipped(event: DriftSkipped) -> Lines:
     return [line, Text(_due(event), "dim")]
 
 
-def wandered(event: MemoryWandered) -> Lines:
-    """Return what memory came upon for a drift."""
+@lines_on.register
+def _wandered(event: MemoryWandered) -> Lines:
     if event.reason:
         return [Text(f"came upon nothing: {_SKIPS.get(event.reason, printable(event.reason))}", "yellow")]
     head = Text(f"{event.strategy}: ").append(printable(event.concept), "bold")
@@ -61,22 +60,14 @@ def wandered(event: MemoryWandered) -> Lines:
     return [head, Text(brought or "nothing else"), ground]
 
 
+@lines_on.register
 def _requested(event: DriftSynthesisRequested) -> Lines:
     return [Text(f"to put it into words, it {told_call(event.call)}")]
 
 
+@lines_on.register
 def _thought(event: DriftThought) -> Lines:
     line = Text(f"{event.kind}: ", "bold").append(quoted(event.text, _LONGEST), "italic")
     ground = f"from {printable(event.concept)} ({event.strategy}), activation {event.activation:g}, on "
     by = f"{event.by}{f', since {printable(event.reason)}' if event.reason else ''}"
     return [line, Text(f"{ground}{printable(event.episode)}; worded by {by}", "dim")]
-
-
-DRIFT_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    DriftScheduled: _scheduled,
-    DriftStarted: _started,
-    DriftSkipped: _skipped,
-    DriftSynthesisRequested: _requested,
-    DriftThought: _thought,
-}
-"""Event type -> how its numbers are told."""

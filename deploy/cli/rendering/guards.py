@@ -1,18 +1,16 @@
 """The numbers of the guards between reflex and the router, as lines for people. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call
 from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.lines import Lines, lines_on
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
-from schemas.event import Event
 from schemas.unread import Unread
 from schemas.vocabulary.appraisal import (
     AnswerAppraised,
@@ -42,8 +40,6 @@ from schemas.vocabulary.intuition import IntuitionPassed, IntuitionRejected, Sim
 from schemas.vocabulary.reflex import ReflexAnswerBlocked, ReflexAnswerPassed
 from schemas.vocabulary.swarm import OverBudget, StageFound, StageLost, SwarmMeasured, WithinBudget
 
-Lines = Sequence[RenderableType]
-
 JUDGEMENTS: Mapping[Judgement, str] = {
     "over_budget": "a model was not asked: the session has used up its calls of this hour",
     "awaited": "a model is asked, and its word counts when it comes",
@@ -53,6 +49,7 @@ JUDGEMENTS: Mapping[Judgement, str] = {
 """The part that a model has in an appraisal, where it has any -> how it is told."""
 
 
+@lines_on.register
 def _felt(event: IntuitionRejected) -> Lines:
     line = Text(f"{event.detector} in {printable(event.layer)}", "bold red").append(": ")
     line.append(
@@ -62,6 +59,7 @@ def _felt(event: IntuitionRejected) -> Lines:
     return [line, *unread_lines(event.unread), *_precedents(event.precedents), _models(event.model)]
 
 
+@lines_on.register
 def _unalarmed(event: IntuitionPassed) -> Lines:
     nearest = f"nearest motif {_name(event.nearest)}, similarity {event.similarity:g}"
     line = Text(f"{nearest if event.nearest else 'no motif shares a shingle'}; {_score(event.score)}")
@@ -99,6 +97,7 @@ def _precedents(precedents: Sequence[Similar]) -> Lines:
     ]
 
 
+@lines_on.register
 def _appraised(event: AppraisalCompleted) -> Lines:
     topic = Text(f"topic {_name(event.conversation_topic)}{' (new)' if event.is_new_topic else ''}")
     topic.append(f", confidence {event.topic_confidence:g}, nearest {_name(event.similar_topic)}")
@@ -115,12 +114,14 @@ def _appraised(event: AppraisalCompleted) -> Lines:
     return [topic, senses, thought, *_turn(event), *allowed, *judgement, _layers(event.layers), _models(event.models)]
 
 
+@lines_on.register
 def _asked(event: JudgementRequested) -> Lines:
     line = Text(f"{counted(len(event.layers), 'part')} left open: {told_call(event.call)}")
     line.append("; the input waits for the answer" if event.waits else "; the input goes on meanwhile")
     return [line, _layers(event.layers)]
 
 
+@lines_on.register
 def _judged(event: AppraisalJudged) -> Lines:
     if event.reason:
         why = printable(event.reason)
@@ -145,6 +146,7 @@ def _turn(event: AppraisalCompleted) -> Lines:
     return [Text(f"read as {', '.join(f'{name} {share:.2f}' for name, share in kinds)}")]
 
 
+@lines_on.register
 def _answer(event: AnswerAppraised) -> Lines:
     line = Text(f"answer of loop {printable(event.loop_id)}: alignment {event.alignment:g}, drift {event.drift:g}")
     line.append("" if event.judged else ", neutral: too few words to judge by")
@@ -163,6 +165,7 @@ def _layers(layers: Sequence[LayerTrust]) -> Table:
     return grid
 
 
+@lines_on.register
 def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
     """Return the entropy of a thought beside its threshold, and the three parts that it is made of."""
     dissonant = event.entropy > event.threshold
@@ -176,36 +179,44 @@ def entropy(event: CoherencePassed | CoherenceRejected) -> Lines:
     return [line, parts, *missed]
 
 
+@lines_on.register
 def _tripped(event: BreakerTripped) -> Lines:
     return [Text(f"{event.violation} in {printable(event.layer)}", "bold red"), *_standing(event.standing)]
 
 
+@lines_on.register
 def _terminated(event: BreakerTerminated) -> Lines:
     found = f", {event.violation} in {printable(event.layer)}" if event.violation else ""
     return [Text(f"terminated: {event.reason}{found}", "bold red"), *_standing(event.standing)]
 
 
+@lines_on.register
 def _recovering(event: BreakerRecoveryStarted) -> Lines:
     return [Text(f"recovery attempt begun by {event.by}"), *_standing(event.standing)]
 
 
+@lines_on.register
 def _reset(event: BreakerReset) -> Lines:
     return [Text(f"by {quoted(event.by)}: {quoted(event.why)}"), *_standing(event.standing)]
 
 
+@lines_on.register
 def _moved(event: BreakerCleared | BreakerRecovered | BreakerAttemptFailed | BreakerCalmed) -> Lines:
     return _standing(event.standing)
 
 
+@lines_on.register
 def _withheld(event: BreakerWithheld) -> Lines:
     why = {"unappraised": "nothing was appraised", "record_full": "no room for another session"}.get(event.because)
     return [*([Text(why, "bold red")] if why else []), *_standing(event.standing)]
 
 
+@lines_on.register
 def _warned(event: BreakerWarned) -> Lines:
     return [Text(f"in danger: {event.danger}", "bold yellow"), *_standing(event.standing)]
 
 
+@lines_on.register
 def _filled(event: BreakerFilled) -> Lines:
     return [Text(f"{event.terminated} terminated sessions are held, as many as may be", "bold red")]
 
@@ -219,24 +230,29 @@ def _standing(standing: Standing) -> Lines:
     return [line, Text(f"{counts}{standing.attempt_turns}", "dim")]
 
 
+@lines_on.register
 def _denied(event: ArbiterDenied) -> Lines:
     return [Text(f"denied: {event.reason}", "bold red").append(_decisive(event.precedent, event.similarity))]
 
 
+@lines_on.register
 def _immediate(event: ArbiterImmediate) -> Lines:
     decisive = Text("answered at once", "bold green").append(_decisive(event.precedent, event.similarity))
     return [decisive, Text(quoted(event.answer), "italic")]
 
 
+@lines_on.register
 def _escalated(event: ArbiterEscalated) -> Lines:
     line = Text(f"escalated: {event.reason}{_decisive(event.nearest, event.similarity)}")
     return [line, Text(f"deadline {event.deadline_after_ms / 1000:g} s", "dim")]
 
 
+@lines_on.register
 def _let_pass(event: ArbiterPassed) -> Lines:
     return [Text("let pass", "bold green").append(_decisive(event.nearest, event.similarity))]
 
 
+@lines_on.register
 def _answer_read(event: ReflexAnswerPassed | ReflexAnswerBlocked) -> Lines:
     faults = event.faults if isinstance(event, ReflexAnswerBlocked) else ()
     line = Text(f"withheld: {', '.join(faults)}", "bold red") if faults else Text("nothing to withhold it for")
@@ -250,6 +266,7 @@ def _decisive(precedent: str, similarity: float) -> str:
     return f", precedent {_name(precedent)}, similarity {similarity:g}" if precedent else ""
 
 
+@lines_on.register
 def _measured(event: SwarmMeasured) -> Lines:
     line = Text(f"coherence index {event.sci:g}", "bold" if event.healthy else "bold red")
     line.append(f" ({'healthy' if event.healthy else 'not healthy'})")
@@ -259,20 +276,24 @@ def _measured(event: SwarmMeasured) -> Lines:
     return [line, Text(parts), *lost]
 
 
+@lines_on.register
 def _lost(event: StageLost) -> Lines:
     where = f"{len(event.partitions)} of {event.of} partitions"
     return [Text(f"{event.actor}: {where} not served for {event.absent_ms:,} ms ({event.reason})", "bold red")]
 
 
+@lines_on.register
 def _found(event: StageFound) -> Lines:
     return [Text(f"{event.actor}: all partitions are served again")]
 
 
+@lines_on.register
 def _slow(event: OverBudget) -> Lines:
     within = f"within {event.window_s:g} s over {event.budget_ms:g} ms, the slowest {event.worst_ms:g} ms"
     return [Text(f"{event.actor}: {counted(event.count, 'decision')} {within}", "yellow")]
 
 
+@lines_on.register
 def _in_time(event: WithinBudget) -> Lines:
     return [Text(f"{event.actor}: no decision over its budget for {event.quiet_s:g} s")]
 
@@ -283,38 +304,3 @@ def _models(models: str) -> Text:
 
 def _name(name: str) -> str:
     return printable(name) if name else "-"
-
-
-GUARD_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    IntuitionRejected: _felt,
-    IntuitionPassed: _unalarmed,
-    AppraisalCompleted: _appraised,
-    JudgementRequested: _asked,
-    AppraisalJudged: _judged,
-    AnswerAppraised: _answer,
-    CoherencePassed: entropy,
-    CoherenceRejected: entropy,
-    BreakerTripped: _tripped,
-    BreakerTerminated: _terminated,
-    BreakerRecoveryStarted: _recovering,
-    BreakerReset: _reset,
-    BreakerCleared: _moved,
-    BreakerWithheld: _withheld,
-    BreakerWarned: _warned,
-    BreakerCalmed: _moved,
-    BreakerFilled: _filled,
-    BreakerRecovered: _moved,
-    BreakerAttemptFailed: _moved,
-    ReflexAnswerPassed: _answer_read,
-    ReflexAnswerBlocked: _answer_read,
-    ArbiterDenied: _denied,
-    ArbiterImmediate: _immediate,
-    ArbiterPassed: _let_pass,
-    ArbiterEscalated: _escalated,
-    SwarmMeasured: _measured,
-    StageLost: _lost,
-    StageFound: _found,
-    OverBudget: _slow,
-    WithinBudget: _in_time,
-}
-"""Event type -> how a guard's numbers are told."""

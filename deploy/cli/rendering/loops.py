@@ -1,15 +1,12 @@
 """Loops of thought and what guardrails made of them, as lines for people. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
 from rich.console import RenderableType
 from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call
+from deploy.cli.rendering.lines import Lines, lines_on
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
-from schemas.event import Event
 from schemas.vocabulary.guardrails import (
     AppraisalRequested,
     CritiqueRequested,
@@ -23,9 +20,8 @@ from schemas.vocabulary.guardrails import (
 )
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
 
-Lines = Sequence[RenderableType]
 
-
+@lines_on.register
 def _completed(event: LoopCompleted) -> Lines:
     scores = f"alignment {_score(event.alignment_score)}, drift {_score(event.drift_score)}"
     line = Text(f"loop {printable(event.loop_id)} is {printable(event.reflection_status)}: {scores}")
@@ -35,20 +31,24 @@ def _completed(event: LoopCompleted) -> Lines:
     return [line, Text(f"overrides {lifted}, by {quoted(event.override_by)}", "yellow")] if lifted else [line]
 
 
+@lines_on.register
 def _ordered_override(event: LoopOverridden) -> Lines:
     lifted = _lifted(event.override_fatigue, event.override_max_reruns) or "nothing"
     by = f"by {quoted(event.override_by)}: {quoted(event.override_reason)}"
     return [Text(f"loop {printable(event.loop_id)}: overrides {lifted}, {by}")]
 
 
+@lines_on.register
 def _finalized(event: GuardrailsFinalized) -> Lines:
     return _trace(event.trace, Text("finalized", "bold green").append(f", best loop {printable(event.best)}"))
 
 
+@lines_on.register
 def _forced(event: GuardrailsForceFinalized) -> Lines:
     return _trace(event.trace, Text("finalized by force", "bold yellow").append(f", best loop {printable(event.best)}"))
 
 
+@lines_on.register
 def _rerun(event: GuardrailsRerunOrdered) -> Lines:
     verdict = Text("runs again", "bold yellow").append(f" as {printable(event.new_loop_id)}")
     return _trace(event.trace, verdict.append(f", best so far {printable(event.best)}"))
@@ -71,25 +71,30 @@ def _trace(trace: LoopTrace, verdict: Text) -> Lines:
     return [*lines, Text(f"{judged}{overridden}", "dim")]
 
 
+@lines_on.register
 def _repeated(event: GuardrailsRepeated) -> Lines:
     return [Text(f"loop {printable(event.loop_id)} was judged before, by {printable(event.decided)}")]
 
 
+@lines_on.register
 def _refused(event: GuardrailsRefused) -> Lines:
     return [Text(f"loop {printable(event.loop_id)} refused: {event.reason}", "yellow")]
 
 
+@lines_on.register
 def _overridden(event: GuardrailsOverridden) -> Lines:
     lifted = _lifted(event.override_fatigue, event.override_max_reruns) or "nothing"
     line = Text(f"family {printable(event.family)}: {lifted} overridden for {event.lasts_ms / 60_000:g} minutes")
     return [line.append(f", by {quoted(event.overridden_by)}: {quoted(event.override_reason)}")]
 
 
+@lines_on.register
 def _appraisal(event: AppraisalRequested) -> Lines:
     asked = Text(f"loop {printable(event.loop_id)}: the senses are asked for its scores")
     return [asked, Text(f"question: {quoted(event.question)}", "dim"), Text(f"answer: {quoted(event.answer)}", "dim")]
 
 
+@lines_on.register
 def _critique(event: CritiqueRequested) -> Lines:
     return [Text(f"loop {printable(event.loop_id)}, {told_call(event.call)}")]
 
@@ -100,18 +105,3 @@ def _lifted(fatigue: bool, reruns: bool) -> str:
 
 def _score(score: float | None) -> str:
     return "unknown" if score is None else f"{score:g}"
-
-
-LOOP_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    LoopCompleted: _completed,
-    LoopOverridden: _ordered_override,
-    GuardrailsFinalized: _finalized,
-    GuardrailsForceFinalized: _forced,
-    GuardrailsRerunOrdered: _rerun,
-    GuardrailsRepeated: _repeated,
-    GuardrailsRefused: _refused,
-    GuardrailsOverridden: _overridden,
-    AppraisalRequested: _appraisal,
-    CritiqueRequested: _critique,
-}
-"""Event type -> how it is told."""

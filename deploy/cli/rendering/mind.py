@@ -1,7 +1,6 @@
 """What an answer came from (memory, ACT loop, models, specialists), as lines for people. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -9,11 +8,10 @@ from rich.text import Text
 
 from deploy.cli.rendering.calls import told_call, told_cuts
 from deploy.cli.rendering.counting import counted
-from deploy.cli.rendering.drifting import wandered
+from deploy.cli.rendering.lines import Lines, failure, lines_on
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
 from deploy.cli.rendering.reasons import ENDINGS, RETIRED
-from schemas.event import Event
 from schemas.vocabulary.act import (
     ActActionsRequested,
     ActDelegationRequested,
@@ -25,7 +23,7 @@ from schemas.vocabulary.act import (
     Performed,
 )
 from schemas.vocabulary.delegate import DelegateAnswered
-from schemas.vocabulary.llm import LlmCompleted
+from schemas.vocabulary.llm import LlmCompleted, LlmFailed
 from schemas.vocabulary.memory import (
     ActionResult,
     Fact,
@@ -35,15 +33,12 @@ from schemas.vocabulary.memory import (
     MemoryForgotten,
     MemoryRecalled,
     MemoryRemembered,
-    MemoryWandered,
     Recollection,
     Retired,
     TurnsForgotten,
 )
 from schemas.vocabulary.responder import Entity, ResponseRequested
 from schemas.vocabulary.router import FeedbackObserved, TiebreakRequested
-
-Lines = Sequence[RenderableType]
 
 LONGEST_MEMORY = 120
 
@@ -61,6 +56,7 @@ def entities(found: Sequence[Entity]) -> Lines:
     return [grid]
 
 
+@lines_on.register
 def _recalled(event: MemoryRecalled) -> Lines:
     told = [Text("it tells: ").append_text(line) for line in _facts(event.told)]
     gone = [Text("it takes back: ").append_text(_retired(each)) for each in event.retired]
@@ -82,6 +78,7 @@ def _recollections(found: Iterable[Recollection]) -> Lines:
     return lines or [Text("nothing came to mind", "dim")]
 
 
+@lines_on.register
 def _remembered(event: MemoryRemembered) -> Lines:
     line = Text(f"salience {event.salience:g}, topic {printable(event.conversation_topic)}: ")
     line.append(quoted(event.gist), "italic")
@@ -94,6 +91,7 @@ def _facts(facts: Iterable[Fact]) -> list[Text]:
     return [Text(f"fact {quoted(fact.key)}: {quoted(fact.value, LONGEST_MEMORY)}") for fact in facts]
 
 
+@lines_on.register
 def _facts_retired(event: FactsRetired) -> Lines:
     return [_retired(each) for each in event.retired]
 
@@ -103,6 +101,7 @@ def _retired(fact: Retired) -> Text:
     return line.append(f"{fact.why}, {RETIRED[fact.why]} (fact:{fact.fact})")
 
 
+@lines_on.register
 def _actions_answered(event: MemoryActionsAnswered) -> Lines:
     lines: list[RenderableType] = []
     for result in event.results:
@@ -121,32 +120,39 @@ def _result(result: ActionResult) -> Text:
     return line
 
 
+@lines_on.register
 def _forgotten(event: MemoryForgotten) -> Lines:
     what = f"fact {quoted(event.key)}" if event.what == "fact" else "the session"
     return [Text(f"{what}: memories dropped: {event.count}, by {quoted(event.by)}: {quoted(event.why)}")]
 
 
+@lines_on.register
 def _said_in(event: TurnsForgotten) -> Lines:
     return [Text(f"words of a forgotten fact are quoted no more in {len(event.sessions)} session(s)")]
 
 
+@lines_on.register
 def _plan_requested(event: ActPlanRequested) -> Lines:
     return [Text(f"iteration {event.iteration}, {told_call(event.call)}")]
 
 
+@lines_on.register
 def _actions_requested(event: ActActionsRequested) -> Lines:
     return [Text(f"iteration {event.iteration}"), *(Text(_action(action)) for action in event.actions)]
 
 
+@lines_on.register
 def _delegation_requested(event: ActDelegationRequested) -> Lines:
     line = f"iteration {event.iteration}: {_action(event.action)}, within {event.timeout_ms / 1000:g} s"
     return [Text(line)]
 
 
+@lines_on.register
 def _timed_out(event: ActTimedOut) -> Lines:
     return [Text(f"time ran out for the {event.what}, in iteration {event.iteration}", "yellow")]
 
 
+@lines_on.register
 def _iterated(event: ActIterated) -> Lines:
     productive = "productive" if event.productive else f"unproductive: {printable(event.reason)}"
     line = Text(f"iteration {event.iteration}, {event.planner} plan, {productive}, {event.elapsed_ms} ms so far")
@@ -159,6 +165,7 @@ def _performed(performed: Performed) -> Text:
     return Text(f"{_action(performed.action)}: failed, {printable(performed.reason)}", "yellow")
 
 
+@lines_on.register
 def _finished(event: ActFinished) -> Lines:
     productive = "productive" if event.productive else "unproductive"
     line = Text(f"{event.termination} after {event.iterations} iterations and {event.elapsed_ms} ms, {productive}")
@@ -172,6 +179,7 @@ def _action(action: Action) -> str:
     return " ".join([f"{action.index} {action.skill}", *words])
 
 
+@lines_on.register
 def _completed(event: LlmCompleted) -> Lines:
     line = Text(f"{event.purpose} by {printable(event.model)} ({printable(event.backend)}): ")
     line.append(f"{event.prompt_tokens} + {event.completion_tokens} tokens, {event.attempts} attempts, ")
@@ -182,22 +190,32 @@ def _completed(event: LlmCompleted) -> Lines:
     return [line, *(Text(each, "yellow") for each in told), Text(quoted(event.text), "italic")]
 
 
+@lines_on.register
+def _unanswered(event: LlmFailed) -> Lines:
+    said = [Text(f"the endpoint said: {quoted(event.said)}", "red")] if event.said else []
+    return [*failure(event), *said]
+
+
+@lines_on.register
 def _specialist(event: DelegateAnswered) -> Lines:
     return [Text(f"{event.index} {printable(event.specialist)}: ").append(quoted(event.answer), "italic")]
 
 
+@lines_on.register
 def _tiebreak(event: TiebreakRequested) -> Lines:
     pair = " or ".join(f"{mode} ({event.scores.get(mode, 0.0):.3f})" for mode in event.candidates)
     line = Text(f"{pair}, margin {event.margin:g} below {event.effective_margin:g}")
     return [line, Text(told_call(event.call), "dim")]
 
 
+@lines_on.register
 def _feedback(event: FeedbackObserved) -> Lines:
     colour = "green" if event.feedback == "correct_route" else "yellow"
     line = Text().append(event.feedback, colour)
     return [line.append(f": {event.mode} of exchange {printable(event.of_exchange)}, signal {printable(event.signal)}")]
 
 
+@lines_on.register
 def _requested(event: ResponseRequested) -> Lines:
     prompts = ", ".join(f"{name} {digest}" for name, digest in event.prompts.items())
     loop = f"loop {printable(event.loop_id)}, to be judged" if event.loop_id else "not to be judged"
@@ -208,26 +226,3 @@ def _requested(event: ResponseRequested) -> Lines:
         Text(f"{loop}{again}", "dim"),
         *entities(event.entities),
     ]
-
-
-MIND_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    MemoryRecalled: _recalled,
-    MemoryRemembered: _remembered,
-    FactsRetired: _facts_retired,
-    MemoryActionsAnswered: _actions_answered,
-    MemoryForgotten: _forgotten,
-    MemoryWandered: wandered,
-    TurnsForgotten: _said_in,
-    ActPlanRequested: _plan_requested,
-    ActActionsRequested: _actions_requested,
-    ActDelegationRequested: _delegation_requested,
-    ActTimedOut: _timed_out,
-    ActIterated: _iterated,
-    ActFinished: _finished,
-    LlmCompleted: _completed,
-    DelegateAnswered: _specialist,
-    TiebreakRequested: _tiebreak,
-    FeedbackObserved: _feedback,
-    ResponseRequested: _requested,
-}
-"""Event type -> how it is told."""

@@ -161,16 +161,6 @@ DELIBERATIVE_FAILURES: Mapping[str, str] = {
     "client_left": "nobody waited for the answer of the model that it was forwarded to",
 }
 
-FAILED_ACTORS: Mapping[Stage, tuple[str, ...]] = {
-    "REFLEX": ("reflex",),
-    "INTUITION": ("intuition",),
-    "COHERENCE": ("coherence", "appraisal"),
-    "BREAKER": ("breaker",),
-    "ARBITER": ("arbiter",),
-    "DELIBERATIVE": ("memory", "router", "act"),
-}
-"""Stage -> the actors whose failure ends an exchange there, with the reason ``<actor>_failed``."""
-
 STANCES: Mapping[Stance, str] = {
     "normal": "is answered as usual",
     "cautious": "has lost trust, or its next violation would be the last: a model is told to take care",

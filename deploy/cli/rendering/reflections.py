@@ -1,31 +1,30 @@
 """A model's second look at routing decisions, as lines for people. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.lines import Lines, lines_on
 from deploy.cli.rendering.printable import printable
-from schemas.event import Event
 from schemas.vocabulary.reflection import Insight, ReflectionConcluded, ReflectionRequested, ReflectionScheduled
 
-Lines = Sequence[RenderableType]
 
-
+@lines_on.register
 def _scheduled(event: ReflectionScheduled) -> Lines:
     return [Text(f"looks back in {event.wake_after_ms / 1000:g} s, if no exchange is open then", "dim")]
 
 
+@lines_on.register
 def _requested(event: ReflectionRequested) -> Lines:
     strata = Counter(each.stratum for each in event.batch)
     told = ", ".join(f"{count} {stratum.replace('_', ' ')}" for stratum, count in strata.items())
     return [Text(f"a model is asked for a second opinion on {counted(len(event.batch), 'decision')}: {told}")]
 
 
+@lines_on.register
 def _concluded(event: ReflectionConcluded) -> Lines:
     head = Text(f"disagreement {event.disagreement:g} of {event.counted} opinions that count")
     if event.dominant is not None:
@@ -48,11 +47,3 @@ def _table(insights: Iterable[Insight]) -> Table:
         style = "yellow" if each.counts and not each.agrees else ""
         grid.add_row(*cells, f"{each.confidence:g}", counts, style=style)
     return grid
-
-
-REFLECTION_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    ReflectionScheduled: _scheduled,
-    ReflectionRequested: _requested,
-    ReflectionConcluded: _concluded,
-}
-"""Event type -> how its numbers are told."""

@@ -1,14 +1,12 @@
 """What the monitor finds and what the regulator does, as lines for people. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from rich.console import RenderableType
 from rich.text import Text
 
 from deploy.cli.rendering.counting import counted
+from deploy.cli.rendering.lines import Lines, lines_on
 from deploy.cli.rendering.printable import printable
-from schemas.event import Event
 from schemas.vocabulary.monitor import ModeInRange, ModeOutOfRange, ModeRedFlag, RateExceeded, RateRecovered
 from schemas.vocabulary.regulator import (
     Adjusted,
@@ -19,8 +17,6 @@ from schemas.vocabulary.regulator import (
     RegulatorScheduled,
     Reverted,
 )
-
-Lines = Sequence[RenderableType]
 
 HELD: Mapping[Held, str] = {
     "no_weight": "no weight of the router answers it",
@@ -39,6 +35,7 @@ HELD: Mapping[Held, str] = {
 """Why a pressure moved nothing -> in words."""
 
 
+@lines_on.register
 def _out_of_range(event: ModeOutOfRange) -> Lines:
     line = Text(f"{event.mode} {event.share:.1%} of the last {event.decisions}: ")
     near = event.low <= event.share <= event.high
@@ -46,32 +43,38 @@ def _out_of_range(event: ModeOutOfRange) -> Lines:
     return [line.append(f" of {event.low:.0%} to {event.high:.0%}")]
 
 
+@lines_on.register
 def _red_flag(event: ModeRedFlag) -> Lines:
     line = Text(f"{event.mode} {event.share:.1%} of the last {event.decisions}: ")
     return [line.append(f"{event.side} {event.limit:.0%}, a sign of {printable(event.sign)}", "bold red")]
 
 
+@lines_on.register
 def _in_range(event: ModeInRange) -> Lines:
     line = Text(f"{event.mode} {event.share:.1%} of the last {event.decisions}: ")
     return [line.append(f"in its healthy range of {event.low:.0%} to {event.high:.0%}", "green")]
 
 
+@lines_on.register
 def _exceeded(event: RateExceeded) -> Lines:
     line = Text(f"{event.rate} {event.value:g} over the last {event.decisions}: ")
     return [line.append(f"{event.side} {event.threshold:g}", "yellow")]
 
 
+@lines_on.register
 def _recovered(event: RateRecovered) -> Lines:
     line = Text(f"{event.rate} {event.value:g} over the last {event.decisions}: ")
     return [line.append(f"back on the right side of {event.threshold:g}", "green")]
 
 
+@lines_on.register
 def _scheduled(event: RegulatorScheduled) -> Lines:
     applied = ", ".join(f"{printable(name)} {offset:+g}" for name, offset in event.offsets.items())
     head = Text(f"the next cycle in {_time(event.wake_after_ms)}")
     return [head, *([Text(f"applied so far: {applied}", "dim")] if applied else [])]
 
 
+@lines_on.register
 def _completed(event: CycleCompleted) -> Lines:
     head = Text(f"{event.outcome.replace('_', ' ')}, after {counted(event.decisions, 'decision')}")
     after = event.wake_after_ms
@@ -91,6 +94,7 @@ def pressure_line(pressure: Pressure) -> str:
     return printable(f"{line}: {answer}{held}")
 
 
+@lines_on.register
 def _adjusted(event: Adjusted) -> Lines:
     clipped = "" if event.delta == event.requested else f" (of {event.requested:+g} asked for)"
     line = Text(f"{printable(event.parameter)} {event.before:g} → {event.after:g}", "bold")
@@ -101,6 +105,7 @@ def _adjusted(event: Adjusted) -> Lines:
     return [line, Text(f"because of {event.pressure}, whose metric is {event.metric_before:g}{step}", "dim")]
 
 
+@lines_on.register
 def _reverted(event: Reverted) -> Lines:
     line = Text(f"{printable(event.parameter)} {event.before:g} → {event.after:g}", "bold yellow")
     line.append(f": {event.verdict.replace('_', ' ')}", "not bold")
@@ -109,21 +114,7 @@ def _reverted(event: Reverted) -> Lines:
     return [line, Text(f"{event.pressure}: {event.metric_before:g} before, {after} after{left}", "dim")]
 
 
+@lines_on.register
 def _confirmed(event: Confirmed) -> Lines:
     line = Text(f"{printable(event.parameter)} {event.delta:+g} stays", "green").append(f", {event.offset:+g} in all")
     return [line, Text(f"{event.pressure}: {event.metric_before:g} before, {event.metric_after:g} after", "dim")]
-
-
-REGULATION_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    ModeOutOfRange: _out_of_range,
-    ModeRedFlag: _red_flag,
-    ModeInRange: _in_range,
-    RateExceeded: _exceeded,
-    RateRecovered: _recovered,
-    RegulatorScheduled: _scheduled,
-    CycleCompleted: _completed,
-    Adjusted: _adjusted,
-    Reverted: _reverted,
-    Confirmed: _confirmed,
-}
-"""Event type -> how it is told."""

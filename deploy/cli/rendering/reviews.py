@@ -1,16 +1,14 @@
 """An agent's reviews of its own prompting, as lines for people. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import msgspec
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from deploy.cli.rendering.lines import Lines, lines_on
 from deploy.cli.rendering.printable import printable
 from deploy.cli.rendering.quoting import quoted
-from schemas.event import Event
 from schemas.vocabulary.loops import Part, TickObserved
 from schemas.vocabulary.self_review import (
     Resolved,
@@ -21,15 +19,15 @@ from schemas.vocabulary.self_review import (
     SelfReviewTriggered,
 )
 
-Lines = Sequence[RenderableType]
 
-
+@lines_on.register
 def _triggered(event: SelfReviewTriggered) -> Lines:
     head = Text(f"tick {event.tick} of {printable(event.citizen)}: ").append(", ".join(event.reasons), "bold yellow")
     metrics = msgspec.structs.asdict(event.metrics).items()
     return [head, Text(", ".join(f"{name} {value:g}" for name, value in metrics), "dim")]
 
 
+@lines_on.register
 def _result(event: SelfReviewResult) -> Lines:
     parts = msgspec.structs.asdict(event.dimensions).items()
     lines = [Text(f"score {event.score:g} of {', '.join(f'{name} {value:g}' for name, value in parts)}")]
@@ -40,6 +38,7 @@ def _result(event: SelfReviewResult) -> Lines:
     return [*lines, Text("no swap of one entity would have been better", "dim")]
 
 
+@lines_on.register
 def _measured(event: SelfReviewMeasured) -> Lines:
     grid = Table(box=None, pad_edge=False, header_style="dim")
     grid.add_column("signal")
@@ -55,6 +54,7 @@ def _measured(event: SelfReviewMeasured) -> Lines:
     return [grid, Text(f"criticality {event.criticality:g}; modes: {modes or 'none'}", "dim")]
 
 
+@lines_on.register
 def _seat(event: SeatAdded) -> Lines:
     colour = "red" if event.value < 0 else "green"
     line = Text(f"{printable(event.entity)} {event.seat_type} ").append(f"{event.value:+g}", colour)
@@ -62,17 +62,20 @@ def _seat(event: SeatAdded) -> Lines:
     return [line.append(f", {event.scope}, said on {about}" if about else f", {event.scope}", "dim")]
 
 
+@lines_on.register
 def _disarmed(event: SelfReviewDisarmed) -> Lines:
     why = ": the review was never resolved, and has lapsed" if event.reason == "lapsed" else ""
     return [Text(f"tick {event.tick} of {printable(event.citizen)}: the gate is open again{why}")]
 
 
+@lines_on.register
 def _resolved(event: Resolved) -> Lines:
     line = f"tick {event.tick} of {printable(event.citizen)}: scores "
     line += ", ".join(f"{score:g}" for score in event.recent_scores)
     return [Text(f"{line}, criticality {event.criticality:g}")]
 
 
+@lines_on.register
 def _ticked(event: TickObserved) -> Lines:
     line = f"arousal {event.arousal:g}, valence {event.valence:g}, novelty {event.novelty:g}"
     line += f", uncertainty {event.uncertainty:g}, fatigue {event.fatigue:g}"
@@ -87,15 +90,3 @@ def _ticked(event: TickObserved) -> Lines:
 
 def _names(parts: Iterable[Part]) -> str:
     return ", ".join(f"{printable(part.id)} ({part.energy:g}, {part.tokens} tokens)" for part in parts) or "none"
-
-
-REVIEW_DETAILS: Mapping[type[Event], Callable[[Any], Lines]] = {
-    SelfReviewTriggered: _triggered,
-    SelfReviewResult: _result,
-    SelfReviewMeasured: _measured,
-    SelfReviewDisarmed: _disarmed,
-    SeatAdded: _seat,
-    Resolved: _resolved,
-    TickObserved: _ticked,
-}
-"""Event type -> how it is told."""

@@ -11,6 +11,7 @@ from deploy.cli.rendering import reasons
 from deploy.cli.rendering.calls import told_cuts
 from deploy.cli.rendering.quoting import quoted
 from schemas.event import Event
+from schemas.stages import STAGE_OF
 from schemas.unread import What
 from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterImmediate, ArbiterPassed
 from schemas.vocabulary.breaker import BreakerTripped
@@ -144,7 +145,7 @@ def _failed(end: ResponseEmitted) -> str:
     if named and lack in reasons.LACKS:
         return f"it waited for {stage}, and {reasons.LACKS[lack]}"
     actor = end.reason.removesuffix("_failed")
-    if end.reason.endswith("_failed") and actor in reasons.FAILED_ACTORS.get(end.stage, ()):
+    if end.reason.endswith("_failed") and STAGE_OF.get(actor) == end.stage:
         return f"the actor {actor} failed on it, and what is not cleared is not answered"
     return reasons.DELIBERATIVE_FAILURES.get(end.reason, "") if end.stage == "DELIBERATIVE" else ""
 

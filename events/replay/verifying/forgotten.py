@@ -92,8 +92,8 @@ class Forgotten:
 
     def _keeps(self, before: Any, message: Message) -> bool:
         try:
-            one = self._actor.evolve(before, message)
-            return bool(one != self._actor.evolve(before, _reworded(message, _OTHER_WORDS)))
+            one = self._actor.fold(before, message)
+            return bool(one != self._actor.fold(before, _reworded(message, _OTHER_WORDS)))
         except Exception:
             # States that cannot be folded or compared may hold anything.
             return True

@@ -78,7 +78,7 @@ class Partition:
         """Fold an event of this actor."""
         try:
             message = msgspec.structs.replace(recorded.message, behaviour=self.behaviour)
-            self.state = self.actor.evolve(self.state, message)
+            self.state = self.actor.fold(self.state, message)
         except Exception:
             # Recorded by another release of the decider; views pass such an event over, and so does this.
             return

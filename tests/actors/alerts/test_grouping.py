@@ -38,7 +38,7 @@ def test_a_new_owner_s_severity_brings_its_subject_and_nothing_else_does() -> No
         """A message that an actor of somebody else's could not decide."""
 
     sample = GreeterFailed(reason="decider_raised", error="ValueError", failed_seq=1, failed_topic="forged_id.x.y")
-    quiet = Entry(event=GreeterFailed, owner="greeter", scope=Scope.SESSION, meaning="It failed.", sample=sample)
+    quiet = Entry(owner="greeter", scope=Scope.SESSION, meaning="It failed.", sample=sample)
     loud = msgspec.structs.replace(quiet, severity=Severity.WARNING)
     assert [entry.topic for entry in alert_entries([quiet, loud, loud])] == ["forged_id.alert.warning.greeter"]
     assert alert_entries([quiet]) == ()

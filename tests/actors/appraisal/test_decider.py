@@ -12,7 +12,7 @@ from actors.text.sheets import PER_TEXT
 from schemas.actor import Emission, Message
 from schemas.event import encode_event
 from schemas.persistent import decode_state, encode_state
-from schemas.vocabulary.appraisal import AppraisalCompleted, AppraisalConfigured, LayerTrust
+from schemas.vocabulary.appraisal import AppraisalCompleted, LayerTrust
 from schemas.vocabulary.gateway import InputReceived, Layer
 from schemas.vocabulary.responder import ResponseEmitted
 from tests.actors.scenario import MS, Address, Partition
@@ -220,12 +220,6 @@ def test_a_snapshot_keeps_the_memory_exactly() -> None:
     appraised(here, FERRY, "first")
     restored = decode_state(encode_state(here.state), ACTOR.state_type)
     assert restored.sessions.get("agent\nsession") == here.state.sessions.get("agent\nsession")
-
-
-def test_settings_of_another_release_leave_those_in_force() -> None:
-    here = partition()
-    here.fold(here.own(AppraisalConfigured(settings={"topics": "many"}, settings_hash="0" * 64, behaviour=9)))
-    assert here.state.settings == HASHED
 
 
 def test_a_megabyte_is_appraised_in_bounded_work() -> None:

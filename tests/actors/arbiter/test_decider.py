@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from actors.arbiter import ACTOR
 from actors.arbiter.settings import ArbiterSettings
 from schemas.event import Event
-from schemas.persistent import encode_state, state_hash
-from schemas.vocabulary.arbiter import ArbiterConfigured, ArbiterDenied, ArbiterEscalated, ArbiterImmediate
+from schemas.persistent import encode_state
+from schemas.vocabulary.arbiter import ArbiterDenied, ArbiterEscalated, ArbiterImmediate
 from tests.actors.arbiter.builders import CLEARED, COHERENT, ENDED, RISKY, asked, felt, similar
 from tests.actors.scenario import Address, Partition
 
@@ -103,13 +103,6 @@ def test_what_no_ruling_ever_settles_is_forgotten():
     arbiter.hear(asked(), E1)
     arbiter.hear(ENDED, E2, after_ms=2000)
     assert len(arbiter.state.exchanges.pending) == 0
-
-
-def test_recorded_settings_that_no_longer_convert_leave_the_last_ones_in_force():
-    arbiter = Partition(ACTOR).configure(ArbiterSettings(harmful_from=0.5))
-    before = state_hash(arbiter.state)
-    arbiter.fold(arbiter.own(ArbiterConfigured(settings={"harmful_from": 7}, settings_hash="", behaviour=9)))
-    assert state_hash(arbiter.state) == before
 
 
 steps = st.lists(

@@ -6,7 +6,7 @@ import pytest
 from actors.breaker import ACTOR
 from actors.breaker.settings import BreakerSettings
 from schemas.persistent import decode_state, encode_state
-from schemas.vocabulary.breaker import BreakerConfigured, BreakerFailed
+from schemas.vocabulary.breaker import BreakerFailed
 from tests.actors.breaker.builders import GOOD, HOUR_MS, VIOLATING, Talk, appraised, layer, terminated
 
 DAY_MS = 24 * HOUR_MS
@@ -151,13 +151,6 @@ def test_new_settings_hold_from_there_on_and_keep_the_sessions():
     talk.partition.configure(BreakerSettings(role_confusion_above=0.2))
     assert talk.say(0.3) == ["tripped"]
     assert talk.machine.interactions == 2
-
-
-def test_settings_of_another_release_that_do_not_fit_leave_those_in_force():
-    talk = Talk()
-    configured = BreakerConfigured(settings={"alpha": "a third"}, settings_hash="", behaviour=1)
-    talk.partition.fold(talk.partition.own(configured))
-    assert talk.partition.state.settings == BreakerSettings()
 
 
 @pytest.mark.parametrize(

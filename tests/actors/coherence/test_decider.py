@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from actors.coherence import ACTOR
 from actors.coherence.settings import CoherenceSettings
 from schemas.event import Event
-from schemas.persistent import encode_state, state_hash
-from schemas.vocabulary.coherence import CoherenceConfigured, CoherencePassed, CoherenceRejected
+from schemas.persistent import encode_state
+from schemas.vocabulary.coherence import CoherencePassed, CoherenceRejected
 from tests.actors.coherence.builders import ENDED, felt, flagged, measured, similar, thought
 from tests.actors.scenario import Address, Partition
 
@@ -102,13 +102,6 @@ def test_no_words_of_anybody_are_kept():
     worded = msgspec.structs.replace(similar(), precedent="p-9", answer="At nine.")
     gate = Partition(ACTOR, felt([worded]))
     assert b"nine" not in encode_state(gate.state)
-
-
-def test_recorded_settings_that_no_longer_convert_leave_the_last_ones_in_force():
-    gate = Partition(ACTOR).configure(CoherenceSettings(entropy_threshold=0.5))
-    before = state_hash(gate.state)
-    gate.fold(gate.own(CoherenceConfigured(settings={"entropy_threshold": 7}, settings_hash="", behaviour=9)))
-    assert state_hash(gate.state) == before
 
 
 steps = st.lists(

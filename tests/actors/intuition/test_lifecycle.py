@@ -82,13 +82,6 @@ def test_the_index_is_no_part_of_a_state_s_value() -> None:
     assert asked.state == unasked.state
 
 
-def test_settings_of_another_release_leave_the_last_understood_ones_in_force() -> None:
-    partition = intuition(threshold=0.5)
-    broken: Any = partition.own(ACTOR.configured(settings={"threshold": 7}, settings_hash="0" * 64, behaviour=1))
-    partition.fold(broken)
-    assert partition.state.settings.threshold == 0.5
-
-
 @pytest.mark.parametrize("wrong", [{"threshold": 1.1}, {"similar_floor": 0.0}, {"similar_most": -1}, {"passages": 3}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):

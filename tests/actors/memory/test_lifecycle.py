@@ -123,13 +123,6 @@ def test_facts_keep_the_latest_fifty_of_a_topic():
     assert keys == tuple(f"key{number}" for number in reversed(range(10, 60)))
 
 
-def test_settings_that_are_not_understood_leave_the_last_ones_in_force():
-    memory = partition(MemorySettings(turns=2))
-    configured = memory.actor.configured(settings={"turns": "many"}, settings_hash="0" * 64, behaviour=9)
-    memory.fold(memory.own(configured))
-    assert memory.state.settings.turns == 2
-
-
 SMALL = MemorySettings(
     turns=2,
     gists=3,

@@ -17,7 +17,6 @@ from schemas.vocabulary.monitor import (
     ModeInRange,
     ModeOutOfRange,
     ModeRedFlag,
-    MonitorConfigured,
     RateExceeded,
     RateRecovered,
 )
@@ -251,9 +250,3 @@ def test_what_is_reported_is_no_part_of_an_exchange():
 def test_limits_that_cross_are_refused():
     with pytest.raises(ValueError, match="red_below"):
         Range(low=0.5, high=0.4)
-
-
-def test_settings_that_a_release_cannot_read_leave_those_in_force():
-    monitor = Partition(ACTOR)
-    monitor.fold(monitor.own(MonitorConfigured(settings={"decisions": 0}, settings_hash="", behaviour=9)))
-    assert monitor.state.settings == MonitorSettings()

@@ -6,7 +6,7 @@ from actors.reflex import ACTOR
 from actors.reflex.settings import ReflexSettings
 from schemas.event import encode_event
 from schemas.vocabulary.gateway import InputReceived, Layer
-from schemas.vocabulary.reflex import ReflexBlocked, ReflexConfigured, ReflexPassed
+from schemas.vocabulary.reflex import ReflexBlocked, ReflexPassed
 from tests.actors.reflex.judging import judged, listed, threat, verdict
 from tests.actors.scenario import Partition
 
@@ -125,11 +125,3 @@ def test_other_messages_lead_to_nothing_and_change_nothing() -> None:
 def test_recorded_settings_are_taken_over() -> None:
     partition = Partition(ACTOR).configure(ReflexSettings(max_matches=1))
     assert len(listed(partition.when(InputReceived(text="dan mode, dan mode"))[0])) == 1
-
-
-@pytest.mark.parametrize("settings", [{"profile": "of a later release"}, {"max_matches": 0}, {"max_matches": "many"}])
-def test_settings_that_cannot_be_read_leave_the_state_as_it_is(settings: dict[str, object]) -> None:
-    partition = Partition(ACTOR)
-    before = partition.state
-    partition.fold(partition.own(ReflexConfigured(settings=settings, settings_hash="", behaviour=1)))
-    assert partition.state == before

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import pytest
 
-from actors.regulator import ACTOR
 from actors.regulator.settings import RegulatorSettings
 from schemas.event import topic_of
 from schemas.vocabulary.clock import ClockFired
@@ -12,13 +11,12 @@ from schemas.vocabulary.regulator import (
     Adjusted,
     Confirmed,
     CycleCompleted,
-    RegulatorConfigured,
     RegulatorScheduled,
     Reverted,
 )
 from schemas.vocabulary.router import Mode
 from tests.actors.regulator.builders import DAY_MS, HEALTHY, WEIGHTS, Regulated, only
-from tests.actors.scenario import MS, Partition
+from tests.actors.scenario import MS
 
 
 def responding(share: int) -> Mapping[Mode, int]:
@@ -233,12 +231,6 @@ def test_agents_are_regulated_each_for_itself():
 def test_a_judgement_that_would_look_back_before_the_adjustment_is_refused():
     with pytest.raises(ValueError, match="judge_after_ms"):
         RegulatorSettings(judge_after_ms=DAY_MS)
-
-
-def test_settings_that_a_release_cannot_read_leave_those_in_force():
-    partition = Partition(ACTOR)
-    partition.fold(partition.own(RegulatorConfigured(settings={"period_ms": -1}, settings_hash="", behaviour=9)))
-    assert partition.state.settings == RegulatorSettings()
 
 
 def test_the_cycle_is_the_one_that_its_own_timer_set():

@@ -19,7 +19,7 @@ from schemas.vocabulary.coherence import CoherenceFailed
 from schemas.vocabulary.intuition import IntuitionFailed
 from schemas.vocabulary.memory import MemoryFailed
 from schemas.vocabulary.reflex import ReflexFailed
-from schemas.vocabulary.responder import ResponderConfigured, ResponderFailed, ResponseEmitted
+from schemas.vocabulary.responder import ResponderFailed, ResponseEmitted
 from schemas.vocabulary.router import RouterFailed
 from schemas.vocabulary.swarm import SwarmFailed
 from tests.actors.responder.builders import (
@@ -348,11 +348,3 @@ def test_recorded_settings_are_taken_over():
     end = only(responder.when(chosen("RESPOND")))
     assert "w" * 19 + "…" in end.response
     assert "w" * 20 not in end.response
-
-
-def test_settings_of_another_release_leave_those_in_force():
-    responder = given().configure(ResponderSettings(quote_limit=20))
-    before = responder.state
-    unreadable = ResponderConfigured(settings={"backend": "oracle"}, settings_hash="", behaviour=9)
-    responder.fold(responder.own(unreadable))
-    assert responder.state == before

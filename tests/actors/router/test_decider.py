@@ -9,7 +9,7 @@ from schemas.persistent import decode_state, encode_state, state_hash
 from schemas.vocabulary.arbiter import ArbiterEscalated
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.memory import COLD
-from schemas.vocabulary.router import ModeSelected, RouterConfigured
+from schemas.vocabulary.router import ModeSelected
 from tests.actors.router.builders import (
     WITHOUT_ACT,
     answered,
@@ -288,13 +288,6 @@ def test_settings_in_force_are_those_last_recorded():
     router = partition()
     router.configure(RouterSettings(weights={"acknowledge.greeting": 0.0}))
     assert ask(router, "Hey", "e1").terminal_mode == "CLARIFY"
-
-
-def test_recorded_settings_that_no_longer_convert_leave_the_last_ones_in_force():
-    router = partition(WITHOUT_ACT)
-    before = state_hash(router.state)
-    router.fold(router.own(RouterConfigured(settings={"weights": {"gone": 1.0}}, settings_hash="", behaviour=9)))
-    assert state_hash(router.state) == before
 
 
 def test_a_state_survives_its_snapshot():

@@ -36,11 +36,10 @@ class EchoFailed(Failed, frozen=True, kw_only=True, tag="forged_id.echo.failed")
 
 
 ENTRIES = (
-    Entry(event=EchoAsked, owner="asker", scope=Scope.SESSION, meaning="A question.", sample=EchoAsked(text="")),
-    Entry(event=EchoSung, owner="singer", scope=Scope.SESSION, meaning="A song.", sample=EchoSung(text="")),
-    Entry(event=EchoAnswered, owner="echo", scope=Scope.SESSION, meaning="An answer.", sample=EchoAnswered(text="")),
+    Entry(owner="asker", scope=Scope.SESSION, meaning="A question.", sample=EchoAsked(text="")),
+    Entry(owner="singer", scope=Scope.SESSION, meaning="A song.", sample=EchoSung(text="")),
+    Entry(owner="echo", scope=Scope.SESSION, meaning="An answer.", sample=EchoAnswered(text="")),
     Entry(
-        event=EchoFailed,
         owner="echo",
         scope=Scope.SESSION,
         meaning="No answer.",

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from actors.llm.endpoint import BadEndpoint
 from actors.llm.local import missing
 from actors.llm.settings import LlmSettings, Models
+from actors.registry import ACTORS
 from deploy.config.loading import BadConfiguration, Config, Layer, all_sections, assignment_layer, model_layer, resolve
 from deploy.config.models import (
     PURPOSES,
@@ -26,6 +28,7 @@ from deploy.config.models import (
 from deploy.health.finding import Verdict
 from deploy.health.models import Serving, judge_effectors, judge_model
 from deploy.processes.running_set import ModelInUse
+from schemas.asking import asking
 from tests.actors.llm.scripted import fails, in_background, says, serving
 
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -306,3 +309,17 @@ def test_effectors_that_nobody_serves_are_told(found: Any, verdict: Verdict, det
     judged = judge_effectors(found)
     assert judged.verdict is verdict
     assert detail in judged.detail
+
+
+def test_settings_that_ask_a_model_are_found_by_their_mark_however_deep() -> None:
+    marked = {name: list(asking(actor.settings_type)) for name, actor in ACTORS.items()}
+    assert (marked["responder"], marked["appraisal"], marked["clock"]) == (["backend"], ["trust.judge"], [])
+
+
+def test_a_setting_that_is_marked_takes_the_word_for_a_model() -> None:
+    for actor in ACTORS.values():
+        for path in asking(actor.settings_type):
+            value: object = "llm"
+            for part in reversed(path.split(".")):
+                value = {part: value}
+            msgspec.convert(value, actor.settings_type)

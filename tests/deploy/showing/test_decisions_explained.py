@@ -9,16 +9,25 @@ from msgspec import inspect
 
 from deploy.cli.rendering import reasons
 from deploy.cli.rendering.decision import Exchange
-from deploy.cli.rendering.details import _DETAILS
-from deploy.cli.rendering.guards import GUARD_DETAILS
-from deploy.cli.rendering.loops import LOOP_DETAILS
-from deploy.cli.rendering.mind import MIND_DETAILS
+from deploy.cli.rendering.details import WITH_CASE
+from deploy.cli.rendering.lines import lines_on
 from events.replay.explain import Explanation
+from schemas.event import Failed
+from schemas.vocabulary.memory import MemoryWandered
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "decisions-explained.md").read_text()
-TOLD: tuple[Mapping[type, object], ...] = (_DETAILS, GUARD_DETAILS, MIND_DETAILS, LOOP_DETAILS)
-"""How ``why`` tells the events on the path of an exchange."""
+_MODULES = ("details", "guards", "loops", "mind")
+TOLD = {
+    *WITH_CASE,
+    MemoryWandered,
+    *(
+        kind
+        for kind, tell in lines_on.registry.items()
+        if tell.__module__.rpartition(".")[2] in _MODULES and not issubclass(kind, Failed)
+    ),
+}
+"""The events on the path of an exchange that ``why`` tells in words."""
 
 # Not about a decision: places in the log, and what an answer shows beside its numbers.
 PLACES = {"seq", "cause_seq", "critical_path", "unreadable"}
@@ -63,7 +72,7 @@ def numbers(kind: inspect.Type, name: str = "", seen: tuple[type, ...] = ()) -> 
 
 def printed() -> list[Number]:
     """Return every number that ``why`` and ``ask`` print of an exchange."""
-    kinds: Iterable[type] = (Exchange, Explanation, *(event for table in TOLD for event in table))
+    kinds: Iterable[type] = (Exchange, Explanation, *TOLD)
     found = (number for kind in kinds for number in numbers(inspect.type_info(kind)))
     return [number for number in found if number.name not in PLACES]
 

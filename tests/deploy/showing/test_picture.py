@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from actors.registry import ACTORS
 from deploy.cli.rendering.picture import MOST_CHARACTERS, MOST_EVENTS, picture_of
 from events.log import Stored
-from events.replay.explain import PATH, Explanation, Node, explain
+from events.replay.explain import Explanation, Node, explain
 from schemas.catalogue import entry_of
 from schemas.envelope import decode_headers
+from schemas.stages import PATH
 from schemas.vocabulary.gateway import InputReceived, Layer
 from tests.actors.scenario import Address
 from tests.events.plans import few

@@ -5,8 +5,7 @@ import pytest
 from rich.console import Console
 
 from deploy.cli.rendering.details import Case, details
-from deploy.cli.rendering.drifting import DRIFT_DETAILS
-from schemas.catalogue import CATALOGUE, owned_by
+from schemas.catalogue import CATALOGUE
 from schemas.event import Event
 from schemas.vocabulary.drift import DriftScheduled, DriftSkipped, DriftThought, Skip
 from schemas.vocabulary.memory import MemoryWandered
@@ -23,11 +22,6 @@ def told(event: Event) -> str:
 
 def sample(topic: str) -> Event:
     return CATALOGUE[f"forged_id.{topic}"].sample
-
-
-def test_every_event_of_a_drift_is_told_by_a_line_of_its_own():
-    own = {entry.event for entry in owned_by("drift") if not entry.event.__name__.endswith(("ured", "Failed"))}
-    assert {*DRIFT_DETAILS} == own
 
 
 def test_a_schedule_says_when_and_whether_it_is_a_long_gap():

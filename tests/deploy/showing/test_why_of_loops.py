@@ -3,9 +3,8 @@
 import msgspec
 import pytest
 
-from deploy.cli.rendering.loops import LOOP_DETAILS
-from schemas.catalogue import CATALOGUE, entry_of
-from schemas.event import Configured, Event, Failed
+from schemas.catalogue import entry_of
+from schemas.event import Event
 from schemas.vocabulary.appraisal import AnswerAppraised
 from schemas.vocabulary.guardrails import (
     CritiqueRequested,
@@ -19,18 +18,6 @@ from schemas.vocabulary.guardrails import (
 from schemas.vocabulary.loops import LoopCompleted, LoopOverridden
 from schemas.vocabulary.responder import IdentityUse, ResponseEmitted, ResponseRequested
 from tests.deploy.showing.test_why_of_the_mind import sample, told
-
-KINDS = [
-    entry.event
-    for entry in CATALOGUE.values()
-    if entry.owner == "guardrails" and not issubclass(entry.event, Configured | Failed)
-]
-
-
-@pytest.mark.parametrize("kind", [*KINDS, LoopCompleted, LoopOverridden])
-def test_every_event_of_loops_is_told_in_words_of_its_own(kind: type[Event]) -> None:
-    assert kind in LOOP_DETAILS
-    assert told(entry_of(kind).sample).strip()
 
 
 @pytest.mark.parametrize(

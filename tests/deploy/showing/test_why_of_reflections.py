@@ -6,8 +6,6 @@ from rich.console import Console
 
 from deploy.cli.mind.reflection import shown
 from deploy.cli.rendering.details import Case, details
-from deploy.cli.rendering.reflections import REFLECTION_DETAILS
-from schemas.catalogue import owned_by
 from schemas.event import Event
 from schemas.vocabulary.reflection import ReflectionConcluded
 from tests.actors.reflection.builders import Reflecting, answer, opinion, selection
@@ -25,11 +23,6 @@ def concluded() -> ReflectionConcluded:
     agent = Reflecting()
     asked = agent.request(selection(), selection())
     return agent.says(asked, answer(opinion(1), opinion(2, confidence=0.5)))
-
-
-def test_every_event_of_reflection_is_told_by_a_line_of_its_own():
-    own = {entry.event for entry in owned_by("reflection") if not entry.event.__name__.endswith(("ured", "Failed"))}
-    assert {*REFLECTION_DETAILS} == own
 
 
 def test_a_request_names_its_strata():

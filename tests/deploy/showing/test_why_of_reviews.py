@@ -5,10 +5,7 @@ import re
 import pytest
 
 from deploy.cli.rendering.details import Case, details
-from deploy.cli.rendering.reviews import REVIEW_DETAILS
-from schemas.catalogue import owned_by
 from schemas.event import Event, topic_of
-from schemas.vocabulary.loops import TickObserved
 from schemas.vocabulary.self_review import SelfReviewTriggered
 from tests.actors.self_review.builders import BETTER, SHOCK, citizen, see, tick
 
@@ -24,11 +21,6 @@ def told(event: Event) -> str:
 
 
 REVIEW = see(citizen(), **SHOCK, **BETTER)
-
-
-def test_every_event_of_self_review_is_told_by_a_line_of_its_own():
-    own = {entry.event for entry in owned_by("self_review") if not entry.event.__name__.endswith(("ured", "Failed"))}
-    assert {event for event in REVIEW_DETAILS if event is not TickObserved} >= own
 
 
 @pytest.mark.parametrize("event", REVIEW, ids=lambda event: topic_of(event).removeprefix("forged_id."))

@@ -8,10 +8,11 @@ from hypothesis import given
 
 from actors.registry import ACTORS
 from events.log import Stored
-from events.replay.explain import ON_DEMAND, PATH, Explanation, Node, explain, path_of
+from events.replay.explain import Explanation, Node, explain, path_of
 from schemas.catalogue import entry_of
 from schemas.envelope import LATENCY, decode_headers
 from schemas.event import Event
+from schemas.stages import ON_DEMAND, PATH
 from schemas.vocabulary.act import ActDelegationRequested, ActPlanRequested
 from schemas.vocabulary.gateway import InputReceived
 from schemas.vocabulary.llm import LlmFailed

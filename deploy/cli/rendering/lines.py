@@ -1,0 +1,35 @@
+"""What an event says, as lines for people: a function for each kind of event registers here. Pure."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import msgspec
+from rich.console import RenderableType
+from rich.text import Text
+
+from schemas.event import Configured, Event, Failed
+
+Lines = Sequence[RenderableType]
+
+
+@singledispatch
+def lines_on(event: Event) -> Lines:
+    """Return what an event says; of one that no function is registered for, its fields."""
+    return [Text(f"{name}: {number(value)}") for name, value in msgspec.to_builtins(event).items() if name != "topic"]
+
+
+@lines_on.register
+def failure(event: Failed) -> Lines:
+    """Return what could not be decided or served, and why."""
+    return [Text(f"{event.reason} {event.error} at {event.failed_topic}, sequence {event.failed_seq}", "red")]
+
+
+@lines_on.register
+def _configured(event: Configured) -> Lines:
+    return [Text(f"behaviour {event.behaviour}, settings {event.settings_hash[:12]}")]
+
+
+def number(value: Any) -> str:
+    """Return the value of a field: text as it is, all else as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
