@@ -123,7 +123,7 @@ def test_a_durable_consumer_delivers_all_that_can_be_read_and_goes_on(made_befor
 @asynccontextmanager
 async def _pulled(log: JetStreamLog) -> AsyncIterator[set[int]]:
     """Pull from a durable consumer; give the sequences that it delivers."""
-    began, found = asyncio.Event(), set[int]()
+    found = set[int]()
     pull = DurablePull(log.connection, log.stream, "nx-test", SEVERAL)
     losses = await log.losses()
     pull.lost_at(losses.last_seq, losses.gap_ends)
