@@ -38,7 +38,7 @@ def test_what_is_not_well_says_what_to_do(found: Finding) -> None:
 
 
 def test_no_finding_of_the_doctor_is_left_without_a_remedy() -> None:
-    for module in sorted(Path(deploy.__file__).parent.glob("*.py")):
+    for module in sorted(Path(deploy.__file__).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(module.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
                 bad = any(isinstance(each, ast.Attribute) and each.attr in ("WARN", "FAIL") for each in node.args)

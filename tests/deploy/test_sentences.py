@@ -54,7 +54,7 @@ def literals(event: type, field: str) -> tuple[str, ...]:
 
 def model_failures() -> set[str]:
     """Return why a model may give no answer: what its client says, and what the shell of effectors does."""
-    sources = Path(actors.llm.__file__).parent.glob("*.py")
+    sources = Path(actors.llm.__file__).parent.rglob("*.py")
     named = r'"(no_model|endpoint_\w+|circuit_open)"'
     called = {name for file in sources for name in re.findall(named, file.read_text())}
     assert called >= {"no_model", "endpoint_overdue"}
